@@ -1,0 +1,5 @@
+"""What builders, benchmarks and landspeed share: versions, builds, errors, files.
+
+The three packages above meet at an install prefix with its ``BUILD.json``;
+this package holds the words for that meeting and nothing else.
+"""

@@ -1,0 +1,147 @@
+"""A Variant, and a Build: the install prefix where builders and benchmarks meet."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from base.errors import StorageError, VariantError
+from base.version import Version
+
+BUILD_JSON = "BUILD.json"
+BLOCK_SIZES = (1, 2, 4, 8, 16, 32)
+WAL_BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Variant:
+    """A Variant is a named difference from the default build; sizes in kB.
+
+    Its name is ``bs8`` for the default, ``bs4`` for 4 kB blocks, ``bs8-wal16``
+    for 16 kB WAL blocks.
+    """
+
+    blocksize: int = 8
+    wal_blocksize: int = 8
+
+    def __post_init__(self) -> None:
+        _check("block size", self.blocksize, BLOCK_SIZES)
+        _check("WAL block size", self.wal_blocksize, WAL_BLOCK_SIZES)
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """The Variant called *name* (``bs4``, ``bs8-wal16``, ``wal16``); VariantError if none."""
+        sizes = {"bs": 8, "wal": 8}
+        for part in name.split("-"):
+            key = part.rstrip("0123456789")
+            if key not in sizes or not part[len(key) :]:
+                raise VariantError(
+                    f'"{name}" is not a build variant',
+                    hint="Variants are spelled like bs4, bs8-wal16 or wal16 (sizes in kB).",
+                )
+            sizes[key] = int(part[len(key) :])
+        return cls(blocksize=sizes["bs"], wal_blocksize=sizes["wal"])
+
+    @property
+    def name(self) -> str:
+        """The short stable name used everywhere."""
+        wal = f"-wal{self.wal_blocksize}" if self.wal_blocksize != 8 else ""
+        return f"bs{self.blocksize}{wal}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _check(what: str, size: int, allowed: tuple[int, ...]) -> None:
+    if size not in allowed:
+        raise VariantError(
+            f"invalid {what}: {size} kB",
+            detail=f"PostgreSQL can be built with {what}s of {', '.join(map(str, allowed))} kB.",
+            hint=f"Choose a {what} that is one of these powers of two.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """An Origin is where a source tree came from: a release or a commit, and its git tree.
+
+    ``date`` is ISO 8601 (the release day, or the commit's committer time).
+    """
+
+    release: str | None
+    commit: str | None
+    tree: str
+    date: str
+
+    @property
+    def name(self) -> str:
+        """How people call it: ``17.11``, or a commit's first ten digits."""
+        return self.release or (self.commit or self.tree)[:10]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """A Build is an install prefix proven by its ``BUILD.json``.
+
+    ``identifier`` names it in the store; ``digest`` is a sha256 over every
+    installed file: two Builds with one digest are the same server.
+    """
+
+    prefix: Path
+    identifier: str
+    version: Version
+    origin: Origin
+    variant: Variant
+    build_system: str
+    quirks: tuple[str, ...]
+    toolchain: dict[str, str]
+    digest: str
+    cpu_seconds: float
+
+    @classmethod
+    def load(cls, prefix: Path) -> Self:
+        """The Build at *prefix*; StorageError if there is no proof of one."""
+        path = prefix / BUILD_JSON
+        try:
+            facts = json.loads(path.read_text())
+            return cls(
+                prefix=prefix,
+                identifier=facts["identifier"],
+                version=Version.parse(facts["version"]),
+                origin=Origin(**facts["origin"]),
+                variant=Variant(**facts["variant"]),
+                build_system=facts["build_system"],
+                quirks=tuple(facts["quirks"]),
+                toolchain=facts["toolchain"],
+                digest=facts["digest"],
+                cpu_seconds=facts["cpu_seconds"],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StorageError(
+                f'"{prefix}" is not a build',
+                detail=f"{path}: {error}",
+                hint='Build it with "landspeed build REF".',
+            ) from error
+
+    def facts(self) -> dict[str, Any]:
+        """Everything but the prefix, as JSON can hold it."""
+        facts = asdict(self)
+        del facts["prefix"]
+        facts["version"] = str(self.version)
+        facts["quirks"] = list(self.quirks)
+        return facts
+
+    @property
+    def label(self) -> str:
+        """How people call it: ``18.6 bs4``."""
+        return f"{self.origin.name} {self.variant}"
+
+    def program(self, name: str) -> Path:
+        """The path of an installed program."""
+        return self.prefix / "bin" / name
+
+    def environment(self) -> dict[str, str]:
+        """What its programs need to run from this prefix (the compiled-in one is not used)."""
+        return {"LD_LIBRARY_PATH": str(self.prefix / "lib"), "LC_ALL": "C", "TZ": "UTC"}

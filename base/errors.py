@@ -1,0 +1,102 @@
+"""Every error landspeed shows a person, in PostgreSQL's own voice, one exit code each.
+
+A message names what went wrong, ``detail`` what was seen, ``hint`` what to do next.
+"""
+
+from __future__ import annotations
+
+
+class LandspeedError(Exception):
+    """A LandspeedError is a failure with a message, a detail, a hint and an exit code."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, detail: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """The ``error:`` / ``detail:`` / ``hint:`` lines; continuation lines are indented."""
+        parts = [("error", self.message), ("detail", self.detail), ("hint", self.hint)]
+        return [
+            f"{label}:{' ' * (8 - len(label) - 1)}" + text.replace("\n", "\n        ")
+            for label, text in parts
+            if text
+        ]
+
+
+class UsageError(LandspeedError):
+    """The command line or a configuration file asks for something that cannot be."""
+
+    exit_code = 2
+
+
+class RefError(LandspeedError):
+    """A REF names no release or commit that is known, or more than one."""
+
+    exit_code = 3
+
+
+class VariantError(LandspeedError):
+    """A build variant that PostgreSQL does not have."""
+
+    exit_code = 4
+
+
+class SourceError(LandspeedError):
+    """A source cannot be reached, or is not what the catalog says it is."""
+
+    exit_code = 5
+
+
+class BuildError(LandspeedError):
+    """A build step failed; the detail names the tree, the log and its last lines."""
+
+    exit_code = 6
+
+
+class StorageError(LandspeedError):
+    """A directory cannot be written: full, read-only or not ours."""
+
+    exit_code = 7
+
+
+class ClusterError(LandspeedError):
+    """A cluster did not initialise, start or stop, or died."""
+
+    exit_code = 8
+
+
+class MeasureError(LandspeedError):
+    """A pgbench run failed or its output cannot be understood."""
+
+    exit_code = 9
+
+
+class BusyError(LandspeedError):
+    """Another landspeed holds what this one needs."""
+
+    exit_code = 10
+
+
+class PublishError(LandspeedError):
+    """The site could not be published; the old one, if any, is untouched."""
+
+    exit_code = 11
+
+
+class RecordError(LandspeedError):
+    """A raw record or segment cannot be read or written."""
+
+    exit_code = 12
+
+
+class NotApplicableError(LandspeedError):
+    """A cell cannot run on this machine; the detail says why."""
+
+    exit_code = 13

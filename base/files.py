@@ -1,0 +1,170 @@
+"""Files that are whole or not there: atomic writes, locks, digests, free space."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from base.errors import BusyError, StorageError
+
+_RENAME_EXCHANGE = 2  # linux/fs.h
+_AT_FDCWD = -100
+
+
+def canonical_json(value: Any) -> str:
+    """*value* as JSON with sorted keys and no spaces: equal values, equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest_text(text: str) -> str:
+    """The sha256 of *text* in hex."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """The sha256 of the file at *path* in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest_tree(root: Path) -> str:
+    """One sha256 over names, modes' executable bit and contents of every file below *root*."""
+    total = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.is_symlink():
+            total.update(f"link {name} {path.readlink()}\n".encode())
+        elif path.is_file():
+            executable = bool(path.stat().st_mode & 0o100)
+            total.update(f"file {name} {executable} {digest_file(path)}\n".encode())
+    return total.hexdigest()
+
+
+@contextmanager
+def storage_errors(what: str, path: Path) -> Iterator[None]:
+    """Turn a full, read-only or forbidden file system below into one StorageError."""
+    try:
+        yield
+    except OSError as error:
+        match error.errno:
+            case errno.ENOSPC | errno.EDQUOT:
+                hint = "Free some space, or put the cache elsewhere with LANDSPEED_CACHE."
+            case errno.EROFS | errno.EACCES | errno.EPERM:
+                hint = "Make it writable, or put the cache elsewhere with LANDSPEED_CACHE."
+            case _:
+                raise
+        raise StorageError(
+            f"could not {what}", detail=f"{error.filename or path}: {error.strerror}", hint=hint
+        ) from error
+
+
+def write_atomic(path: Path, data: str | bytes) -> None:
+    """Write *data* to *path* so that a reader sees the old file or the whole new one."""
+    raw = data.encode() if isinstance(data, str) else data
+    with storage_errors(f'write "{path}"', path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(raw)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def locked(
+    path: Path, *, shared: bool = False, wait: bool = True, busy: str = ""
+) -> Iterator[None]:
+    """Hold an flock on *path*; the kernel drops it if we die.
+
+    With ``wait=False`` a lock held elsewhere is a BusyError saying *busy* and
+    naming the process that holds it.
+    """
+    with storage_errors(f'lock "{path}"', path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = _open_lock(path)
+    try:
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        try:
+            fcntl.flock(handle, kind | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            owner = os.pread(handle, 64, 0).decode(errors="replace").strip()
+            raise BusyError(
+                busy or f'"{path}" is locked',
+                detail=f"The lock {path} is held by process {owner}."
+                if owner
+                else f"Lock: {path}.",
+                hint="Wait for it to end, or stop it with Ctrl-C where it runs.",
+            ) from None
+        if not shared:
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _open_lock(path: Path) -> int:
+    # A lock in a sticky directory may belong to another user: fs.protected_regular
+    # forbids O_CREAT on it, plain opening is allowed.
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        os.fchmod(handle, 0o666)
+        return handle
+
+
+def exchange(new: Path, old: Path) -> None:
+    """Put directory *new* at *old*'s place in one step; *old*'s content ends up at *new*.
+
+    Uses renameat2(RENAME_EXCHANGE), see rename(2); a plain rename when *old* is not there.
+    """
+    if not old.exists():
+        new.rename(old)
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    code = libc.renameat2(_AT_FDCWD, bytes(new), _AT_FDCWD, bytes(old), _RENAME_EXCHANGE)
+    if code != 0:
+        number = ctypes.get_errno()
+        if number not in (errno.EINVAL, errno.ENOSYS):
+            raise OSError(number, os.strerror(number), str(old))
+        aside = old.with_name(f".{old.name}.aside-{os.getpid()}")
+        old.rename(aside)
+        new.rename(old)
+        aside.rename(new)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove *path* and all below it; a missing path is fine."""
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def require_free(path: Path, needed: int, what: str) -> None:
+    """StorageError unless the file system of *path* has *needed* bytes free for *what*."""
+    probe = path
+    while not probe.exists():
+        probe = probe.parent
+    free = shutil.disk_usage(probe).free
+    if free < needed:
+        raise StorageError(
+            f"not enough disk space to {what}",
+            detail=f"{path} has {free / 1e9:.1f} GB free, {needed / 1e9:.1f} GB are needed.",
+            hint="Free some space, or put the cache elsewhere with LANDSPEED_CACHE.",
+        )

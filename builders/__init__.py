@@ -1,0 +1,1 @@
+"""A release or commit in, a proven install prefix out."""

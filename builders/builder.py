@@ -1,0 +1,161 @@
+"""Source × Variant in, Build out: looked up in the store, or built once whoever asks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from base.build import Build, Variant
+from base.errors import BuildError, BusyError
+from base.files import (
+    canonical_json,
+    digest_text,
+    digest_tree,
+    locked,
+    remove_tree,
+    require_free,
+    storage_errors,
+)
+from base.paths import Paths
+from builders.catalog import Catalog
+from builders.config import CONFIG_NAME, SourceConfig
+from builders.recipe import BuildSystem, Recipe, recipe
+from builders.sandbox import Host, Progress
+from builders.source import Source, Sources
+from builders.store import Store, limit_from_environment
+
+# A source tree of 18 with its objects and a stage: 0.7 GB, measured; twice that to be safe.
+_BUILD_BYTES = 1_500_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Builder:
+    """A Builder turns Sources into Builds in one Sandbox and keeps them in one Store."""
+
+    paths: Paths
+    sources: Sources
+    sandbox: Host
+    store: Store
+
+    @classmethod
+    def open(cls, paths: Paths, say: Callable[[str], None]) -> Self:
+        """The Builder of this machine, with the sources that the project's landspeed.toml names."""
+        config = SourceConfig.load(paths.project / CONFIG_NAME)
+        return cls(
+            paths=paths,
+            sources=Sources(paths=paths, catalog=Catalog.load(), config=config, say=say),
+            sandbox=Host(ccache=paths.ccache, jobs=len(os.sched_getaffinity(0))),
+            store=Store(root=paths.store, limit=limit_from_environment()),
+        )
+
+    def newest_stable(self) -> Source:
+        """The newest stable release that can be had: the one pgbench comes from."""
+        newest = self.sources.catalog.newest_stable()
+        return self.sources.resolve(newest.version.major_text)
+
+    def recipe(self, source: Source, variant: Variant, system: BuildSystem | None = None) -> Recipe:
+        """The Recipe that `build` would follow."""
+        return recipe(source.version, variant, system)
+
+    def identifier(self, source: Source, plan: Recipe) -> str:
+        """The Build's identity: tree + variant + recipe + toolchain, with a readable head."""
+        whole = canonical_json(
+            {
+                "tree": source.origin.tree,
+                "recipe": plan.digest,
+                "toolchain": self.sandbox.toolchain(),
+            }
+        )
+        return f"{source.version}-{plan.variant}-{digest_text(whole)[:12]}"
+
+    def find(
+        self, source: Source, variant: Variant, system: BuildSystem | None = None
+    ) -> Build | None:
+        """The Build if it is in the store."""
+        return self.store.find(self.identifier(source, self.recipe(source, variant, system)))
+
+    def build(
+        self,
+        source: Source,
+        variant: Variant,
+        system: BuildSystem | None = None,
+        *,
+        progress: Callable[[Progress], None],
+    ) -> Build:
+        """The Build of *source* in *variant*: found, or built now.
+
+        Two processes asking for one identity build it once. BuildError, StorageError.
+        """
+        plan = self.recipe(source, variant, system)
+        identifier = self.identifier(source, plan)
+        found = self.store.find(identifier)
+        if found:
+            return found
+        lock = self.store.lock(identifier)
+        try:
+            with locked(lock, wait=False):
+                return self._build_locked(source, plan, identifier, progress)
+        except BusyError:
+            progress(Progress(step="waiting for another landspeed that builds it", share=0.0))
+        with locked(lock):
+            return self._build_locked(source, plan, identifier, progress)
+
+    def _build_locked(
+        self,
+        source: Source,
+        plan: Recipe,
+        identifier: str,
+        progress: Callable[[Progress], None],
+    ) -> Build:
+        found = self.store.find(identifier)
+        if found:
+            return found
+        tree = self.paths.trees / identifier
+        stage = self.paths.trees / f"{identifier}.stage"
+        with storage_errors("build", tree):
+            require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
+            for leftover in (tree, stage):
+                remove_tree(leftover)
+            progress(Progress(step="unpack", share=0.0))
+            self.sources.export(source, tree)
+            self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
+            seconds = self.sandbox.run(
+                plan,
+                source=tree,
+                stage=stage,
+                log=self.paths.cache / "logs" / f"{identifier}.log",
+                progress=progress,
+            )
+            build = self._proven(source, plan, identifier, stage, seconds)
+            for leftover in (tree, stage):
+                remove_tree(leftover)
+        self.store.trim(keep={identifier})
+        return build
+
+    def _proven(
+        self, source: Source, plan: Recipe, identifier: str, stage: Path, seconds: float
+    ) -> Build:
+        installed = stage / plan.prefix.removeprefix("/")
+        for program in ("postgres", "initdb", "pg_config"):
+            if not (installed / "bin" / program).is_file():
+                raise BuildError(
+                    f"the build of PostgreSQL {plan.version} installed no {program}",
+                    detail=f"Looked in {installed}/bin.",
+                    hint="The recipe's targets are in builders/recipes.toml.",
+                )
+        build = Build(
+            prefix=installed,
+            identifier=identifier,
+            version=source.version,
+            origin=source.origin,
+            variant=plan.variant,
+            build_system=plan.system.value,
+            quirks=tuple(q.name for q in plan.quirks),
+            toolchain=self.sandbox.toolchain(),
+            digest=digest_tree(installed),
+            cpu_seconds=round(seconds, 2),
+        )
+        return self.store.put(installed, build)

@@ -1,0 +1,116 @@
+"""The catalog of PostgreSQL releases: releases.toml, one stanza each."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from base.errors import UsageError
+from base.version import Version
+
+OLDEST = Version.parse("8.3")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """A Release is a published Version: its tag, its date, the sha256 of its .tar.bz2 if known."""
+
+    version: Version
+    date: datetime.date
+    sha256: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How people call it: ``17.11``, ``9.6.24``, ``17.0``."""
+        return str(self.version)
+
+    @property
+    def tag(self) -> str:
+        """Its tag in upstream's git: ``REL_17_11``."""
+        return self.version.tag
+
+    def tarball_url(self, template: str) -> str:
+        """Where its tarball is, *template* being that of landspeed.toml."""
+        return template.replace("{version}", self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalog:
+    """A Catalog is the known Releases in ascending order of version."""
+
+    releases: tuple[Release, ...]
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Self:
+        """The catalog in *path*, by default the releases.toml beside this module."""
+        path = path or Path(__file__).with_name("releases.toml")
+        try:
+            stanzas = tomllib.loads(path.read_text())["release"]
+            catalog = cls(releases=tuple(_release(stanza) for stanza in stanzas))
+            catalog._check()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(
+                f'the catalog "{path}" cannot be read',
+                detail=f"{type(error).__name__}: {error}",
+                hint="Each [[release]] has a version, a date, and perhaps a sha256.",
+            ) from error
+        return catalog
+
+    def _check(self) -> None:
+        for earlier, later in zip(self.releases, self.releases[1:], strict=False):
+            if not earlier.version < later.version:
+                raise ValueError(f"{later.name} is listed after {earlier.name}")
+
+    def newest_stable(self) -> Release:
+        """The release with the highest version."""
+        return self.releases[-1]
+
+    def of_major(self, version: Version) -> tuple[Release, ...]:
+        """The releases of the major that *version* belongs to, ascending."""
+        return tuple(r for r in self.releases if r.version.major == version.major)
+
+    def get(self, version: Version) -> Release | None:
+        """The release with exactly this version, or None."""
+        return next((r for r in self.releases if r.version == version), None)
+
+    def merged(self, others: Iterable[Release]) -> Catalog:
+        """This catalog and those *others* that it does not list."""
+        table = {r.version: r for r in others} | {r.version: r for r in self.releases}
+        return Catalog(releases=tuple(table[version] for version in sorted(table)))
+
+    def nearby(self, version: Version, count: int = 3) -> tuple[Release, ...]:
+        """The releases of *version*'s major, or where it has none the *count* around it."""
+        same = self.of_major(version)
+        if same:
+            return same
+        below = sum(1 for r in self.releases if r.version < version)
+        start = max(0, min(below - count // 2, len(self.releases) - count))
+        return self.releases[start : start + count]
+
+
+def is_covered(version: Version) -> bool:
+    """Whether *version* is one landspeed deals with: 8.3 or later, 8.3devel included."""
+    return version.major >= OLDEST.major
+
+
+def _release(stanza: dict[str, Any]) -> Release:
+    release = Release(
+        version=Version.parse(stanza["version"]),
+        date=stanza["date"],
+        sha256=stanza.get("sha256"),
+    )
+    if set(stanza) - {"version", "date", "sha256"}:
+        raise ValueError(f"{release.name} has more than version, date and sha256")
+    if not release.version.is_release or release.name != stanza["version"]:
+        raise ValueError(f"{stanza['version']} is not spelled like a release (17.0, 9.6.24)")
+    if type(release.date) is not datetime.date:
+        raise ValueError(f"{release.name}: {release.date} is not a date")
+    if release.sha256 is not None and not _SHA256.fullmatch(release.sha256):
+        raise ValueError(f"{release.name}: its sha256 is not 64 hex digits")
+    return release

@@ -1,0 +1,139 @@
+"""The git program, run on one repository with nothing of ours leaking into it."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from base.errors import LandspeedError, SourceError, StorageError
+
+# What "git rev-parse --local-env-vars" lists: set by hooks and by git itself, they would
+# point our git at somebody else's repository.
+_LOCAL = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"),
+    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_PREFIX"),
+    *("GIT_CONFIG_COUNT", "GIT_NAMESPACE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE"),
+    *("GIT_SHALLOW_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_DEFAULT_HASH"),
+)
+_DISK = ("No space left on device", "Read-only file system", "Permission denied", "quota exceeded")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Git:
+    """A Git runs git commands on the repository at *directory*; failures are SourceErrors.
+
+    Everything that came from a user must reach it as a full ref name, a hash, or behind
+    ``--end-of-options``: it does not guess which argument is which.
+    """
+
+    directory: Path
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """The standard output of ``git *arguments``."""
+        with _started():
+            done = subprocess.run(
+                self._argv(arguments),
+                input=stdin,
+                capture_output=True,
+                check=False,
+                env=self._environment(environment),
+            )
+        if done.returncode:
+            raise self._failure(arguments, done.stderr)
+        return done.stdout
+
+    def text(self, *arguments: str, stdin: str = "") -> str:
+        """The standard output of ``git *arguments`` as stripped text."""
+        return self.run(*arguments, stdin=stdin.encode()).decode(errors="replace").strip()
+
+    def test(self, *arguments: str) -> bool:
+        """Whether ``git *arguments`` ends with 0; 1 is no, anything else is an error."""
+        with _started():
+            done = subprocess.run(
+                self._argv(arguments),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                env=self._environment(None),
+            )
+        if done.returncode not in (0, 1):
+            raise self._failure(arguments, done.stderr)
+        return done.returncode == 0
+
+    def peel(self, name: str, kind: str) -> str | None:
+        """The hash of the object of *kind* (commit, tree) that *name* leads to, or None."""
+        with _started():
+            done = subprocess.run(
+                self._argv(
+                    ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{{kind}}}")
+                ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                env=self._environment(None),
+            )
+        return done.stdout.decode().strip() if done.returncode == 0 else None
+
+    @contextmanager
+    def feed(self, *arguments: str) -> Iterator[IO[bytes]]:
+        """``git *arguments`` with a stream to write its input to; killed if the body raises."""
+        with _started():
+            process = subprocess.Popen(
+                self._argv(arguments),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=self._environment(None),
+            )
+        stream = process.stdin or io.BytesIO()  # it is a pipe; the type does not know
+        try:
+            yield stream
+        except BrokenPipeError:
+            pass  # git died first: what it said is the better error
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        _, stderr = process.communicate()
+        if process.returncode:
+            raise self._failure(arguments, stderr)
+
+    def _argv(self, arguments: tuple[str, ...]) -> list[str]:
+        return ["git", f"--git-dir={self.directory}", *arguments]
+
+    @staticmethod
+    def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+        return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"} | dict(more or {})
+
+    def _failure(self, arguments: tuple[str, ...], stderr: bytes) -> LandspeedError:
+        said = stderr.decode(errors="replace").strip()
+        last = "\n".join(said.splitlines()[-5:]) or "It said nothing."
+        if any(words in said for words in _DISK):
+            return StorageError(
+                f'could not write the source repository "{self.directory}"',
+                detail=last,
+                hint="Make room or make it writable, or set LANDSPEED_CACHE.",
+            )
+        return SourceError(f"git {arguments[0]} failed in {self.directory}", detail=last)
+
+
+@contextmanager
+def _started() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise SourceError(
+            "git is not installed", detail=str(error), hint='Install it: "apt-get install git".'
+        ) from error

@@ -1,0 +1,209 @@
+"""The one bare repository of sources, whose refs are ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from base.errors import SourceError
+from base.files import remove_tree, storage_errors
+from base.version import Version
+from builders.source.git import Git
+from builders.source.treeimport import IMPORTING, write_tree_commit
+
+TREES = "refs/landspeed/trees"
+FORMAT = "1"
+# Bytes go in and come out as they are: nothing of the user's or the tree's own settings may
+# convert line ends, and info/attributes outranks the .gitattributes inside of PostgreSQL.
+# Level 1 halves the time of an import for a tenth of its size.
+_CONFIG = f"""[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+\tautocrlf = false
+\tsymlinks = true
+\tcompression = 1
+\thooksPath = /dev/null
+\tattributesFile = /dev/null
+\tpreloadIndex = true
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[pack]
+\tcompression = 1
+[advice]
+\tgraftFileDeprecated = false
+[landspeed]
+\tformat = {FORMAT}
+"""
+_ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
+_NOTES_DATE = re.compile(r"<title>Release date.*?(\d{4}-\d{2}-\d{2})", re.DOTALL)
+_CONFIGURE = re.compile(rb"^(?:PACKAGE_VERSION|VERSION)='([^']+)'", re.MULTILINE)
+_MESON = re.compile(rb"^project\(.*?^\s*version:\s*'([^']+)'", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeRef:
+    """A TreeRef is a release whose tree is here: its tree, its day, what it was taken from."""
+
+    version: Version
+    tree: str
+    date: date
+    origin: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repository:
+    """A Repository holds the trees of releases and the history of an upstream.
+
+    A release's tree is kept alive by an annotated tag at refs/landspeed/trees/VERSION: the
+    tag's date is the release's, its message says where the tree was taken from. The ref is
+    the last thing written: what has one is whole.
+    """
+
+    directory: Path
+
+    @property
+    def git(self) -> Git:
+        """git, run on this repository."""
+        return Git(directory=self.directory)
+
+    @property
+    def exists(self) -> bool:
+        return (self.directory / "HEAD").is_file()
+
+    def ensure(self) -> None:
+        """Create the repository if it is not there; the caller holds the lock."""
+        if self.exists:
+            return
+        parent = self.directory.parent
+        with storage_errors(f'create "{self.directory}"', self.directory):
+            parent.mkdir(parents=True, exist_ok=True)
+            new = Path(tempfile.mkdtemp(prefix=".sources-", dir=parent))
+            try:
+                fresh = Git(directory=new)
+                fresh.run("init", "--bare", "--quiet", "--template=", "--object-format=sha1")
+                (new / "config").write_text(_CONFIG)
+                (new / "info").mkdir(exist_ok=True)
+                (new / "info" / "attributes").write_text(_ATTRIBUTES)
+                new.chmod(0o755)
+                new.rename(self.directory)
+            finally:
+                remove_tree(new)
+
+    def trees(self) -> dict[Version, TreeRef]:
+        """The releases whose trees are here."""
+        if not self.exists:
+            return {}
+        form = "%(refname:lstrip=3)%09%(*objectname)%09%(creatordate:unix)%09%(contents:subject)"
+        found = {}
+        for line in self.git.text("for-each-ref", f"--format={form}", TREES).splitlines():
+            name, tree, seconds, origin = line.split("\t", 3)
+            version = Version.parse(name)
+            day = datetime.fromtimestamp(int(seconds), UTC).date()
+            found[version] = TreeRef(version=version, tree=tree, date=day, origin=origin)
+        return found
+
+    def import_tarball(
+        self, version: Version, archive: Path, *, day: date | None, origin: str
+    ) -> TreeRef:
+        """Import *archive* as the tree of *version*; the caller holds the lock.
+
+        The release's day, where the caller does not know it, is that of its release notes,
+        else that of the newest file in the archive.
+        """
+        self._sweep()
+        with self.git.feed("fast-import", "--quiet", "--force", "--done", "--depth=1") as stream:
+            seen = write_tree_commit(archive, stream)
+        tree = self.git.text("rev-parse", "--verify", f"{IMPORTING}^{{tree}}")
+        is_version = self.version_of(tree)
+        if is_version != version:
+            raise SourceError(
+                f'"{archive.name}" is not PostgreSQL {version}',
+                detail=f"Its configure script says that it is {is_version}.",
+            )
+        packed = datetime.fromtimestamp(seen.newest, UTC).date()
+        day = day or self._notes_day(tree, version) or packed
+        return self.keep_tree(version, tree, day=day, origin=origin)
+
+    def keep_tree(self, version: Version, tree: str, *, day: date, origin: str) -> TreeRef:
+        """Make *tree* the tree of *version*, from now on."""
+        seconds = int(noon(day).timestamp())
+        tag = self.git.text(
+            "mktag",
+            stdin=f"object {tree}\ntype tree\ntag {version}\n"
+            f"tagger landspeed <landspeed@localhost> {seconds} +0000\n\n{origin}\n",
+        )
+        self.git.run("update-ref", f"{TREES}/{version}", tag)
+        self.git.run("update-ref", "-d", IMPORTING)
+        return TreeRef(version=version, tree=tree, date=day, origin=origin)
+
+    def _sweep(self) -> None:
+        """Remove what an import that was killed left behind."""
+        packs = (self.directory / "objects" / "pack").glob("tmp_*")
+        for leftover in (*packs, *self.directory.glob("fast_import_crash_*")):
+            leftover.unlink(missing_ok=True)
+
+    def _notes_day(self, tree: str, version: Version) -> date | None:
+        text = self.file(tree, f"doc/src/sgml/release-{version.major_text}.sgml") or b""
+        title = version.major_text if version.number == 0 else str(version)
+        _, _, notes = text.decode(errors="replace").partition(f"<title>Release {title}</title>")
+        match = _NOTES_DATE.search(notes[:1000])
+        return date.fromisoformat(match[1]) if match else None
+
+    def file(self, tree: str, path: str) -> bytes | None:
+        """The content of the file at *path* in *tree*, or None."""
+        listed = self.git.text("ls-tree", tree, "--", path).split()
+        return self.git.run("cat-file", "blob", listed[2]) if listed else None
+
+    def version_of(self, tree: str) -> Version | None:
+        """The version that the source in *tree* says it is; None if it is not PostgreSQL."""
+        for path, pattern in (("configure", _CONFIGURE), ("meson.build", _MESON)):
+            match = pattern.search(self.file(tree, path) or b"")
+            if match:
+                try:
+                    return Version.parse(match[1].decode(errors="replace"))
+                except ValueError:
+                    return None
+        return None
+
+    def export(self, tree: str, directory: Path, *, seconds: int) -> None:
+        """Write *tree* into the new *directory*, every file dated *seconds* after the epoch.
+
+        One time for all: make must not take a shipped generated file for an outdated one.
+        """
+        with storage_errors(f'export a source tree to "{directory}"', directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            if any(directory.iterdir()):
+                raise SourceError(f'"{directory}" is not empty')
+            with tempfile.TemporaryDirectory(prefix=".index-", dir=directory.parent) as scratch:
+                # read-tree fetches all missing objects of a partial clone in one go,
+                # which "git archive" does one by one
+                self.git.run(
+                    "read-tree",
+                    "-u",
+                    "--reset",
+                    tree,
+                    environment={
+                        "GIT_WORK_TREE": str(directory.absolute()),
+                        "GIT_INDEX_FILE": str(Path(scratch, "index").absolute()),
+                    },
+                )
+            _set_times(directory, seconds)
+
+
+def noon(day: date) -> datetime:
+    """12:00 UTC of *day*: the moment a release is dated."""
+    return datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+
+
+def _set_times(directory: Path, seconds: int) -> None:
+    for root, _, files in os.walk(directory, topdown=False):
+        for name in files:
+            os.utime(os.path.join(root, name), (seconds, seconds), follow_symlinks=False)  # noqa: PTH118
+        os.utime(root, (seconds, seconds))

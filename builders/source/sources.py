@@ -1,0 +1,280 @@
+"""Sources: every release and commit that can be built, whichever way it is come by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import assert_never
+
+from base.build import Origin
+from base.errors import BusyError, RefError, SourceError
+from base.files import locked
+from base.paths import Paths
+from base.version import Version
+from builders.catalog import OLDEST, Catalog, is_covered
+from builders.config import SourceConfig, SourceKind
+from builders.source.fetch import Fetcher, Prospect
+from builders.source.inventory import Inventory, ReleaseStatus
+from builders.source.refs import Exact, Major, Revision, parse_ref
+from builders.source.repository import Repository, TreeRef, noon
+from builders.source.upstream import DAY, MINUTES, Upstream
+from builders.source.view import View
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A Source is a clean tree at a release or commit, known by its git tree hash."""
+
+    version: Version
+    origin: Origin
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """A Sources resolves refs to Sources and exports their trees, by one bare repository.
+
+    *say* receives one line for every thing that takes a while or is worth knowing.
+    """
+
+    paths: Paths
+    catalog: Catalog
+    config: SourceConfig
+    say: Callable[[str], None]
+    _fetcher: Fetcher = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        fetcher = Fetcher.create(self.paths, self.catalog, self.config, self.say)
+        object.__setattr__(self, "_fetcher", fetcher)
+
+    @property
+    def _repository(self) -> Repository:
+        return self._fetcher.repository
+
+    @property
+    def _upstream(self) -> Upstream:
+        return self._fetcher.upstream
+
+    @property
+    def _inventory(self) -> Inventory:
+        return Inventory(fetcher=self._fetcher)
+
+    @property
+    def _view(self) -> View:
+        return View(repository=self._repository)
+
+    # -- from a ref to a source ------------------------------------------------------------
+
+    def resolve(self, ref: str) -> Source:
+        """The Source that *ref* names, fetched if it is not here yet.
+
+        RefError when it names nothing or too much; SourceError when it is known but cannot
+        be reached.
+        """
+        wanted = parse_ref(ref)
+        match wanted:
+            case Major():
+                return self._resolve_major(wanted.version)
+            case Exact():
+                return self._resolve_exact(wanted.version)
+            case Revision():
+                return self._resolve_revision(wanted)
+            case _:
+                assert_never(wanted)
+
+    def _resolve_major(self, major: Version) -> Source:
+        _require_covered(major, f"PostgreSQL {major.major_text}")
+        self._refresh(DAY)
+        of_major = {
+            v for v in self._inventory.versions() if v.major == major.major and v.is_release
+        }
+        candidates = sorted(of_major, reverse=True)
+        if not candidates:
+            raise self._unknown(major, f"PostgreSQL {major.major_text}")
+        here = self._repository.trees()
+        some_here = any(v in here for v in candidates)
+        failures: list[SourceError] = []
+        for version in candidates:
+            if version in here:
+                return self._source(here[version])
+            can_wait = some_here and self._fetcher.failed_recently(version)
+            if can_wait or not any(p.is_possible for p in self._prospects(version)):
+                continue
+            try:
+                return self._source(self._obtain(version))
+            except SourceError as error:
+                failures.append(error)
+        raise failures[0] if failures else self._unreachable(candidates[0])
+
+    def _resolve_exact(self, version: Version) -> Source:
+        _require_covered(version, f"PostgreSQL {version}")
+        here = self._repository.trees().get(version)
+        if here is not None:
+            return self._source(here)
+        if version not in self._inventory.versions():
+            self._refresh(MINUTES)
+            if version not in self._inventory.versions():
+                raise self._unknown(version, f"PostgreSQL {version}")
+        return self._source(self._obtain(version))
+
+    def _resolve_revision(self, revision: Revision) -> Source:
+        release = None if revision.suffix else self.release_at(revision.base)
+        if release is not None:
+            return self.resolve(release)
+        if SourceKind.GIT not in self.config.order or not self._upstream.is_configured:
+            raise RefError(
+                f'"{revision}" is not known',
+                detail="It is no version, and no git upstream that could have it is configured.",
+                hint="Set [sources.git] upstream in landspeed.toml, "
+                'or name a release: see "landspeed list".',
+            )
+        commit = self._find_commit(revision)
+        if commit is None:
+            raise RefError(
+                f'the git upstream has no "{revision}"',
+                detail=f"Upstream: {self.config.upstream}",
+                hint="Give a branch, a tag or a commit hash that it has.",
+            )
+        git = self._repository.git
+        tree = git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+        version = self._repository.version_of(tree)
+        if version is None:
+            raise RefError(
+                f'commit "{commit[:10]}" is not PostgreSQL',
+                detail="It has neither a configure script nor a meson.build with a version.",
+            )
+        _require_covered(version, f'commit "{commit[:10]}" (PostgreSQL {version})')
+        when = self._upstream.commit_time(commit).isoformat()
+        return Source(
+            version=version, origin=Origin(release=None, commit=commit, tree=tree, date=when)
+        )
+
+    def _find_commit(self, revision: Revision) -> str | None:
+        """A hash that is here needs no fetch; a branch is asked for again after ten minutes."""
+        if revision.may_be_hash:
+            found = self._upstream.find(revision)
+            if found:
+                return found
+        self._refresh_upstream(MINUTES)
+        return self._upstream.find(revision)
+
+    # -- what is known, and what is here ---------------------------------------------------
+
+    def statuses(self) -> list[ReleaseStatus]:
+        """Every known release, ascending, without asking anyone."""
+        return self._inventory.statuses()
+
+    def export(self, source: Source, directory: Path) -> None:
+        """Write the tree of *source* to the new or empty *directory*, all files of one age.
+
+        Cut short it leaves part of a tree: export to a temporary name, or remove it after.
+        """
+        when = datetime.fromisoformat(source.origin.date)
+        when = when if when.tzinfo else noon(when.date())
+        self._repository.export(source.origin.tree, directory, seconds=int(when.timestamp()))
+
+    def _source(self, kept: TreeRef) -> Source:
+        release = self.catalog.get(kept.version)
+        tagged = self._inventory.tagged().get(kept.version)
+        origin = Origin(
+            release=str(kept.version),
+            commit=tagged.commit if tagged and tagged.tree == kept.tree else None,
+            tree=kept.tree,
+            date=(release.date if release else kept.date).isoformat(),
+        )
+        return Source(version=kept.version, origin=origin)
+
+    # -- the branch that asv draws -----------------------------------------------------------
+
+    def releases_branch(self) -> dict[str, str]:
+        """Release name → commit on the ``releases`` branch, rebuilt if its inputs changed.
+
+        A tree that arrives changes its commit and those after it: see ``release_at``.
+        """
+        if not self._view.is_current(self._inventory.entries()):
+            with self._lock():
+                self._repository.ensure()
+                entries = self._inventory.entries()
+                if not self._view.is_current(entries):
+                    self._view.rebuild(entries)
+        return self._view.commits()
+
+    def release_at(self, commit_hash: str) -> str | None:
+        """The release that a full hash stands for, on the branch as it is or once was."""
+        return self._view.release_at(commit_hash) if self._repository.exists else None
+
+    def commit_date(self, commit_hash: str) -> datetime:
+        """The author date of a commit, of the ``releases`` branch or of upstream."""
+        return self._view.date_of(commit_hash)
+
+    # -- reaching out ----------------------------------------------------------------------
+
+    def _prospects(self, version: Version) -> list[Prospect]:
+        return self._fetcher.prospects(version, self._fetcher.offers())
+
+    def _obtain(self, version: Version) -> TreeRef:
+        with self._lock():
+            here = self._repository.trees().get(version)  # another landspeed may have been faster
+            return here or self._fetcher.obtain(version)
+
+    def _refresh(self, older_than: float) -> None:
+        """Ask the sources what is new, where that was not done lately; being unable is said."""
+        self._refresh_upstream(older_than)
+        debian = self._fetcher.debian
+        if SourceKind.DEBIAN in self.config.order and debian.is_due():
+            with self._lock(), self._tolerant():
+                debian.refresh()
+
+    def _refresh_upstream(self, older_than: float) -> None:
+        wanted = SourceKind.GIT in self.config.order and self._upstream.is_configured
+        if wanted and self._upstream.age > older_than:
+            with self._lock():
+                self._repository.ensure()
+                with self._tolerant():
+                    self._upstream.refresh(older_than=older_than)
+
+    @contextmanager
+    def _tolerant(self) -> Iterator[None]:
+        try:
+            yield
+        except SourceError as error:
+            self.say(": ".join(filter(None, (error.message, error.detail))))
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        path = self.paths.cache / "sources.lock"
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(path, wait=False))
+            except BusyError:
+                self.say("waiting for another landspeed that is fetching sources")
+                stack.enter_context(locked(path))
+            yield
+
+    # -- errors ----------------------------------------------------------------------------
+
+    def _unknown(self, version: Version, what: str) -> RefError:
+        near = Catalog(releases=self._inventory.releases()).nearby(version)
+        return RefError(
+            f"{what} is not known",
+            detail=f"Known nearby: {', '.join(release.name for release in near)}.",
+            hint='"landspeed list" shows all; a new release is a stanza in builders/releases.toml.',
+        )
+
+    def _unreachable(self, version: Version) -> SourceError:
+        prospects = map(str, self._prospects(version))
+        return SourceError(
+            f"PostgreSQL {version} is known, but its source cannot be reached",
+            detail="\n".join(prospects) or "No source is configured in landspeed.toml.",
+            hint=self._fetcher.advice(version),
+        )
+
+
+def _require_covered(version: Version, what: str) -> None:
+    if not is_covered(version):
+        raise RefError(
+            f"{what} is too old",
+            detail=f"landspeed deals with PostgreSQL {OLDEST.major_text} and later.",
+        )

@@ -1,0 +1,252 @@
+"""The git upstream: a URL or a clone on this machine, fetched into refs of our own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from base.errors import RefError, SourceError
+from base.files import storage_errors, write_atomic
+from base.version import Version
+from builders.config import SourceConfig
+from builders.source.git import Git
+from builders.source.refs import Revision
+from builders.source.repository import Repository
+
+HEADS = "refs/landspeed/heads"
+TRACKED = "refs/landspeed/tracked"
+TAGS = "refs/landspeed/tags"
+KEPT = "refs/landspeed/kept"
+_REMOTE = "upstream"
+_REFSPECS = (
+    f"+refs/heads/*:{HEADS}/*",
+    f"+refs/remotes/origin/*:{TRACKED}/*",
+    f"+refs/tags/REL*:{TAGS}/REL*",
+)
+DAY = 86400
+MINUTES = 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggedRelease:
+    """A TaggedRelease is a release that upstream's git has: its commit, tree and time."""
+
+    version: Version
+    commit: str
+    tree: str
+    time: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """An Upstream brings the history of PostgreSQL into the repository, and names its commits.
+
+    master and the REL…_STABLE branches appear as real branches; everything upstream calls
+    anything is under refs/landspeed. Where a branch was rewritten, what it was stays under
+    refs/landspeed/kept: a measured commit must not vanish.
+    """
+
+    repository: Repository
+    config: SourceConfig
+    say: Callable[[str], None]
+    clock: Callable[[], float] = time.time
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether landspeed.toml names an upstream."""
+        return bool(self.config.upstream)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the upstream was last fetched; infinite if never, or it was another."""
+        try:
+            stamp, _, location = self._stamp.read_text().partition(" ")
+        except OSError:
+            return float("inf")
+        same = location == self.config.upstream and self.repository.exists
+        return abs(self.clock() - float(stamp)) if same else float("inf")
+
+    @property
+    def _stamp(self) -> Path:
+        return self.repository.directory.parent / "upstream.stamp"
+
+    @property
+    def _git(self) -> Git:
+        return self.repository.git
+
+    def refresh(self, *, older_than: float) -> None:
+        """Fetch, unless that was done within *older_than* seconds; the caller holds the lock."""
+        if self.age <= older_than:
+            return
+        self.say(f"fetching the git upstream {self.config.upstream}")
+        before = self._tips()
+        directory = self.config.upstream_directory
+        if directory is not None:
+            self._borrow(directory)
+            self._fetch(str(directory))
+        else:
+            self._configure_remote()
+            self._fetch(_REMOTE, "--filter=blob:none")
+        self._keep_rewritten(before)
+        self._publish()
+        write_atomic(self._stamp, f"{self.clock()} {self.config.upstream}")
+
+    def _fetch(self, location: str, *options: str) -> None:
+        try:
+            self._git.run(
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--prune",
+                "--no-write-fetch-head",
+                "--no-auto-maintenance",
+                *options,
+                "--end-of-options",
+                location,
+                *_REFSPECS,
+            )
+        except SourceError as error:
+            raise SourceError(
+                f'the git upstream "{self.config.upstream}" could not be fetched',
+                detail=error.detail,
+                hint="Check [sources.git] upstream in landspeed.toml.",
+            ) from error
+
+    def _borrow(self, clone: Path) -> None:
+        """Let objects of *clone* serve as ours, so that a fetch copies none."""
+        if not clone.is_dir():
+            raise SourceError(
+                f'the git upstream "{clone}" is not there',
+                hint="Check [sources.git] upstream in landspeed.toml.",
+            )
+        inside = clone / ".git" if (clone / ".git").exists() else clone
+        form = "--path-format=absolute"
+        found = Git(directory=inside).text("rev-parse", form, "--git-path", "objects")
+        write_atomic(self._alternates, found + "\n")
+
+    @property
+    def _alternates(self) -> Path:
+        return self.repository.directory / "objects" / "info" / "alternates"
+
+    def _missing_lender(self) -> str | None:
+        """The directory of borrowed objects, if it went away; without it we know no commit."""
+        if not self._alternates.is_file():
+            return None
+        lender = self._alternates.read_text().strip()
+        return None if Path(lender).is_dir() else lender
+
+    def _configure_remote(self) -> None:
+        settings = {
+            f"remote.{_REMOTE}.url": self.config.upstream,
+            f"remote.{_REMOTE}.promisor": "true",
+            f"remote.{_REMOTE}.partialclonefilter": "blob:none",
+            "extensions.partialClone": _REMOTE,
+            "core.repositoryformatversion": "1",
+        }
+        for name, value in settings.items():
+            self._git.run("config", name, value)
+
+    def _tips(self) -> dict[str, str]:
+        lines = self._git.text("for-each-ref", "--format=%(refname) %(objectname)", HEADS, TRACKED)
+        return dict(line.split(" ") for line in lines.splitlines())
+
+    def _keep_rewritten(self, before: dict[str, str]) -> None:
+        after = self._tips()
+        for name, old in before.items():
+            new = after.get(name)
+            if new == old or (new and self._git.test("merge-base", "--is-ancestor", old, new)):
+                continue
+            self.say(f"{name.rpartition('/')[2]} was rewritten upstream; its old commits are kept")
+            self._git.run("update-ref", f"{KEPT}/{old}", old)
+            self._copy_borrowed(old)
+
+    def _copy_borrowed(self, tip: str) -> None:
+        """Copy what only *tip* reaches out of the borrowed clone, which may soon drop it."""
+        if self.config.upstream_directory is None:
+            return
+        spared = ["--not", f"--glob={HEADS}/*", f"--glob={TRACKED}/*", f"--glob={TAGS}/*"]
+        listed = self._git.run("rev-list", "--objects", "--no-object-names", tip, *spared)
+        pack = self.repository.directory / "objects" / "pack" / "pack"
+        with storage_errors("keep commits that upstream dropped", pack):
+            pack.parent.mkdir(parents=True, exist_ok=True)
+            self._git.run("pack-objects", "--quiet", str(pack), stdin=listed)
+
+    def _publish(self) -> None:
+        """Show master and the stable branches as real ones, a clone's tracked ones preferred."""
+        wanted: dict[str, str] = {}
+        for name, tip in self._tips().items():  # HEADS sort before TRACKED, which so win
+            branch = name.removeprefix(f"{HEADS}/").removeprefix(f"{TRACKED}/")
+            if branch == "master" or (branch.startswith("REL") and branch.endswith("_STABLE")):
+                wanted[f"refs/heads/{branch}"] = tip
+        updates = "".join(f"update {name} {tip}\n" for name, tip in wanted.items())
+        self._git.run("update-ref", "--stdin", stdin=updates.encode())
+
+    def releases(self) -> dict[Version, TaggedRelease]:
+        """The versions that upstream tagged, betas included, as far as they were fetched."""
+        if not self.is_configured or not self.repository.exists:
+            return {}
+        if self._missing_lender():
+            return {}
+        fields = ("refname:lstrip=3", "objectname", "tree", "*objectname", "*tree")
+        form = "%09".join(f"%({name})" for name in (*fields, "creatordate:unix"))
+        found = {}
+        for line in self._git.run("for-each-ref", f"--format={form}", TAGS).decode().splitlines():
+            tag, commit, tree, peeled, peeled_tree, seconds = line.split("\t")
+            version = Version.from_tag(tag)
+            if version is None or (version.is_release and version.tag != tag):
+                continue
+            if peeled_tree or tree:
+                found[version] = TaggedRelease(
+                    version=version,
+                    commit=peeled or commit,
+                    tree=peeled_tree or tree,
+                    time=datetime.fromtimestamp(int(seconds or 0), UTC),
+                )
+        return found
+
+    def find(self, revision: Revision) -> str | None:
+        """The hash of the commit that *revision* names, as far as is known here.
+
+        RefError when an abbreviated hash could be more than one commit.
+        """
+        if not self.repository.exists:
+            return None
+        lender = self._missing_lender()
+        if lender:
+            raise SourceError(
+                "the clone that the source repository borrows from is gone",
+                detail=f"There is no {lender}.",
+                hint="Put it back, or set [sources.git] upstream to where it is now.",
+            )
+        places = ("refs/heads", TRACKED, HEADS, TAGS)
+        if revision.base != "releases":
+            for place in places:
+                found = self._git.peel(f"{place}/{revision.base}{revision.suffix}", "commit")
+                if found:
+                    return found
+        if not revision.may_be_hash:
+            return None
+        base = self._unabbreviated(revision.base)
+        return self._git.peel(f"{base}{revision.suffix}", "commit") if base else None
+
+    def _unabbreviated(self, prefix: str) -> str | None:
+        names = self._git.text("rev-parse", f"--disambiguate={prefix}").splitlines()
+        kinds = self._git.text("cat-file", "--batch-check", stdin="\n".join([*names, ""]))
+        commits = [line.split()[0] for line in kinds.splitlines() if line.split()[1] == "commit"]
+        if len(commits) > 1:
+            form = "--format=%h %cs %s"
+            shown = self._git.text("show", "--no-patch", form, *sorted(commits)[:5])
+            raise RefError(
+                f'commit hash "{prefix}" is ambiguous',
+                detail=f"{len(commits)} commits begin with it:\n{shown}",
+                hint="Give more digits.",
+            )
+        return commits[0] if commits else None
+
+    def commit_time(self, commit: str) -> datetime:
+        """The committer time of *commit*."""
+        seconds = self._git.text("show", "--no-patch", "--format=%ct", commit)
+        return datetime.fromtimestamp(int(seconds), UTC)

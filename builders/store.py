@@ -1,0 +1,118 @@
+"""The store of Builds: one directory per identity, ``BUILD.json`` last, LRU removal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from base.build import BUILD_JSON, Build
+from base.errors import BusyError, StorageError, UsageError
+from base.files import canonical_json, locked, remove_tree, storage_errors, write_atomic
+
+_DEFAULT_LIMIT_GB = 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """A Store keeps Builds under their identifiers; ``limit`` is its size in bytes."""
+
+    root: Path
+    limit: int
+
+    def lock(self, identifier: str) -> Path:
+        """The lock file of one identity: held to build it, shared to use it."""
+        return self.root / ".locks" / identifier
+
+    def find(self, identifier: str) -> Build | None:
+        """The Build called *identifier*, marked as just used, or None."""
+        prefix = self.root / identifier
+        proof = prefix / BUILD_JSON
+        if not proof.is_file():
+            return None
+        build = Build.load(prefix)
+        if os.access(proof, os.W_OK):
+            try:
+                os.utime(proof)
+            except OSError:
+                # a read-only store can be used, only its order of use is not kept
+                return build
+        return build
+
+    def all(self) -> list[Build]:
+        """Every whole Build, by identifier; what is half there or damaged is not a Build."""
+        builds = []
+        for proof in sorted(self.root.glob(f"*/{BUILD_JSON}")):
+            try:
+                builds.append(Build.load(proof.parent))
+            except StorageError:
+                continue
+        return builds
+
+    def put(self, installed: Path, build: Build) -> Build:
+        """Move *installed* into the store as *build*, proof last; return the stored Build.
+
+        The caller holds the identity's lock.
+        """
+        prefix = self.root / build.identifier
+        with storage_errors("store a build", prefix):
+            self.root.mkdir(parents=True, exist_ok=True)
+            remove_tree(prefix)
+            shutil.move(installed, prefix)
+            write_atomic(prefix / BUILD_JSON, canonical_json(build.facts()) + "\n")
+        return Build.load(prefix)
+
+    @contextmanager
+    def in_use(self, builds: list[Build]) -> Iterator[None]:
+        """Keep *builds* from being removed while they are measured."""
+        with ExitStack() as stack:
+            for identifier in sorted({b.identifier for b in builds}):
+                stack.enter_context(locked(self.lock(identifier), shared=True))
+            yield
+
+    def trim(self, keep: set[str]) -> list[str]:
+        """Remove least recently used Builds until the limit holds; the identifiers removed.
+
+        What is in use, and what is in *keep*, stays.
+        """
+        proofs = sorted(self.root.glob(f"*/{BUILD_JSON}"), key=lambda p: p.stat().st_mtime)
+        sizes = {p: _size(p.parent) for p in proofs}
+        total = sum(sizes.values())
+        removed = []
+        for proof in proofs:
+            if total <= self.limit:
+                break
+            identifier = proof.parent.name
+            if identifier in keep:
+                continue
+            try:
+                with locked(self.lock(identifier), wait=False):
+                    # the proof goes first: a removal that is interrupted leaves no Build
+                    proof.unlink()
+                    remove_tree(proof.parent)
+            except BusyError:
+                continue
+            total -= sizes[proof]
+            removed.append(identifier)
+        return removed
+
+
+def limit_from_environment() -> int:
+    """The store's size limit in bytes: $LANDSPEED_STORE_LIMIT in GB, else 20 GB."""
+    text = os.environ.get("LANDSPEED_STORE_LIMIT")
+    try:
+        gigabytes = float(text) if text else _DEFAULT_LIMIT_GB
+    except ValueError:
+        gigabytes = -1.0
+    if gigabytes < 0:
+        raise UsageError(
+            f'invalid LANDSPEED_STORE_LIMIT: "{text}"', hint="Give a number of gigabytes, like 20."
+        )
+    return int(gigabytes * 1e9)
+
+
+def _size(directory: Path) -> int:
+    return sum(p.lstat().st_size for p in directory.rglob("*") if not p.is_dir())

@@ -1,0 +1,123 @@
+"""The asv suite: all names that asv discovers are in this one file.
+
+``asv run`` installs a Build (builders/asv_environment.py), asks these for samples and leaves
+the same raw records as ``landspeed run``. asv calls a function whose name begins with
+``track_`` a benchmark in every module that has it, so nothing else may import this one.
+The preset is $LANDSPEED_PRESET, else ``quick``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from base.build import Build
+from base.paths import Paths
+from benchmarks.asv_names import (
+    BENCHMARK_VERSION,
+    METRICS,
+    PARAM_NAMES,
+    Metric,
+    benchmark_name,
+    scale_param,
+)
+from benchmarks.exclusive import measuring
+from benchmarks.machine import Machine
+from benchmarks.measure import measure
+from benchmarks.pgbench import Pgbench
+from benchmarks.planning import planned_cells
+from benchmarks.point import Comparable, Point, rows_of
+from benchmarks.records import RecordStore
+from benchmarks.scenarios import Cell, Mode, Protocol, Scenario, Tier, preset_named
+
+_PRESET = preset_named(os.environ.get("LANDSPEED_PRESET", "quick"))
+_LATENCY, _TPS = METRICS
+_SECONDS_A_RUN_MAY_TAKE = 300.0
+
+
+def _planned() -> list[Any]:
+    paths = Paths.find()
+    return planned_cells(_PRESET, Machine.detect(), paths.server_root, {})
+
+
+def _params() -> list[list[Any]]:
+    cells = [planned.cell for planned in _planned()]
+    axes = (
+        [cell.scenario.protocol.value for cell in cells],
+        [scale_param(cell.scenario.tier, cell.scenario.scale) for cell in cells],
+        [cell.clients for cell in cells],
+        [cell.profile for cell in cells],
+    )
+    return [list(dict.fromkeys(axis)) for axis in axes]
+
+
+def _cell(mode: Mode, protocol: str, scale: str, clients: int, profile: str) -> Cell:
+    tier, _, factor = scale.rpartition("-")
+    scenario = Scenario(mode=mode, protocol=Protocol(protocol), tier=Tier(tier), scale=int(factor))
+    return Cell(scenario=scenario, clients=clients, profile=profile)
+
+
+def _values(cell: Cell, metric: Metric, *, anew: bool) -> dict[str, Any]:
+    """The metric's samples: all measured now, or the newest recorded and what they lack."""
+    paths, machine = Paths.find(), Machine.detect()
+    build = Build.load(Path(os.environ["LANDSPEED_PREFIX"]))
+    pgbench = Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
+    records = RecordStore(paths.records)
+    values: list[float] = []
+    if not anew:
+        wanted = Comparable(
+            machine=machine, pgbench_version=str(pgbench.build.version), seconds=_PRESET.seconds
+        )
+        rows = rows_of(wanted.of(records.table()), Point(build=build, cell=cell).key)
+        values = rows[metric.column].to_pylist()[-_PRESET.samples :]
+    for round_ in range(len(values) + 1, _PRESET.samples + 1):
+        with measuring():
+            record = measure(
+                build=build,
+                pgbench=pgbench,
+                cell=cell,
+                seconds=_PRESET.seconds,
+                seed=random.SystemRandom().getrandbits(31),
+                machine=machine,
+                paths=paths,
+                context={"preset": _PRESET.name, "round": round_},
+            )
+        records.add(record)
+        values.append(record["sample"][metric.column])
+    return {"samples": values, "number": 1}
+
+
+def _benchmark(mode: Mode, metric: Metric, *, anew: bool) -> Callable[..., dict[str, Any]]:
+    def measured(*params: Any) -> dict[str, Any]:
+        return _values(_cell(mode, *params), metric, anew=anew)
+
+    def setup(*params: Any) -> None:
+        cell = _cell(mode, *params)
+        reason = next((p.reason for p in _planned() if p.cell == cell), "not in the preset")
+        if reason is not None:
+            # asv's word for "this combination does not apply"
+            raise NotImplementedError(reason)
+
+    vars(measured).update(
+        benchmark_name=benchmark_name(mode, metric),
+        setup=setup,
+        params=_params(),
+        param_names=list(PARAM_NAMES),
+        unit=metric.unit,
+        version=BENCHMARK_VERSION,
+        timeout=_SECONDS_A_RUN_MAY_TAKE * _PRESET.samples,
+        __doc__=metric.meaning,
+    )
+    return measured
+
+
+# asv runs them by name: latency measures, tps after it shows the same Runs.
+track_read_only_latency = _benchmark(Mode.READ_ONLY, _LATENCY, anew=True)
+track_read_only_tps = _benchmark(Mode.READ_ONLY, _TPS, anew=False)
+track_read_write_latency = _benchmark(Mode.READ_WRITE, _LATENCY, anew=True)
+track_read_write_tps = _benchmark(Mode.READ_WRITE, _TPS, anew=False)
+track_tpcb_like_latency = _benchmark(Mode.TPCB_LIKE, _LATENCY, anew=True)
+track_tpcb_like_tps = _benchmark(Mode.TPCB_LIKE, _TPS, anew=False)

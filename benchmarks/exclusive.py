@@ -1,0 +1,18 @@
+"""One measurement at a time on a machine, whoever starts it and wherever its cache is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from base.files import locked
+
+MEASURE_LOCK = Path("/tmp/landspeed-measure.lock")  # noqa: S108  flock'ed, its content is not used
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Hold this machine's measuring lock; BusyError naming the process that has it."""
+    with locked(MEASURE_LOCK, wait=False, busy="another landspeed is measuring on this machine"):
+        yield

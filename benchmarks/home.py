@@ -1,0 +1,180 @@
+"""The directory where clusters live: one that the servers' user can enter, and nobody else's."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from base.build import BUILD_JSON, Build
+from base.errors import BusyError, StorageError
+from base.files import locked, remove_tree, storage_errors
+from base.paths import Paths, reachable_by_others, server_user
+from benchmarks.clone import clone_tree, make_readable
+from benchmarks.proctree import end_orphan
+
+PORT = 5432  # names the socket file and nothing else: no server listens on TCP
+_SOCKET_NAME = f".s.PGSQL.{PORT}"
+_LONGEST_SOCKET = 107  # sizeof(sockaddr_un.sun_path) - 1, see unix(7)
+_SHORT_ROOT = Path("/tmp")  # noqa: S108  mkdtemp makes a private directory in it
+_SHORT_PREFIX = "landspeed-"
+_DATA_LINK = "data"
+_MIRRORS_KEPT = 64  # of some 40 MB each
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDirectory:
+    """A RunDirectory is what one server needs besides its data: sockets, log, scratch space.
+
+    It belongs to the landspeed that holds its lock and is removed with all that is in it.
+    ``sockets`` is mode 0700 and its path short enough for a socket.
+    """
+
+    path: Path
+    sockets: Path
+    user: pwd.struct_passwd | None
+
+    @property
+    def log(self) -> Path:
+        """The server's log."""
+        return self.path / "server.log"
+
+    def serve(self, data: Path) -> None:
+        """Note that a server runs on *data* now: should we be killed, it is ended with this."""
+        link = self.path / _DATA_LINK
+        link.unlink(missing_ok=True)
+        link.symlink_to(data)
+
+    def own(self, path: Path) -> None:
+        """Give *path* to the server's user."""
+        if self.user is not None:
+            os.chown(path, self.user.pw_uid, self.user.pw_gid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerHome:
+    """A ServerHome is the directory below which all clusters of one cache live."""
+
+    root: Path
+    user: pwd.struct_passwd | None
+
+    @classmethod
+    def open(cls, paths: Paths) -> Self:
+        """The home that *paths* names, made if needed; StorageError if it cannot be one."""
+        root, user = paths.server_root, server_user()
+        with storage_errors(f'create "{root}"', root):
+            root.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if root.stat().st_uid != os.geteuid():
+            raise StorageError(
+                f'"{root}" belongs to another user',
+                hint="Remove it, or put data directories elsewhere with LANDSPEED_DATA.",
+            )
+        if user is not None and not reachable_by_others(root):
+            raise StorageError(
+                f'user "{user.pw_name}" cannot enter "{root}"',
+                detail="PostgreSQL refuses to run as root, so its servers run as that user.",
+                hint="Put data directories elsewhere with LANDSPEED_DATA.",
+            )
+        return cls(root=root, user=user)
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def templates(self) -> Path:
+        return self.root / "templates"
+
+    @property
+    def mirrors(self) -> Path:
+        return self.root / "builds"
+
+    def reachable(self, build: Build) -> Build:
+        """*build* where the server's user can run it: itself, or a copy of it in this home.
+
+        A copy is named by the build's digest, so the same server is copied once.
+        """
+        if self.user is None or _runs_for_others(build):
+            return build
+        mirror = self.mirrors / build.digest[:16]
+        with locked(self.root / "builds.lock"):
+            if not (mirror / BUILD_JSON).exists():
+                self._mirror(build, mirror)
+            os.utime(mirror / BUILD_JSON)
+        return replace(build, prefix=mirror)
+
+    def _mirror(self, build: Build, mirror: Path) -> None:
+        fresh = mirror.with_name(f"{mirror.name}.new")
+        for leftover in (fresh, mirror, *self._old_mirrors()):
+            remove_tree(leftover)
+        self.mirrors.mkdir(exist_ok=True)
+        with storage_errors(f'copy "{build.prefix}" to "{mirror}"', mirror):
+            clone_tree(build.prefix, fresh)
+            make_readable(fresh)
+            fresh.rename(mirror)
+
+    def _old_mirrors(self) -> list[Path]:
+        """The mirrors that were not among the most recently used."""
+        proofs = self.mirrors.glob(f"*/{BUILD_JSON}")
+        by_use = sorted(proofs, key=lambda proof: proof.stat().st_mtime, reverse=True)
+        return [proof.parent for proof in by_use[_MIRRORS_KEPT:]]
+
+    @contextmanager
+    def run_directory(self) -> Iterator[RunDirectory]:
+        """A fresh RunDirectory; what killed landspeeds left behind is cleared away first."""
+        with ExitStack() as stack:
+            with locked(self.root / "runs.lock"):
+                self._sweep()
+                path = self._make_directory()
+                stack.callback(_remove_run, path)
+                stack.enter_context(locked(path / "owner.lock", wait=False))
+                sockets = self._make_sockets(path)
+            yield RunDirectory(path=path, sockets=sockets, user=self.user)
+
+    def _make_directory(self) -> Path:
+        with storage_errors(f'create a directory in "{self.runs}"', self.runs):
+            self.runs.mkdir(exist_ok=True)
+            path = Path(tempfile.mkdtemp(prefix="", dir=self.runs))
+            path.chmod(0o755)
+            return path
+
+    def _make_sockets(self, path: Path) -> Path:
+        sockets = path / "s"
+        if len(os.fsencode(sockets / _SOCKET_NAME)) > _LONGEST_SOCKET:
+            short = Path(tempfile.mkdtemp(prefix=_SHORT_PREFIX, dir=_SHORT_ROOT))
+            sockets.symlink_to(short)
+            sockets = short
+        else:
+            sockets.mkdir(mode=0o700)
+        if self.user is not None:
+            os.chown(sockets, self.user.pw_uid, self.user.pw_gid)
+        return sockets
+
+    def _sweep(self) -> None:
+        """Remove the run directories whose landspeed is dead, ending their servers first."""
+        for path in self.runs.glob("*/"):
+            try:
+                with locked(path / "owner.lock", wait=False):
+                    _remove_run(path)
+            except BusyError:
+                continue
+
+
+def _runs_for_others(build: Build) -> bool:
+    postgres = build.program("postgres")
+    return reachable_by_others(build.prefix / "share") and reachable_by_others(postgres)
+
+
+def _remove_run(path: Path) -> None:
+    end_orphan(path / _DATA_LINK)
+    sockets = path / "s"
+    if sockets.is_symlink():
+        target = sockets.readlink()
+        if target.parent == _SHORT_ROOT and target.name.startswith(_SHORT_PREFIX):
+            remove_tree(target)
+    remove_tree(path)

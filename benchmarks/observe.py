@@ -1,0 +1,188 @@
+"""What a server says of itself, by SQL that every version from 8.3 understands."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from benchmarks.cluster import DATABASE, Cluster
+
+_DATABASE_VIEW = "pg_stat_database"
+# Set by initdb or by the build, and so not "changed", but worth knowing.
+_ALWAYS = ("data_checksums", "block_size", "wal_block_size", "huge_pages_status", "wal_buffers")
+# Paths of this one run, how we talk to the server, and the locale initdb always gets.
+_NEVER = re.compile(
+    r"data_directory|\w+_file|unix_socket_director\w+|port|application_name"
+    r"|lc_\w+|DateStyle|TimeZone|log_timezone|timezone_abbreviations|default_text_search_config"
+)
+_NO_COUNTS = ("datid", "numbackends")
+# The longest that counts of a server with lagging statistics are waited for. The collector
+# writes its file at most every 0.5 s (PGSTAT_STAT_INTERVAL).
+_LAG_SECONDS = 2.0
+_POLL_SECONDS = 0.02
+_ABOVE_LOG = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
+_LOG_LINES = 50
+
+Statistics = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A Snapshot is a server's counters at one moment; WAL in bytes, CPU in seconds.
+
+    ``statistics`` are the numeric columns of the statistics views by view, None where
+    the server had not counted up to what it was known to have done.
+    """
+
+    statistics: Statistics | None
+    wal_bytes: int
+    cpu_seconds: float
+
+    def count(self, column: str) -> float:
+        """A column of pg_stat_database; 0 where the counters are not known."""
+        return self.statistics[_DATABASE_VIEW][column] if self.statistics else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """An Observation is what happened on the server between two Snapshots."""
+
+    server_cpu_seconds: float
+    wal_bytes: int
+    blocks_hit: int | None
+    blocks_read: int | None
+    statistics: Statistics | None
+
+
+def settings(connection: psycopg.Connection[Any]) -> dict[str, str]:
+    """The server's settings that are not the built-in defaults, with their units."""
+    rows = connection.execute(
+        "SELECT name, current_setting(name) FROM pg_settings"
+        " WHERE source NOT IN ('default', 'override', 'client', 'session')"
+        " OR name = ANY (%s)"
+        " ORDER BY name",
+        [list(_ALWAYS)],
+    ).fetchall()
+    return {name: value for name, value in rows if not _NEVER.fullmatch(name)}
+
+
+def database_bytes(connection: psycopg.Connection[Any]) -> int:
+    """The size of the database in bytes."""
+    row = connection.execute("SELECT pg_database_size(%s)", [DATABASE]).fetchone()
+    return int(row[0]) if row else 0
+
+
+def database_counter(connection: psycopg.Connection[Any], column: str) -> float:
+    """A column of pg_stat_database now."""
+    return _statistics(connection, (_DATABASE_VIEW,))[_DATABASE_VIEW][column]
+
+
+def warm(connection: psycopg.Connection[Any]) -> int:
+    """Read every account through its index into shared buffers; how many there are.
+
+    An index scan is the one read of a whole table that every version does through
+    all of shared_buffers, not through a small ring; abalance is not in the index, so
+    the table is read too.
+    """
+    for name in ("enable_seqscan", "enable_bitmapscan"):
+        connection.execute(sql.SQL("SET {} = off").format(sql.Identifier(name)))
+    row = connection.execute(
+        "SELECT count(abalance) FROM pgbench_accounts WHERE aid > 0"
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def snapshot(cluster: Cluster, *, at_least: Mapping[str, float] | None = None) -> Snapshot:
+    """The counters of *cluster* now, by a connection of its own.
+
+    *at_least* names columns of pg_stat_database and what they must have reached:
+    where a version's statistics lag, they are waited for, and None if they do not come.
+    """
+    with cluster.connect() as connection:
+        views = (_DATABASE_VIEW, *cluster.dialect.statistics_views)
+        _wait_until_alone(connection)
+        # CPU first: what follows is our own
+        cpu_seconds = cluster.cpu_seconds()
+        row = connection.execute(cluster.dialect.wal_position.encode()).fetchone()
+        wal_bytes = cluster.dialect.wal_bytes(row[0]) if row else 0
+        statistics = _wait(lambda: _statistics(connection, views), at_least or {})
+    return Snapshot(statistics=statistics, wal_bytes=wal_bytes, cpu_seconds=cpu_seconds)
+
+
+def between(before: Snapshot, after: Snapshot) -> Observation:
+    """What happened from *before* to *after*."""
+    statistics = _difference(before.statistics, after.statistics)
+    database = statistics[_DATABASE_VIEW] if statistics else {}
+    return Observation(
+        server_cpu_seconds=round(after.cpu_seconds - before.cpu_seconds, 3),
+        wal_bytes=after.wal_bytes - before.wal_bytes,
+        blocks_hit=_whole(database.get("blks_hit")),
+        blocks_read=_whole(database.get("blks_read")),
+        statistics=statistics,
+    )
+
+
+def noteworthy(log: str) -> str:
+    """The last lines of a server's *log* that are above LOG."""
+    lines = [line for line in log.splitlines() if _ABOVE_LOG.search(line)]
+    return "\n".join(lines[-_LOG_LINES:])
+
+
+def _wait_until_alone(connection: psycopg.Connection[Any]) -> None:
+    """Wait for backends that are just ending: a backend tells its counts when it does."""
+    deadline = time.monotonic() + _LAG_SECONDS
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
+    while time.monotonic() < deadline:
+        row = connection.execute(query, [DATABASE]).fetchone()
+        if row is None or row[0] <= 1:
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def _wait(read: Callable[[], Statistics], at_least: Mapping[str, float]) -> Statistics | None:
+    deadline = time.monotonic() + _LAG_SECONDS
+    while True:
+        statistics = read()
+        database = statistics[_DATABASE_VIEW]
+        if all(database.get(name, 0) >= count for name, count in at_least.items()):
+            return statistics
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(_POLL_SECONDS)
+
+
+def _statistics(connection: psycopg.Connection[Any], views: tuple[str, ...]) -> Statistics:
+    statistics = {}
+    for view in views:
+        query = sql.SQL("SELECT * FROM {}").format(sql.Identifier(view))
+        if view == _DATABASE_VIEW:
+            query += sql.SQL(" WHERE datname = {}").format(sql.Literal(DATABASE))
+        with connection.cursor(row_factory=dict_row) as cursor:
+            row = cursor.execute(query).fetchone() or {}
+        statistics[view] = {
+            name: float(value)
+            for name, value in row.items()
+            if name not in _NO_COUNTS and isinstance(value, int | float | Decimal)
+        }
+    return statistics
+
+
+def _difference(before: Statistics | None, after: Statistics | None) -> Statistics | None:
+    if before is None or after is None:
+        return None
+    return {
+        view: {name: round(after[view][name] - value, 3) for name, value in columns.items()}
+        for view, columns in before.items()
+    }
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)

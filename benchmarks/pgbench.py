@@ -1,0 +1,160 @@
+"""The one client: pgbench of one version, run against servers of every version."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from base.build import Build
+from base.errors import LandspeedError, MeasureError
+from benchmarks.home import PORT
+from benchmarks.pgbench_output import Sample, SecondSeries, parse_log, parse_progress, parse_summary
+from benchmarks.process import clean_environment, disk_full, guarded, is_disk_full
+from benchmarks.scenarios import Cell, Mode
+
+_SCRIPTS: Mapping[Mode, str] = {
+    Mode.READ_ONLY: "-S",
+    Mode.READ_WRITE: "-N",
+    Mode.TPCB_LIKE: "-btpcb-like",
+}
+# The share of transactions pgbench logs, from which p50, p95 and p99 are read. A logged
+# line costs the client about 1 µs. A read takes some 20 µs of CPU in all, so one in 20
+# is 0.3 % of it and still thousands of lines in a 2 s run. A transaction that waits for
+# a disk is rare and long: every second one is logged, or p99 would rest on a handful.
+_SAMPLING: Mapping[Mode, float] = {
+    Mode.READ_ONLY: 0.05,
+    Mode.READ_WRITE: 0.5,
+    Mode.TPCB_LIKE: 0.5,
+}
+# pgbench's own -T ends it; one that is still there this much later is stuck.
+_GRACE_SECONDS = 120.0
+_LAST_LINES = 10
+_LOG_PREFIX = "transactions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """An Outcome is what one finished pgbench run said: numbers, series, and what it was asked.
+
+    ``stderr`` is without the progress lines.
+    """
+
+    argv: tuple[str, ...]
+    sample: Sample
+    series: SecondSeries
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Pgbench:
+    """A Pgbench is the one client; its Build, and so its version, is fixed for all servers."""
+
+    build: Build
+
+    @property
+    def version(self) -> str:
+        """Its version, which is in every record."""
+        return str(self.build.version)
+
+    def facts(self) -> dict[str, str]:
+        """What the raw record says of it."""
+        return {"version": self.version, "build": self.build.identifier}
+
+    def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
+        """Make and fill pgbench's tables; MeasureError if that fails.
+
+        Rows are made inside the server (step G), which every version can.
+        """
+        argv = [*self._base(host, user), "-i", "-I", "dtGvp", "-s", str(scale), "-q", database]
+        done = self._run(argv, cwd=host.parent, timeout=None)
+        if done.returncode != 0:
+            raise _failed(f"pgbench could not load scale {scale}", done)
+
+    def run(
+        self,
+        host: Path,
+        *,
+        user: str,
+        database: str,
+        cell: Cell,
+        cores: int,
+        seconds: int,
+        seed: int,
+        scratch: Path,
+    ) -> Outcome:
+        """Run *cell* for *seconds* on the server at *host*; MeasureError if it does not end well.
+
+        The transaction logs go to directory *scratch* and are removed.
+        """
+        argv = [*self._base(host, user), *self._options(cell, cores, seconds, seed), database]
+        done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS)
+        if done.returncode != 0:
+            raise _failed("pgbench was aborted", done)
+        series, messages = parse_progress(done.stderr)
+        logs = sorted(scratch.glob(f"{_LOG_PREFIX}.*"))
+        latencies = parse_log(path.read_bytes() for path in logs)
+        for path in logs:
+            path.unlink()
+        return Outcome(
+            argv=tuple(argv),
+            sample=parse_summary(done.stdout, latencies, clients=cell.clients),
+            series=series,
+            stderr=messages,
+        )
+
+    def _base(self, host: Path, user: str) -> list[str]:
+        return [str(self.build.program("pgbench")), "-h", str(host), "-p", str(PORT), "-U", user]
+
+    def _options(self, cell: Cell, cores: int, seconds: int, seed: int) -> list[str]:
+        mode = cell.scenario.mode
+        return [
+            "-n",
+            _SCRIPTS[mode],
+            "-M",
+            cell.scenario.protocol.value,
+            "-c",
+            str(cell.clients),
+            "-j",
+            str(cell.threads(cores)),
+            "-T",
+            str(seconds),
+            "-P",
+            "1",
+            f"--random-seed={seed}",
+            "--failures-detailed",
+            "--log",
+            f"--log-prefix={_LOG_PREFIX}",
+            f"--sampling-rate={_SAMPLING[mode]}",
+        ]
+
+    def _run(
+        self, argv: list[str], *, cwd: Path, timeout: float | None
+    ) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                guarded(argv, death=signal.SIGKILL),
+                env=clean_environment(self.build),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=timeout,
+                start_new_session=True,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise MeasureError(
+                "pgbench did not end", detail=f"It was killed after {timeout:.0f} s."
+            ) from error
+
+
+def _failed(message: str, done: subprocess.CompletedProcess[str]) -> LandspeedError:
+    _, messages = parse_progress(done.stderr)
+    detail = "\n".join(messages.splitlines()[-_LAST_LINES:])
+    if is_disk_full(messages):
+        return disk_full(message, detail)
+    return MeasureError(f"{message} (exit status {done.returncode})", detail=detail)

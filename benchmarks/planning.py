@@ -1,0 +1,34 @@
+"""Which Cells a Preset has on this machine, and why some cannot run here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.machine import Limits, Machine
+from benchmarks.profiles import Profile, shared_buffers_span
+from benchmarks.scenarios import Planned, Preset, Tier, plan_cells, tier_scales
+
+
+def planned_cells(
+    preset: Preset, machine: Machine, data: Path, overrides: Mapping[Tier, int]
+) -> list[Planned]:
+    """Every Cell of *preset* on *machine*; *data* is where clusters will live.
+
+    *overrides* are scale factors that take the place of the derived ones.
+    """
+    smallest, largest = shared_buffers_span(machine.memory_bytes)
+    scales = tier_scales(
+        memory_bytes=machine.memory_bytes,
+        smallest_shared_buffers=smallest,
+        largest_shared_buffers=largest,
+        overrides=overrides,
+    )
+    profiles = {name: Profile.named(name) for name in preset.profiles}
+    return plan_cells(
+        preset,
+        Limits.detect(machine, data),
+        scales,
+        shared_buffers={n: p.shared_buffers(machine.memory_bytes) for n, p in profiles.items()},
+        max_connections=min(p.max_connections(machine.memory_bytes) for p in profiles.values()),
+    )

@@ -1,0 +1,95 @@
+"""A Point: one Build in one Cell. Which of its samples are recorded already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from base.build import Build
+from benchmarks.machine import Machine
+from benchmarks.scenarios import Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointKey:
+    """A PointKey tells Points apart: the server's installed files and the Cell."""
+
+    digest: str
+    mode: str
+    protocol: str
+    tier: str
+    scale: int
+    clients: int
+    profile: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A Point is one Build in one Cell: what gets a dot."""
+
+    build: Build
+    cell: Cell
+
+    @property
+    def key(self) -> PointKey:
+        """What its samples are found by."""
+        scenario = self.cell.scenario
+        return PointKey(
+            digest=self.build.digest,
+            mode=scenario.mode.value,
+            protocol=scenario.protocol.value,
+            tier=scenario.tier.value,
+            scale=scenario.scale,
+            clients=self.cell.clients,
+            profile=self.cell.profile,
+        )
+
+    @property
+    def label(self) -> str:
+        """How progress and errors call it: ``18.6 bs4 read-only small -c 4``."""
+        scenario = self.cell.scenario
+        return f"{self.build.label} {scenario.mode} {scenario.tier} -c {self.cell.clients}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparable:
+    """A Comparable is what samples must share to count for one another.
+
+    The machine and its epoch, the pgbench, and at least as many seconds a Run.
+    """
+
+    machine: Machine
+    pgbench_version: str
+    seconds: int
+
+    def of(self, table: pa.Table) -> pa.Table:
+        """The rows of *table* (RecordStore.table()) that count."""
+        return table.filter(
+            (pc.field("machine") == self.machine.name)
+            & (pc.field("epoch") == self.machine.epoch.identifier)
+            & (pc.field("pgbench_version") == self.pgbench_version)
+            & (pc.field("seconds") >= self.seconds)
+        )
+
+
+def count_samples(table: pa.Table) -> Counter[PointKey]:
+    """How many rows of *table* each Point has."""
+    names = list(PointKey.__dataclass_fields__)
+    counted = table.group_by(names).aggregate([("id", "count")])
+    return Counter(
+        {
+            PointKey(**{name: row[name] for name in names}): row["id_count"]
+            for row in counted.to_pylist()
+        }
+    )
+
+
+def rows_of(table: pa.Table, key: PointKey) -> pa.Table:
+    """The rows of *table* that are samples of the Point with *key*, oldest first."""
+    same = pc.scalar(True)
+    for name, value in asdict(key).items():
+        same = same & (pc.field(name) == value)
+    return table.filter(same).sort_by("id")

@@ -1,0 +1,56 @@
+"""How every program landspeed starts for a measurement is kept: clean, and never outliving us."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import shutil
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from base.build import Build
+from base.errors import ClusterError, StorageError
+
+
+def guarded(
+    argv: Sequence[str | Path], *, death: signal.Signals, user: pwd.struct_passwd | None = None
+) -> list[str]:
+    """*argv* run as *user* (None: as us), sent the signal *death* when we die, even by kill -9.
+
+    setpriv(1) sets the parent-death signal after it has changed the user, because
+    a change of user clears it (PR_SET_PDEATHSIG in prctl(2)), and then becomes the
+    program: the process we start is the process we wait for. The signal comes when
+    the starting *thread* ends, so a Cluster must stay in the thread that made it.
+    """
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise ClusterError(
+            "setpriv is not installed",
+            detail="It makes servers end when landspeed is killed.",
+            hint='Install it with "apt-get install util-linux".',
+        )
+    prefix = [setpriv, "--pdeathsig", death.name.removeprefix("SIG")]
+    if user is not None:
+        prefix += [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    return [*prefix, *map(str, argv)]
+
+
+def clean_environment(build: Build) -> dict[str, str]:
+    """All that a program of *build* may see: nothing of the caller's PGHOST, PGDATA, PGOPTIONS."""
+    return {"PATH": "/usr/bin:/bin", "HOME": "/", **build.environment()}
+
+
+def is_disk_full(output: str) -> bool:
+    """Whether a PostgreSQL program's *output* says that a disk is full."""
+    return os.strerror(errno.ENOSPC) in output
+
+
+def disk_full(message: str, detail: str) -> StorageError:
+    """The error for a program that failed because a disk is full."""
+    return StorageError(
+        f"{message}: the disk is full",
+        detail=detail,
+        hint="Free some space, or put data directories elsewhere with LANDSPEED_DATA.",
+    )

@@ -1,0 +1,96 @@
+"""A server's processes as /proc shows them: its children, its CPU time, its orphans."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+_PROC = Path("/proc")
+_TICK = os.sysconf("SC_CLK_TCK")
+_PATIENCE = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """A Process is one line of /proc/PID/stat: CPU times in seconds, see proc_pid_stat(5).
+
+    ``reaped_seconds`` is the time of its children that have ended.
+    """
+
+    parent: int
+    state: str
+    own_seconds: float
+    reaped_seconds: float
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """The Process a stat *line* describes; its name may hold spaces and parentheses."""
+        fields = line.rpartition(")")[2].split()
+        user, system, reaped_user, reaped_system = (int(field) for field in fields[11:15])
+        return cls(
+            parent=int(fields[1]),
+            state=fields[0],
+            own_seconds=(user + system) / _TICK,
+            reaped_seconds=(reaped_user + reaped_system) / _TICK,
+        )
+
+    @classmethod
+    def read(cls, pid: int) -> Self | None:
+        """The Process *pid* as it is now; None if there is none."""
+        try:
+            return cls.parse((_PROC / str(pid) / "stat").read_text())
+        except OSError:
+            return None
+
+
+def children(parent: int) -> dict[int, Process]:
+    """The children of process *parent* by their ids, zombies included."""
+    pids = (int(path.name) for path in _PROC.iterdir() if path.name.isdigit())
+    found = ((pid, Process.read(pid)) for pid in pids)
+    return {pid: process for pid, process in found if process and process.parent == parent}
+
+
+def cpu_seconds(parent: int) -> float:
+    """The CPU seconds *parent* and its children have used, those that ended included.
+
+    A child that is reaped while we read would be counted twice or never: we read again.
+    """
+    while True:
+        before = children(parent)
+        process = Process.read(parent)
+        if process is None:
+            return 0.0
+        if children(parent).keys() == before.keys():
+            alive = sum(child.own_seconds + child.reaped_seconds for child in before.values())
+            return process.own_seconds + process.reaped_seconds + alive
+
+
+def end_orphan(data: Path) -> None:
+    """End the server that still runs on *data* though its landspeed is dead, if there is one.
+
+    A process is that server only if it works in that very directory: ids are reused.
+    """
+    try:
+        pid = int((data / "postmaster.pid").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return
+    for number in (signal.SIGQUIT, signal.SIGKILL):
+        deadline = time.monotonic() + _PATIENCE
+        while _works_in(pid, data):
+            if time.monotonic() > deadline:
+                break
+            os.kill(pid, number)
+            time.sleep(0.05)
+
+
+def _works_in(pid: int, data: Path) -> bool:
+    try:
+        process = Process.read(pid)
+        alive = process is not None and process.state != "Z"
+        return alive and (_PROC / str(pid) / "cwd").samefile(data)
+    except OSError:
+        return False

@@ -1,0 +1,216 @@
+"""Templates: data directories loaded once per Build and scale, from which every Run begins."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base.build import Build
+from base.errors import BusyError, StorageError, UsageError
+from base.files import locked, remove_tree, require_free, storage_errors, write_atomic
+from benchmarks.clone import clone_tree, sync_file_system, tree_bytes
+from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
+from benchmarks.dialect import Dialect
+from benchmarks.home import ServerHome
+from benchmarks.pgbench import Pgbench
+from benchmarks.proctree import end_orphan
+from benchmarks.profiles import Profile
+from benchmarks.scenarios import CLUSTER_BYTES, disk_bytes
+
+TEMPLATE_JSON = "TEMPLATE.json"
+_BOOT = "work.boot"
+# Part of every template's name: one that was loaded in another way is not used again.
+_FORMAT = 2
+_LIMIT_VARIABLE = "LANDSPEED_TEMPLATES_GB"
+_LIMIT_GB = 100
+# Durable only at its end, and undisturbed: a load that is interrupted starts anew.
+_LOAD_SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "autovacuum": "off",
+    "maintenance_work_mem": "256MB",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template:
+    """A Template is a loaded, vacuumed, frozen and shut-down data directory.
+
+    Its ``TEMPLATE.json``, written last, is the only proof of it.
+    """
+
+    directory: Path
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.directory / "data"
+
+    @property
+    def work(self) -> Path:
+        """The copy of it that Runs write to, if one was made."""
+        return self.directory / "work"
+
+    def facts(self) -> dict[str, Any] | None:
+        """What its proof says; None if there is none."""
+        try:
+            facts: dict[str, Any] = json.loads((self.directory / TEMPLATE_JSON).read_text())
+        except (OSError, ValueError):
+            return None
+        return facts
+
+    def is_whole(self) -> bool:
+        """Whether it is proven, and nothing that used it in place was killed meanwhile."""
+        return self.facts() is not None and is_ours(self.data) and is_shut_down(self.data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Templates:
+    """Templates are the loaded data directories in one ServerHome, under a limit of bytes.
+
+    ``say`` is told what takes long.
+    """
+
+    home: ServerHome
+    pgbench: Pgbench
+    limit_bytes: int
+    say: Callable[[str], None]
+
+    def ensure(self, build: Build, scale: int) -> Template:
+        """The Template of *build* at *scale*, loaded now if it is not there yet."""
+        with self._locked(self._template(build, scale)):
+            return self._whole(build, scale)
+
+    @contextmanager
+    def lease(self, build: Build, scale: int, *, writes: bool) -> Iterator[Path]:
+        """A data directory of *build* at *scale* in the state it was loaded in, ours alone.
+
+        A Run that only reads uses the Template itself and must shut its server down: if
+        it is killed instead, pg_control says so, and the Template is loaded anew before it
+        is used again. A Run that writes uses the working copy beside it, which is made the
+        same as the Template first: that writes what the last Run changed, into the blocks
+        it already has, where copying and removing all of it took four times as long.
+        """
+        with self._locked(self._template(build, scale)):
+            template = self._whole(build, scale)
+            if writes:
+                self._restore(template)
+            yield template.work if writes else template.data
+
+    def _restore(self, template: Template) -> None:
+        """Make the working copy of *template* the same as its data, and wait for the disk.
+
+        Files are compared by size and time, which a machine that lost power may have on
+        disk without the content: a copy from before the last boot is not trusted.
+        """
+        boot = template.directory / _BOOT
+        end_orphan(template.work)
+        if not (boot.exists() and boot.read_text() == _boot_id()):
+            remove_tree(template.work)
+        if not template.work.exists():
+            self._make_room(tree_bytes(template.data) + CLUSTER_BYTES, keep=template)
+        with storage_errors(f'copy "{template.data}"', template.work):
+            clone_tree(template.data, template.work)
+            sync_file_system(template.work)
+            write_atomic(boot, _boot_id())
+
+    def reclaimable_bytes(self) -> int:
+        """The disk space that removing all templates would free."""
+        return sum(tree_bytes(template.directory) for _, template in self._by_last_use())
+
+    def _template(self, build: Build, scale: int) -> Template:
+        name = f"{build.digest[:16]}-s{scale}-v{_FORMAT}"
+        return Template(directory=self.home.templates / name)
+
+    @contextmanager
+    def _locked(self, template: Template) -> Iterator[None]:
+        with locked(template.directory.with_name(f"{template.directory.name}.lock")):
+            yield
+
+    def _whole(self, build: Build, scale: int) -> Template:
+        template = self._template(build, scale)
+        if template.directory.exists():
+            end_orphan(template.data)
+        if not template.is_whole():
+            remove_tree(template.directory)
+            self._make_room(disk_bytes(scale))
+            self.say(f"loading scale {scale} into {build.label}")
+            try:
+                self._load(build, scale, template)
+            except BaseException:
+                remove_tree(template.directory)
+                raise
+        os.utime(template.directory / TEMPLATE_JSON)
+        return template
+
+    def _load(self, build: Build, scale: int, template: Template) -> None:
+        """Load *template*; its proof is written when all of it is on disk."""
+        with storage_errors(f'create "{template.directory}"', template.directory):
+            template.directory.mkdir(mode=0o755, parents=True)
+        stock = Profile.named("default").settings(build.version, 0)
+        settings = stock | _LOAD_SETTINGS | Dialect.of(build.version).load_settings
+        with self.home.run_directory() as run:
+            initdb(build, template.data, run)
+            cluster = Cluster(
+                build=build, data=template.data, run=run, settings=settings, keep=True
+            )
+            with cluster:
+                self.pgbench.initialise(
+                    cluster.host, user=SUPERUSER, database=DATABASE, scale=scale
+                )
+                with cluster.connect() as connection:
+                    # every catalog too: nothing is left for autovacuum to do, and hint bits
+                    # are set, so that the first reader does not write
+                    connection.execute("VACUUM FREEZE ANALYZE")
+                    connection.execute("CHECKPOINT")
+        with storage_errors("write a template to disk", template.directory):
+            sync_file_system(template.directory)
+        facts = {"build": build.facts(), "scale": scale, "bytes": tree_bytes(template.data)}
+        write_atomic(template.directory / TEMPLATE_JSON, json.dumps(facts))
+
+    def _make_room(self, needed: int, keep: Template | None = None) -> None:
+        """Remove templates but *keep*, the least recently used first, until *needed* bytes fit."""
+        what = f"load a template ({needed / 1e9:.1f} GB)"
+        for leftover in self.home.templates.glob("*/"):
+            if not (leftover / TEMPLATE_JSON).exists():
+                self._remove(Template(directory=leftover))
+        for _, template in self._by_last_use():
+            with suppress(StorageError):
+                require_free(self.home.root, needed, what)
+                if self.reclaimable_bytes() + needed <= self.limit_bytes:
+                    return
+            if template != keep:
+                self._remove(template)
+        require_free(self.home.root, needed, what)
+
+    def _remove(self, template: Template) -> None:
+        lock = template.directory.with_name(f"{template.directory.name}.lock")
+        with suppress(BusyError), locked(lock, wait=False):
+            (template.directory / TEMPLATE_JSON).unlink(missing_ok=True)
+            remove_tree(template.directory)
+
+    def _by_last_use(self) -> list[tuple[float, Template]]:
+        proofs = self.home.templates.glob(f"*/{TEMPLATE_JSON}")
+        found = [(proof.stat().st_mtime, Template(directory=proof.parent)) for proof in proofs]
+        return sorted(found, key=lambda pair: pair[0])
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text()
+
+
+def template_limit(environment: dict[str, str]) -> int:
+    """The limit, in bytes, for all templates: $LANDSPEED_TEMPLATES_GB, else 100 GB."""
+    text = environment.get(_LIMIT_VARIABLE, str(_LIMIT_GB))
+    if not re.fullmatch(r"\d+", text):
+        raise UsageError(
+            f'{_LIMIT_VARIABLE} is "{text}"', hint="Set it to a whole number of gigabytes."
+        )
+    return int(text) * 10**9

@@ -1,0 +1,1 @@
+"""What decides and what shows: scheduling, publishing, and the command line."""

@@ -1,0 +1,110 @@
+"""asv's publisher plug-ins: a site that loads nothing from elsewhere and speaks of releases.
+
+Named in asv.conf.json, so ``asv publish`` by hand makes the same site.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from asv.publishing import OutputPublisher
+from asv.util import UserError
+
+STATIC = Path(__file__).parent / "static"
+PAGES = ("landspeed.css", "landspeed.js", "commit.html", "commit.js")
+
+# asv's page names these on hosts of others; the first part of the file name tells which is which
+_LOCAL = {
+    "jquery-3": "jquery.min.js",
+    "jquery.flot.min": "jquery.flot.js",
+    "jquery.flot.time": "jquery.flot.time.js",
+    "jquery.flot.selection": "jquery.flot.selection.js",
+    "jquery.flot.categories": "jquery.flot.categories.js",
+    "jquery.flot.orderBars": "jquery.flot.orderBars.js",
+    "stupidtable": "stupidtable.min.js",
+    "md5": "md5.min.js",
+    "bootstrap.min.js": "bootstrap/js/bootstrap.min.js",
+    "bootstrap.min.css": "bootstrap/css/bootstrap.min.css",
+}
+_ELSEWHERE = re.compile(
+    r"<script\s[^>]*?src=\"(?P<script>https?://[^\"]+)\"[^>]*></script>"
+    r"|<link\s[^>]*?href=\"(?P<style>https?://[^\"]+)\"[^>]*>"
+)
+_LOADED = re.compile(
+    r"<(?:script|img|iframe)\s[^>]*?src=\"(?:https?:)?//|<link\s[^>]*?href=\"(?:https?:)?//"
+)
+
+# What is said differently on our page; each must be there, or asv's page has changed.
+_BRAND_OLD = re.compile(r"<p class=\"navbar-text\">.*?</p>", re.DOTALL)
+_BRAND_NEW = """<p class="navbar-text">
+            <a href="#/" class="navbar-link">landspeed</a> of
+            <a id="project-name" href="#" class="navbar-link">project</a>
+            <span class="credit">drawn by
+              <a href="https://github.com/airspeed-velocity/asv/" rel="noreferrer">asv</a></span>
+          </p>"""
+_WORDS = (
+    ("<title>airspeed velocity</title>", "<title>landspeed</title>"),
+    (
+        '<div style="position: absolute; left: 220px; top: 60px; bottom: 10px; right: 20px;">\n',
+        '<div id="graph-area">\n        <div id="legend"></div>\n',
+    ),
+    (
+        '<link href="asv.css" rel="stylesheet" type="text/css"/>',
+        '<link href="asv.css" rel="stylesheet" type="text/css"/>\n'
+        '    <link href="landspeed.css" rel="stylesheet" type="text/css"/>\n'
+        '    <script src="landspeed.js"></script>',
+    ),
+)
+
+
+class LocalAssets(OutputPublisher):  # type: ignore[misc]
+    """LocalAssets puts our copies of asv's ten CDN files into the site, and our own pages."""
+
+    name = "landspeed"
+    button_label = "landspeed"
+    description = "Local assets and the pages of landspeed"
+    order = 10
+
+    @classmethod
+    def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
+        """Called by ``asv publish`` when its own pages are in ``conf.html_dir``."""
+        del repo, benchmarks, graphs, revisions
+        site = Path(conf.html_dir)
+        shutil.copytree(STATIC / "vendor", site / "vendor", dirs_exist_ok=True)
+        for page in PAGES:
+            shutil.copyfile(STATIC / page, site / page)
+        for path in (site / "index.html", site / "error.html"):
+            path.write_text(localised(path.read_text(), whole=path.name == "index.html"))
+
+
+def localised(page: str, *, whole: bool = True) -> str:
+    """asv's *page* with every asset local and, for the *whole* index, with landspeed's words.
+
+    asv's UserError if the page is not the one this was written for.
+    """
+    page = _ELSEWHERE.sub(_local_tag, page)
+    if whole:
+        page, brands = _BRAND_OLD.subn(_BRAND_NEW, page)
+        missing = [old for old, _ in _WORDS if page.count(old) != 1]
+        if missing or brands != 1:
+            raise UserError(f"asv's page is not the one landspeed knows: {missing or 'no brand'}")
+        for old, new in _WORDS:
+            page = page.replace(old, new)
+    left = _LOADED.search(page)
+    if left is not None:
+        raise UserError(f"asv's page still loads from elsewhere: {left[0]}")
+    return page
+
+
+def _local_tag(match: re.Match[str]) -> str:
+    address = match["script"] or match["style"]
+    file = address.rpartition("/")[2]
+    for start, local in _LOCAL.items():
+        if file.startswith(start):
+            if match["script"]:
+                return f'<script src="vendor/{local}" onerror="js_load_failure()"></script>'
+            return f'<link rel="stylesheet" href="vendor/{local}">'
+    raise UserError(f"asv's page loads a file landspeed has no copy of: {address}")

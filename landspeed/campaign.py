@@ -1,0 +1,238 @@
+"""A Campaign: build all that is asked for, then measure it interleaved until every point has its
+samples. What is recorded already is never measured again, so the same command goes on."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from base.build import Build, Variant
+from base.errors import LandspeedError, MeasureError, RefError, UsageError
+from benchmarks.exclusive import measuring
+from benchmarks.measure import measure, prepare, templates
+from benchmarks.pgbench import Pgbench
+from benchmarks.planning import planned_cells
+from benchmarks.point import Comparable, Point, PointKey, count_samples
+from benchmarks.scenarios import Planned, Preset, Tier
+from landspeed.progress import Meter, duration, meter, say
+from landspeed.schedule import Turn, turns
+from landspeed.target import Target
+from landspeed.workshop import Workshop
+
+_PUBLISH_EVERY_SECONDS = 300.0
+_OVERHEAD_SECONDS = 2.0  # a first guess of what a Run costs besides pgbench's own time
+_TRIES = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A Request is what a person asks a Campaign for; a preset with its scale factors."""
+
+    targets: Sequence[Target]
+    preset: Preset
+    scales: Mapping[Tier, int]
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """A Tally is what a Campaign did: builds, Runs, and the errors it went on after."""
+
+    built: int = 0
+    measured: int = 0
+    present: int = 0
+    errors: list[LandspeedError] = field(default_factory=list)
+
+    def facts(self) -> dict[str, Any]:
+        """The Tally as JSON can hold it."""
+        return {
+            "built": self.built,
+            "measured": self.measured,
+            "present": self.present,
+            "errors": [error.message for error in self.errors],
+        }
+
+
+@dataclass(kw_only=True)
+class Campaign:
+    """A Campaign carries out one Request; ``publish`` is called when there is something new."""
+
+    workshop: Workshop
+    request: Request
+    publish: Callable[[], None] | None
+    tally: Tally = field(default_factory=Tally)
+
+    def run(self) -> Tally:
+        """Do it all; what fails is reported and the rest goes on."""
+        cells = self._cells()
+        client = self.workshop.build(
+            self.workshop.builder.newest_stable(), Variant(), narrate=self._narrate_build
+        )
+        pgbench = Pgbench(build=client)
+        try:
+            builds = self._build_all(pgbench, cells)
+            with self.workshop.builder.store.in_use([client, *builds]), measuring():
+                self._measure_all(builds, pgbench, cells)
+        finally:
+            self.workshop.records.seal()
+        if self.publish and (self.tally.measured or not self.workshop.paths.site.exists()):
+            self.publish()
+        return self.tally
+
+    def _cells(self) -> list[Planned]:
+        cells = planned_cells(
+            self.request.preset,
+            self.workshop.machine,
+            self.workshop.paths.server_root,
+            self.request.scales,
+        )
+        for reason, count in Counter(p.reason for p in cells if p.reason).items():
+            say(f"not applicable here: {count} cells, {reason}")
+        if all(p.reason for p in cells):
+            raise UsageError(
+                "no cell of this preset can run on this machine",
+                detail=cells[0].reason or "",
+                hint='"landspeed plan --preset NAME" lists each cell with its reason.',
+            )
+        return cells
+
+    def _narrate_build(self, text: str) -> None:
+        self.tally.built += text.startswith("built ")
+        say(text)
+
+    def _build_all(self, pgbench: Pgbench, cells: list[Planned]) -> list[Build]:
+        builds: list[Build] = []
+        total = len(self.request.targets)
+        for number, target in enumerate(self.request.targets, start=1):
+            try:
+                source = self.workshop.builder.sources.resolve(target.ref)
+                build = self.workshop.build(
+                    source,
+                    target.variant,
+                    title=f"building {source.origin.name} {target.variant} ({number} of {total})",
+                    narrate=self._narrate_build,
+                )
+            except (RefError, UsageError):
+                raise
+            except LandspeedError as error:
+                self._report(error)
+                continue
+            builds.append(build)
+            self._first_dot(build, pgbench, cells)
+        return list({build.identifier: build for build in builds}.values())
+
+    def _first_dot(self, build: Build, pgbench: Pgbench, cells: list[Planned]) -> None:
+        # A person who asked for a site sees one dot while the other builds are still made:
+        # it is an ordinary sample of the point, only early.
+        if self.publish is None or self.workshop.paths.site.exists():
+            return
+        with measuring():
+            self._measure_all([build], pgbench, cells[:1], samples=1)
+        if self.tally.measured:
+            self.publish()
+
+    def _measure_all(
+        self,
+        builds: list[Build],
+        pgbench: Pgbench,
+        cells: list[Planned],
+        samples: int | None = None,
+    ) -> None:
+        preset = self.request.preset
+        points = [Point(build=b, cell=p.cell) for b in builds for p in cells if p.reason is None]
+        have = self._have(pgbench)
+        wanted = samples or preset.samples
+        due = list(turns(points, have, samples=wanted, seed=random.SystemRandom().getrandbits(32)))
+        self.tally.present = len({p.key for p in points}) * wanted - len(due)
+        if not due:
+            return
+        say(
+            f"measuring {len({p.key for p in points})} points: {len(due)} runs of "
+            f"{preset.seconds} s are due, {self.tally.present} are recorded"
+        )
+        self._load(points, pgbench)
+        with meter("measuring") as shown:
+            self._take_turns(due, pgbench, shown)
+
+    def _load(self, points: list[Point], pgbench: Pgbench) -> None:
+        store = templates(self.workshop.paths, pgbench, say)
+        wanted = {(p.build.identifier, p.cell.scenario.scale): p.build for p in points}
+        with meter("loading data") as shown:
+            for number, ((_, scale), build) in enumerate(wanted.items()):
+                shown.update(number / len(wanted), f"{build.label} scale {scale}")
+                try:
+                    prepare(build=build, scale=scale, store=store)
+                except LandspeedError as error:
+                    self._report(error)
+
+    def _have(self, pgbench: Pgbench) -> Counter[PointKey]:
+        comparable = Comparable(
+            machine=self.workshop.machine,
+            pgbench_version=str(pgbench.build.version),
+            seconds=self.request.preset.seconds,
+        )
+        return count_samples(comparable.of(self.workshop.records.table()))
+
+    def _take_turns(self, due: list[Turn], pgbench: Pgbench, shown: Meter) -> None:
+        failures: Counter[PointKey] = Counter()
+        began = published = time.monotonic()
+        for done, turn in enumerate(due):
+            # a point that failed twice is given up for this time
+            if failures[turn.point.key] >= _TRIES:
+                continue
+            each = (
+                (time.monotonic() - began) / done
+                if done
+                else (self.request.preset.seconds + _OVERHEAD_SECONDS)
+            )
+            shown.update(done / len(due), turn.point.label, left=each * (len(due) - done))
+            try:
+                self._measure(turn, pgbench)
+            except LandspeedError as error:
+                failures[turn.point.key] += 1
+                self._report(error)
+            if self.publish and time.monotonic() - published >= _PUBLISH_EVERY_SECONDS:
+                self.publish()
+                published = time.monotonic()
+        say(f"measured {self.tally.measured} runs in {duration(time.monotonic() - began)}")
+
+    def _measure(self, turn: Turn, pgbench: Pgbench) -> None:
+        preset = self.request.preset
+        record = measure(
+            build=turn.point.build,
+            pgbench=pgbench,
+            cell=turn.point.cell,
+            seconds=preset.seconds,
+            seed=turn.seed,
+            machine=self.workshop.machine,
+            paths=self.workshop.paths,
+            context={"preset": preset.name, "round": turn.round},
+        )
+        self.workshop.records.add(record)
+        self.tally.measured += 1
+
+    def _report(self, error: LandspeedError) -> None:
+        self.tally.errors.append(error)
+        say(str(error))
+
+
+def summary(tally: Tally) -> str:
+    """One line: what was built, measured, and what was there already."""
+    return (
+        f"{tally.built} built, {tally.measured} runs measured, {tally.present} were recorded before"
+    )
+
+
+def failed(tally: Tally) -> MeasureError | None:
+    """The error a Campaign that went on after errors ends with."""
+    if not tally.errors:
+        return None
+    firsts = list(dict.fromkeys(e.message for e in tally.errors))
+    return MeasureError(
+        f"{len(tally.errors)} builds or runs failed, the others are recorded",
+        detail="\n".join(firsts[:10]),
+        hint="Mend the cause and give the same command again: it does only what is missing.",
+    )

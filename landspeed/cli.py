@@ -1,0 +1,368 @@
+"""The command line: verbs, their help, and the one place where an error becomes an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import click
+from rich.console import Console
+
+from base.build import Variant
+from base.errors import LandspeedError, UsageError
+from base.paths import Paths
+from benchmarks.profiles import Profile
+from benchmarks.scenarios import PRESETS, Mode, Preset, Protocol, parse_scales, preset_named
+from builders.recipe import BuildSystem
+from landspeed import doctor as doctor_
+from landspeed.campaign import Campaign, Request, failed, summary
+from landspeed.listing import listing, render_listing
+from landspeed.plan import plan_cells_facts, plan_recipe_facts, render_plan
+from landspeed.point_query import SPELLING, parse_point
+from landspeed.preview import serving
+from landspeed.progress import console, say
+from landspeed.show import details, find_points, overview
+from landspeed.site import update_site
+from landspeed.target import parse_targets
+from landspeed.workshop import Workshop
+
+_INTERRUPTED = 130  # what a shell calls a command that SIGINT ended
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+
+
+def variant_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--blocksize and --wal-blocksize, in kB."""
+    for name, what in (("--wal-blocksize", "WAL block"), ("--blocksize", "Block")):
+        command = click.option(
+            name, type=int, default=8, show_default=True, metavar="K", help=f"{what} size in kB."
+        )(command)
+    return command
+
+
+def system_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--build-system."""
+    return click.option(
+        "--build-system",
+        type=click.Choice([s.value for s in BuildSystem]),
+        help="Build with this; by default meson where the release has it.",
+    )(command)
+
+
+def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What to measure: a preset, and what to change in it."""
+    options = (
+        click.option("--preset", type=click.Choice(list(PRESETS)), help="What to measure."),
+        click.option("--scale", "scales", multiple=True, metavar="TIER=N", help="small=100"),
+        click.option("--mode", "modes", multiple=True, type=click.Choice([m.value for m in Mode])),
+        click.option(
+            "--protocol", "protocols", multiple=True, type=click.Choice([p.value for p in Protocol])
+        ),
+        click.option("--clients", multiple=True, type=click.IntRange(1), help="A rung."),
+        click.option("--profile", "profiles", multiple=True, help="default or tuned."),
+        click.option("--samples", type=click.IntRange(1), help="Runs of each point."),
+        click.option("--seconds", type=click.IntRange(1), help="Seconds of each run."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def chosen_preset(name: str, **changes: Any) -> Preset:
+    """The preset *name* with what the options change."""
+    preset = preset_named(name)
+    given: dict[str, Any] = {
+        "modes": tuple(map(Mode, changes["modes"])),
+        "protocols": tuple(map(Protocol, changes["protocols"])),
+        "rungs": changes["clients"],
+        "profiles": tuple(Profile.named(n).name for n in changes["profiles"]),
+        "samples": changes["samples"],
+        "seconds": changes["seconds"],
+    }
+    return replace(preset, **{field: value for field, value in given.items() if value})
+
+
+def emit(text: str) -> None:
+    """Data, on stdout."""
+    click.echo(text)
+
+
+def emit_json(value: Any) -> None:
+    """Data for a program, on stdout."""
+    emit(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Every verb has examples: landspeed VERB --help. REF is a major (18), a release "
+    "(17.11), a tag, or with a git upstream a branch or commit; REF:VARIANT adds a build "
+    "variant (18:bs4).",
+)
+@click.version_option(package_name="landspeed")
+def cli() -> None:
+    """Measure the land speed of an elephant: performance trends of PostgreSQL, 8.3 to current."""
+
+
+@cli.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """What is known, what is built, what is measured.
+
+    \b
+    Examples:
+      landspeed list
+      landspeed list --json
+    """
+    rows = listing(Workshop.open())
+    if as_json:
+        emit_json([row.facts() for row in rows])
+    else:
+        emit(render_listing(rows))
+
+
+@cli.command()
+@click.argument("refs", nargs=-1, metavar="[REF[:VARIANT]]...")
+@variant_options
+@system_option
+@preset_options
+@json_option
+def plan(
+    *,
+    refs: tuple[str, ...],
+    blocksize: int,
+    wal_blocksize: int,
+    build_system: str | None,
+    preset: str | None,
+    scales: tuple[str, ...],
+    as_json: bool,
+    **changes: Any,
+) -> None:
+    """Print how REF would be built and what would be measured; run nothing.
+
+    \b
+    Examples:
+      landspeed plan 18 --blocksize 4
+      landspeed plan --preset regular
+      landspeed plan 13 18:bs4 --preset quick --json
+    """
+    if not refs and preset is None:
+        raise UsageError("nothing to plan", hint="Name a REF, a --preset, or both.")
+    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    workshop = Workshop.open()
+    system = BuildSystem(build_system) if build_system else None
+    facts: dict[str, Any] = {
+        "recipes": [plan_recipe_facts(workshop, target, system) for target in targets]
+    }
+    if preset is not None:
+        facts["measurements"] = plan_cells_facts(
+            workshop, chosen_preset(preset, **changes), parse_scales(scales), max(1, len(targets))
+        )
+    if as_json:
+        emit_json(facts)
+    else:
+        emit(render_plan(facts))
+
+
+@cli.command()
+@click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
+@variant_options
+@system_option
+@json_option
+def build(
+    *,
+    refs: tuple[str, ...],
+    blocksize: int,
+    wal_blocksize: int,
+    build_system: str | None,
+    as_json: bool,
+) -> None:
+    """Build REF and print its install prefix; at once if it is in the store.
+
+    \b
+    Examples:
+      landspeed build 18
+      landspeed build 13 17.11 --blocksize 2
+      landspeed build 18:bs4 18:bs8-wal16 --json
+    """
+    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    workshop = Workshop.open()
+    system = BuildSystem(build_system) if build_system else None
+    builds = []
+    for target in targets:
+        source = workshop.builder.sources.resolve(target.ref)
+        builds.append(workshop.build(source, target.variant, system))
+        if not as_json:
+            emit(str(builds[-1].prefix))
+    if as_json:
+        emit_json([{"prefix": str(b.prefix), **b.facts()} for b in builds])
+
+
+@cli.command()
+@click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
+@variant_options
+@preset_options
+@click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results come.")
+@json_option
+def run(
+    *,
+    refs: tuple[str, ...],
+    blocksize: int,
+    wal_blocksize: int,
+    preset: str | None,
+    scales: tuple[str, ...],
+    publish_too: bool,
+    as_json: bool,
+    **changes: Any,
+) -> None:
+    """Build every REF, then measure them interleaved; what is recorded is not measured again.
+
+    Ctrl-C at any time: the same command goes on where it was.
+
+    \b
+    Examples:
+      landspeed run 13 18 --preset quick --publish
+      landspeed run 18 18:bs4 --preset regular --scale small=100
+      landspeed run 17 18 --preset quick --mode read-only --clients 8 --samples 20
+    """
+    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    request = Request(
+        targets=targets,
+        preset=chosen_preset(preset or "quick", **changes),
+        scales=parse_scales(scales),
+    )
+    workshop = Workshop.open()
+    refresh = (lambda: _publish(workshop)) if publish_too else None
+    tally = Campaign(workshop=workshop, request=request, publish=refresh).run()
+    say(summary(tally))
+    if as_json:
+        emit_json(tally.facts())
+    if publish_too:
+        _where(workshop.paths)
+    error = failed(tally)
+    if error is not None:
+        raise error
+
+
+@cli.command()
+def publish() -> None:
+    """Derive asv's result files from the records and publish the site, in one step.
+
+    \b
+    Examples:
+      landspeed publish
+    """
+    workshop = Workshop.open()
+    workshop.records.seal()
+    _publish(workshop)
+    _where(workshop.paths)
+
+
+def _publish(workshop: Workshop) -> None:
+    site, derived = update_site(workshop)
+    say(f"published {derived.points} points at {site / 'index.html'}")
+
+
+def _where(paths: Paths) -> None:
+    say('to see it: "make preview" (landspeed preview)')
+    emit(str(paths.site / "index.html"))
+
+
+@cli.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
+def preview(port: int) -> None:
+    """Serve the published site to this machine's browser, until Ctrl-C.
+
+    \b
+    Examples:
+      landspeed preview
+      landspeed preview --port 9000
+    """
+    with serving(Paths.find().site, port) as (address, server):
+        emit(address)
+        say("Ctrl-C ends it")
+        server.serve_forever()
+
+
+@cli.command(epilog=f"POINT is {SPELLING}, an address of the site, or run:ID.")
+@click.argument("point")
+@json_option
+def show(point: str, as_json: bool) -> None:
+    """Go from a dot to its runs: numbers, raw records, provenance.
+
+    \b
+    Examples:
+      landspeed show 18.6/read-only
+      landspeed show 18.6:bs4/read-write/prepared/small/c4
+      landspeed show '#read_only.latency?p-clients=4&blocksize=8' --json
+    """
+    workshop = Workshop.open()
+    query = parse_point(point, workshop.builder.sources.release_at)
+    points = find_points(workshop.records.table(), query)
+    records = workshop.records.records([run["id"] for p in points for run in p.runs])
+    if as_json:
+        by_id = {record["id"]: record for record in records}
+        emit_json([p.facts() | {"records": [by_id[run["id"]] for run in p.runs]} for p in points])
+        return
+    shown = details(points[0], next(iter(records))) if len(points) == 1 else overview(points)
+    width = 100 if sys.stdout.isatty() else 1000
+    Console(width=max(width, console.width), highlight=False).print(shown)
+
+
+@cli.command()
+@json_option
+def doctor(as_json: bool) -> None:
+    """Is this machine fit to measure: what was seen, what it means, how to mend it.
+
+    \b
+    Examples:
+      landspeed doctor
+      landspeed doctor --json
+    """
+    seen = doctor_.checks(Paths.find())
+    if as_json:
+        emit_json([check.facts() for check in seen])
+    else:
+        emit(doctor_.render(seen))
+    sys.exit(doctor_.exit_code(seen))
+
+
+def _terminated(number: int, frame: object) -> None:
+    # a service manager's SIGTERM is Ctrl-C by another name: clusters stop, state stays whole
+    del frame
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def main() -> None:
+    """The console script: runs a verb, ends with its exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        cli(standalone_mode=False)
+    except LandspeedError as error:
+        say(str(error))
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        say(str(_as_usage_error(error)))
+        sys.exit(UsageError.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted: what was built and measured is kept, the same command goes on from here")
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        # the reader of our stdout left: nobody to tell, and Python must not try at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _as_usage_error(error: click.ClickException) -> UsageError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "landspeed"
+    message = error.format_message().rstrip(".")
+    return UsageError(message[:1].lower() + message[1:], hint=f'Try "{path} --help".')
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""What ``landspeed plan`` prints: recipes and measurements as they would be, nothing run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.planning import planned_cells
+from benchmarks.scenarios import Preset, Tier
+from builders.recipe import BuildSystem
+from landspeed.progress import duration
+from landspeed.target import Target
+from landspeed.workshop import Workshop
+
+# Copying, starting, warming up and stopping a cluster, measured at scale 10.
+_OVERHEAD_SECONDS = 1.0
+
+
+def plan_recipe_facts(
+    workshop: Workshop, target: Target, system: BuildSystem | None
+) -> dict[str, Any]:
+    """How *target* would be built: its source, identity and Recipe."""
+    builder = workshop.builder
+    source = builder.sources.resolve(target.ref)
+    recipe = builder.recipe(source, target.variant, system)
+    identifier = builder.identifier(source, recipe)
+    return {
+        "target": str(target),
+        "identifier": identifier,
+        "prefix": str(builder.store.root / identifier),
+        "is_built": builder.store.find(identifier) is not None,
+        "origin": vars(source.origin),
+        "toolchain": builder.sandbox.toolchain(),
+        "recipe": recipe.facts(),
+    }
+
+
+def plan_cells_facts(
+    workshop: Workshop, preset: Preset, overrides: Mapping[Tier, int], builds: int
+) -> dict[str, Any]:
+    """What *preset* would measure of each of *builds* builds here, and about how long."""
+    machine = workshop.machine
+    planned = planned_cells(preset, machine, workshop.paths.server_root, overrides)
+    count = sum(p.reason is None for p in planned)
+    runs = count * preset.samples * builds
+    return {
+        "preset": preset.name,
+        "description": preset.description,
+        "samples": preset.samples,
+        "seconds": preset.seconds,
+        "machine": machine.facts(),
+        "cells": [p.cell.facts(machine.cores) | {"not_applicable": p.reason} for p in planned],
+        "runs": runs,
+        "about_seconds": round(runs * (preset.seconds + _OVERHEAD_SECONDS)),
+    }
+
+
+def render_plan(facts: Mapping[str, Any]) -> str:
+    """The facts of a plan as text a person can read and type."""
+    parts = [_render_recipe(recipe) for recipe in facts["recipes"]]
+    if "measurements" in facts:
+        parts.append(_render_cells(facts["measurements"]))
+    return "\n\n".join(parts)
+
+
+def _render_recipe(facts: Mapping[str, Any]) -> str:
+    origin = facts["origin"]
+    built = "built" if facts["is_built"] else "not built"
+    lines = [
+        f"{facts['identifier']} ({built})",
+        f"  source   PostgreSQL {facts['recipe']['version']}, tree {origin['tree']}",
+        f"  prefix   {facts['prefix']}",
+        f"  cc       {facts['toolchain']['cc']}",
+    ]
+    for quirk in facts["recipe"]["quirks"]:
+        lines += [f"  quirk    {quirk['name']}: {quirk['because']}", f"           {quirk['see']}"]
+    lines.append("  steps, in the source tree:")
+    for step in facts["recipe"]["steps"]:
+        environment = "".join(f"{k}={shlex.quote(v)} " for k, v in step["environment"].items())
+        lines.append(f"    {environment}{' '.join(_shown(a) for a in step['argv'])}")
+    return "\n".join(lines)
+
+
+def _shown(argument: str) -> str:
+    # {stage} and {jobs} are filled in by the sandbox: quoting them would only hide that
+    return argument if "{" in argument else shlex.quote(argument)
+
+
+def _render_cells(facts: Mapping[str, Any]) -> str:
+    machine = facts["machine"]
+    lines = [
+        f"preset {facts['preset']}: {facts['description']}",
+        f"  machine  {machine['name']}, {machine['cores']} cores, "
+        f"{machine['memory_bytes'] / 2**30:.1f} GiB",
+        f"  runs     {facts['runs']} of {facts['seconds']} s "
+        f"({facts['samples']} of each point), about {duration(facts['about_seconds'])}",
+        f"  {'mode':<10} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} "
+        f"{'threads':>7} profile",
+    ]
+    for cell in facts["cells"]:
+        reason = f"  not applicable: {cell['not_applicable']}" if cell["not_applicable"] else ""
+        lines.append(
+            f"  {cell['mode']:<10} {cell['protocol']:<8} {cell['tier']:<6} {cell['scale']:>5} "
+            f"{cell['clients']:>7} {cell['threads']:>7} {cell['profile']}{reason}"
+        )
+    return "\n".join(lines)

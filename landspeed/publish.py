@@ -1,0 +1,109 @@
+"""Publish the site: made beside the old one by ``asv publish``, then put in its place in one step.
+
+Nobody ever sees half a site; whatever fails or is killed, the old one stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from asv.util import UserError, load_json
+
+from base.errors import PublishError
+from base.files import exchange, locked, remove_tree, storage_errors
+from base.paths import Paths
+
+CONFIG = "asv.conf.json"
+# Beside the site, so that both are on one file system; named so that git ignores it.
+_WORKSHOP = ".site-publish"
+_PATHS_IN_CONFIG = ("repo", "benchmark_dir", "env_dir", "results_dir")
+_LAST_LINES = 10
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def asv_config(project: Path) -> dict[str, Any]:
+    """What *project*'s asv.conf.json says (it may have comments); PublishError if unreadable."""
+    path = project / CONFIG
+    try:
+        return dict(load_json(str(path), js_comments=True))
+    except (OSError, UserError, ValueError) as error:
+        raise PublishError(
+            "could not read the configuration of asv",
+            detail=f"{path}: {error}",
+            hint="Restore it from the repository.",
+        ) from error
+
+
+def publish(paths: Paths, say: Callable[[str], None]) -> Path:
+    """Make the site from asv's result files and put it at ``paths.site``; its directory.
+
+    One publishing at a time, others wait. PublishError with asv's last lines if it fails.
+    """
+    workshop = paths.site.parent / _WORKSHOP
+    with storage_errors("publish the site", workshop):
+        workshop.mkdir(parents=True, exist_ok=True)
+        with locked(workshop / "lock"):
+            fresh = workshop / "site"
+            remove_tree(fresh)  # of a publish that was killed
+            _make(paths, fresh, _write_config(paths, workshop), say)
+            exchange(fresh, paths.site)
+            remove_tree(fresh)
+    return paths.site
+
+
+def _write_config(paths: Paths, workshop: Path) -> Path:
+    # With absolute paths: asv changes into the directory of its configuration.
+    config = asv_config(paths.project)
+    for key in _PATHS_IN_CONFIG:
+        if key in config:
+            config[key] = str(paths.project / config[key])
+    config["results_dir"] = str(paths.results / "asv")
+    path = workshop / CONFIG
+    path.write_text(json.dumps(config, indent=4))
+    return path
+
+
+def _make(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -> None:
+    if not (paths.results / "asv" / "benchmarks.json").is_file():
+        raise PublishError(
+            "nothing to publish yet",
+            detail=f"{paths.results / 'asv'} has no results.",
+            hint='Measure something first: "landspeed run 18 --preset quick".',
+        )
+    process = subprocess.run(
+        [
+            *(sys.executable, "-m", "asv", "publish", "--no-pull"),
+            *("--config", str(config), "--html-dir", str(fresh)),
+        ],
+        cwd=paths.project,
+        env={**os.environ, "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    lines = [line for line in _ANSI.sub("", process.stdout).splitlines() if line.strip()]
+    if process.returncode != 0 or not _is_whole(fresh):
+        remove_tree(fresh)
+        raise PublishError(
+            "could not publish the site; the old one, if any, is untouched",
+            detail="\n".join(lines[-_LAST_LINES:]) or f"asv ended with {process.returncode}.",
+            hint='"asv publish --no-pull" in the checkout shows all of it.',
+        )
+    for line in lines:
+        if "warning" in line.lower() or "couldn't" in line.lower():
+            say(f"asv: {line.strip()}")
+
+
+def _is_whole(site: Path) -> bool:
+    # info.json is what asv writes last
+    return (site / "index.html").is_file() and (site / "info.json").is_file()

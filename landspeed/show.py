@@ -1,0 +1,189 @@
+"""From a dot back to its runs: which they were, what they say, where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from textwrap import fill
+from typing import Any
+
+import pyarrow as pa
+from asv_runner.statistics import compute_stats
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+
+from base.build import Variant
+from base.errors import RefError
+from benchmarks.asv_names import METRICS, Metric, scale_param
+from landspeed.point_query import PointQuery
+
+_KEY = (
+    *("machine", "release", "commit", "tree", "blocksize", "wal_blocksize"),
+    *("mode", "protocol", "tier", "scale", "clients", "profile"),
+)
+_WIDE = 1000
+_TEXT_WIDTH = 100
+_SERVER = ("digest", "epoch")
+_RUN_COLUMNS = (
+    ("latency ms", "latency_ms", "{:.4f}"),
+    ("stddev", "latency_stddev_ms", "{:.4f}"),
+    ("p50", "latency_p50_ms", "{:.4f}"),
+    ("p95", "latency_p95_ms", "{:.4f}"),
+    ("p99", "latency_p99_ms", "{:.4f}"),
+    ("tx/s", "tps", "{:.1f}"),
+    ("failed", "failed", "{}"),
+    ("server CPU s", "server_cpu_seconds", "{:.2f}"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """An Estimate is a median of runs with its 99 % interval, as asv publishes it."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate | None:
+        """The Estimate from *values*, one per run; None if there is none (asv's compute_stats)."""
+        if not values:
+            return None
+        median, stats = compute_stats(list(values), 1)
+        return cls(median=median, low=stats["ci_99_a"], high=stats["ci_99_b"])
+
+    def __str__(self) -> str:
+        return f"{self.median:.5g} [{self.low:.5g}, {self.high:.5g}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A Shown is one point with its runs; ``published`` is whether the site's dot is of them."""
+
+    runs: tuple[Mapping[str, Any], ...]
+    published: bool
+
+    @property
+    def name(self) -> str:
+        """The POINT, spelled so that ``landspeed show`` takes it."""
+        run = self.runs[0]
+        ref = run["release"] or (run["commit"] or run["tree"])[:10]
+        variant = Variant(blocksize=run["blocksize"], wal_blocksize=run["wal_blocksize"])
+        scale = scale_param(run["tier"], run["scale"])
+        cell = (run["mode"], run["protocol"], scale, f"c{run['clients']}", run["profile"])
+        return f"{ref}:{variant}/{'/'.join(cell)}"
+
+    def estimate(self, metric: Metric) -> Estimate | None:
+        """The Estimate of *metric* over the runs that have it."""
+        return Estimate.of([v for run in self.runs if (v := run[metric.column]) is not None])
+
+    def facts(self) -> dict[str, Any]:
+        """The point as JSON can hold it, without its records."""
+        estimates = {metric.name: self.estimate(metric) for metric in METRICS}
+        return {
+            "point": self.name,
+            "machine": self.runs[0]["machine"],
+            "epoch": self.runs[0]["epoch"],
+            "digest": self.runs[0]["digest"],
+            "published": self.published,
+            "runs": [run["id"] for run in self.runs],
+            "estimates": {name: vars(one) if one else None for name, one in estimates.items()},
+        }
+
+
+def find_points(table: pa.Table, query: PointQuery) -> list[Shown]:
+    """The points that *query* means in *table* (RecordStore.table()); RefError if none.
+
+    Runs of different servers or epochs are different points; the newest is the published one.
+    """
+    groups: dict[tuple[Any, ...], dict[tuple[Any, ...], list[Mapping[str, Any]]]] = {}
+    for batch in table.to_batches(max_chunksize=16384):
+        for row in batch.to_pylist():
+            if query.matches(row):
+                servers = groups.setdefault(tuple(row[name] for name in _KEY), {})
+                servers.setdefault(tuple(row[name] for name in _SERVER), []).append(row)
+    if not groups:
+        raise _nothing(table)
+    return [
+        Shown(runs=tuple(runs), published=runs[-1]["id"] == max(r[-1]["id"] for r in of.values()))
+        for of in groups.values()
+        for runs in of.values()
+    ]
+
+
+def _nothing(table: pa.Table) -> RefError:
+    refs = sorted({str(ref) for ref in table["release"].unique().to_pylist() if ref})
+    return RefError(
+        "no runs of such a point",
+        detail=f"Measured releases: {', '.join(refs)}." if refs else "Nothing is measured yet.",
+        hint='"landspeed list" shows what is measured.',
+    )
+
+
+def overview(points: Iterable[Shown]) -> Table:
+    """A table of *points*, one line each, with the published medians and 99 % intervals."""
+    table = _table("point", "machine", "epoch", "runs", *(f"{m.name} {m.unit}" for m in METRICS))
+    for point in points:
+        run = point.runs[0]
+        table.add_row(
+            point.name,
+            run["machine"],
+            run["epoch"] + ("" if point.published else " (superseded)"),
+            str(len(point.runs)),
+            *(_text(point.estimate(metric)) for metric in METRICS),
+        )
+    return table
+
+
+def details(point: Shown, record: Mapping[str, Any]) -> RenderableType:
+    """Everything about one *point*: estimates, its runs, and provenance from one *record*."""
+    runs = _table("run", "time", "round", *(title for title, _, _ in _RUN_COLUMNS))
+    for run in point.runs:
+        numbers = (_number(run[column], form) for _, column, form in _RUN_COLUMNS)
+        runs.add_row(f"run:{run['id'][:16]}", run["time"], _number(run["round"], "{}"), *numbers)
+    facts = Table.grid(padding=(0, 2))
+    for title, text in _provenance(record):
+        facts.add_row(title, fill(text, _TEXT_WIDTH))
+    return Group(overview([point]), "", runs, "", facts)
+
+
+def as_text(shown: RenderableType) -> str:
+    """*shown* as plain lines that are never cut: points and ids are there to be copied."""
+    stream = StringIO()
+    Console(file=stream, width=_WIDE, color_system=None).print(shown)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    build, machine, epoch = record["build"], record["machine"], record["epoch"]
+    origin, memory = build["origin"], machine["memory_bytes"] / 2**30
+    quirks = ", ".join(build["quirks"]) or "none"
+    return [
+        ("source", f"{origin['release'] or origin['commit']} of {origin['date']}"),
+        ("tree", str(origin["tree"])),
+        ("build", f"{build['identifier']}, {build['build_system']}, quirks: {quirks}"),
+        ("toolchain", ", ".join(str(value) for value in build["toolchain"].values())),
+        ("installed files", f"sha256 {build['digest']}"),
+        ("pgbench", f"{record['pgbench']['version']} ({record['pgbench']['build']})"),
+        ("machine", f"{machine['cpu']}, {machine['cores']} cores, {memory:.1f} GiB"),
+        ("epoch", ", ".join(f"{name} {value}" for name, value in epoch.items())),
+        ("command", " ".join(record["run"]["argv"])),
+        ("settings", ", ".join(f"{k} = {v}" for k, v in record["settings"].items())),
+    ]
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        words = title in ("point", "machine", "epoch", "run", "time")
+        table.add_column(title, justify="left" if words else "right", no_wrap=True)
+    return table
+
+
+def _text(estimate: Estimate | None) -> str:
+    return "-" if estimate is None else str(estimate)
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else form.format(value)

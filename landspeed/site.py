@@ -1,0 +1,65 @@
+"""From the raw records to the published site: derive asv's files, publish, say what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from base.errors import PublishError, StorageError
+from base.files import storage_errors
+from landspeed.derive import AsvLayout, Derived, derive
+from landspeed.progress import say
+from landspeed.publish import asv_config, publish
+from landspeed.workshop import Workshop
+
+_REPOSITORY_LINK = "sources.git"
+
+
+def update_site(workshop: Workshop) -> tuple[Path, Derived]:
+    """Bring the site up to date with the records; its directory and what was derived."""
+    paths = workshop.paths
+    table = workshop.records.table()
+    if table.num_rows == 0:
+        raise PublishError(
+            "nothing to publish yet",
+            detail=f"{paths.records} has no records.",
+            hint='Measure something first: "landspeed run 18 --preset quick".',
+        )
+    link_repository(workshop)
+    layout = AsvLayout.of(asv_config(paths.project), paths.results / "asv")
+    derived = derive(table, layout, _placer(workshop))
+    for unplaced in derived.unplaced:
+        say(f"not drawn: {unplaced}")
+    return publish(paths, say), derived
+
+
+def link_repository(workshop: Workshop) -> None:
+    """Make ``sources.git`` in the project, which asv.conf.json names, mean the cache's."""
+    link = workshop.paths.project / _REPOSITORY_LINK
+    target = workshop.paths.sources
+    workshop.builder.sources.releases_branch()
+    with storage_errors(f'link "{link}"', link):
+        if link.is_symlink() and link.readlink() != target:
+            link.unlink()
+        if not link.is_symlink():
+            if link.exists():
+                raise StorageError(
+                    f'"{link}" is in the way',
+                    detail="landspeed links the cache's repository of sources there.",
+                    hint="Move it elsewhere.",
+                )
+            link.symlink_to(target)
+
+
+def _placer(workshop: Workshop) -> Any:
+    sources = workshop.builder.sources
+    branch = sources.releases_branch()
+
+    def commit_of(origin: Mapping[str, Any]) -> tuple[str, int] | None:
+        hash_ = branch.get(origin["release"]) if origin["release"] else origin["commit"]
+        if hash_ is None:
+            return None
+        return hash_, int(sources.commit_date(hash_).timestamp() * 1000)
+
+    return commit_of

@@ -1,0 +1,100 @@
+'use strict';
+
+/* What landspeed changes in asv's pages: releases instead of hashes, a legend beside the plot. */
+$(document).ready(function() {
+    var hash_of = $.asv.get_commit_hash;
+    var draw = $.plot;
+    /* The least distance between two names on the x axis, in pixels */
+    var name_width = 42;
+
+    function tag_of(revision) {
+        var found = null;
+        $.each($.asv.main_json.tags, function(tag, tagged) {
+            if (String(tagged) === String(revision)) {
+                found = tag;
+                return false;
+            }
+        });
+        return found;
+    }
+
+    /* A release is called by its name wherever asv shows a hash. */
+    $.asv.get_commit_hash = function(revision) {
+        return tag_of(revision) || hash_of(revision);
+    };
+
+    /* asv sets the title when it has loaded the index. */
+    $(document).ajaxSuccess(function(event, request, settings) {
+        if (/^index\.json/.test(settings.url)) {
+            document.title = 'landspeed: ' + $.asv.main_json.project;
+        }
+    });
+
+    function drawn_revisions(series) {
+        var seen = {};
+        $.each(series, function(i, one) {
+            $.each(one.data, function(j, point) {
+                seen[point[0]] = true;
+            });
+        });
+        return $.map(Object.keys(seen), Number).sort(function(a, b) { return a - b; });
+    }
+
+    function release_ticks(series, width, transform) {
+        var revisions = drawn_revisions(series);
+        var place = transform || function(value) { return value; };
+        return function(axis) {
+            var scale = width / ((place(axis.max) - place(axis.min)) || 1);
+            var last = -Infinity;
+            var ticks = [];
+            /* the newest release is always named: go from the right */
+            $.each(revisions.reverse(), function(i, revision) {
+                var x = place(revision) * scale;
+                var tag = tag_of(revision);
+                if (tag && (last === -Infinity || last - x >= name_width)) {
+                    ticks.push([revision, tag]);
+                    last = x;
+                }
+            });
+            revisions.reverse();
+            return ticks;
+        };
+    }
+
+    function with_landspeed(target, series, options) {
+        var legend = $('#legend');
+        $('#graph-area').toggleClass('no-legend', !options.legend.show);
+        legend.empty();
+        options.legend.container = legend;
+        if (options.xaxis.axisLabel === 'commits') {
+            options.xaxis.axisLabel = 'releases and commits';
+            options.xaxis.tickFormatter = null;
+            options.xaxis.ticks = release_ticks(series, target.width(), options.xaxis.transform);
+        }
+        from_zero(series, options);
+    }
+
+    /* As asv does for seconds: the y axis begins at zero unless another scale was asked for. */
+    function from_zero(series, options) {
+        var scale = $.asv.parse_hash_string(window.location.hash).params['y-axis-scale'];
+        if (scale || options.yaxis.transform) {
+            return;
+        }
+        var highest = 0;
+        $.each(series, function(i, one) {
+            $.each(one.data, function(j, point) {
+                highest = Math.max(highest, point[1]);
+            });
+        });
+        options.yaxis.min = 0;
+        options.yaxis.max = highest * 1.1 || 1;
+    }
+
+    $.plot = function(target, series, options) {
+        if ($(target).is('#main-graph')) {
+            with_landspeed($(target), series, options);
+        }
+        return draw(target, series, options);
+    };
+    $.extend($.plot, draw);
+});

@@ -1,0 +1,31 @@
+# Every line here is a command a person could type; the work is in tools/setup and landspeed.
+
+.PHONY: setup demo preview test lint perf clean
+
+setup:
+	tools/setup
+
+demo: setup
+	.venv/bin/landspeed run 18 17 15 13 18:bs4 --preset quick --publish
+
+preview: setup
+	.venv/bin/landspeed preview
+
+test:
+	tools/setup --test
+	.venv/bin/pytest
+
+lint:
+	tools/setup --dev
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	shellcheck tools/setup .ci/run
+
+perf:
+	tools/setup --dev
+	.venv/bin/python -m perf
+
+# What setup and publish can make again; results and the cache are never touched.
+clean:
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,68 @@
+"""The harness's share: how much of the measuring phase pgbench really measures.
+
+``python -m perf.harness_share [REF] [SECONDS]`` takes one Run of every cell of the ``regular``
+preset's small tier at scale 10, all rungs that this machine can give, and divides pgbench's
+measured seconds by the wall clock from the first Run's begin to the last one's end.
+Data are loaded and REF built before: both are done once and kept.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+from base.build import Variant
+from benchmarks.exclusive import measuring
+from benchmarks.measure import measure, prepare, templates
+from benchmarks.pgbench import Pgbench
+from benchmarks.planning import planned_cells
+from benchmarks.scenarios import Tier, preset_named
+from landspeed.progress import meter, say
+from landspeed.workshop import Workshop
+from perf.figure import Figure
+
+SCALE = 10
+
+
+def main(ref: str, seconds: int | None) -> None:
+    """Print the figure for *ref*."""
+    workshop = Workshop.open()
+    pgbench = Pgbench(build=workshop.build(workshop.builder.newest_stable(), Variant()))
+    build = workshop.build(workshop.builder.sources.resolve(ref), Variant())
+    preset = replace(preset_named("regular"), tiers=(Tier.SMALL,))
+    each = seconds or preset.seconds
+    data = workshop.paths.server_root
+    planned = planned_cells(preset, workshop.machine, data, {Tier.SMALL: SCALE})
+    cells = [p.cell for p in planned if p.reason is None]
+    say(f"{len(cells)} runs of {each} s of {build.label}")
+    measured = 0.0
+    with measuring(), meter("measuring") as shown:
+        prepare(build=build, scale=SCALE, store=templates(workshop.paths, pgbench))
+        began = time.monotonic()
+        for number, cell in enumerate(cells):
+            shown.update(number / len(cells), f"{cell.scenario.mode} -c {cell.clients}")
+            record = measure(
+                build=build,
+                pgbench=pgbench,
+                cell=cell,
+                seconds=each,
+                seed=number + 1,
+                machine=workshop.machine,
+                paths=workshop.paths,
+                context={"preset": "perf"},
+            )
+            measured += record["sample"]["measured_seconds"]
+        wall = time.monotonic() - began
+    Figure(
+        figure="harness share",
+        value=round(measured / wall, 3),
+        unit="measured s / wall s",
+        goal=">= 0.85",
+        beside=f"{measured:.0f} s measured by pgbench in {wall:.0f} s",
+    ).show()
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    main(arguments[0] if arguments else "18", int(arguments[1]) if len(arguments) > 1 else None)

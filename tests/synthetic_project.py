@@ -1,0 +1,99 @@
+"""A landspeed project with made-up sources and results, for tests of what is published."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from base.paths import Paths
+from benchmarks.records import RecordStore
+from landspeed.derive import AsvLayout, Derived, derive
+from tests.synthetic import RELEASES
+
+CHECKOUT = Path(__file__).parents[1]
+# publishing needs no environments, and these tests no builders
+_ENVIRONMENTS = '".builders.asv_environment", '
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A Project is a checkout with asv's configuration and a bare repository of sources."""
+
+    paths: Paths
+    commits: Mapping[str, str]
+
+    @classmethod
+    def make(cls, root: Path, releases: Mapping[str, str] = RELEASES) -> Project:
+        """A project below *root* whose ``releases`` branch has these releases (name → date)."""
+        root.mkdir(parents=True, exist_ok=True)
+        config = (CHECKOUT / "asv.conf.json").read_text()
+        assert _ENVIRONMENTS in config
+        (root / "asv.conf.json").write_text(config.replace(_ENVIRONMENTS, ""))
+        commits = bare_repository(root / "sources.git", releases)
+        return cls(paths=Paths(cache=root / "cache", project=root), commits=commits)
+
+    @property
+    def store(self) -> RecordStore:
+        return RecordStore(self.paths.records)
+
+    @property
+    def layout(self) -> AsvLayout:
+        return AsvLayout(results=self.paths.results / "asv")
+
+    def commit_of(self, origin: Mapping[str, Any]) -> tuple[str, int] | None:
+        """Where asv draws a release: its commit on the branch, and midnight of its day."""
+        release = origin["release"]
+        if release not in self.commits:
+            return None
+        day = datetime.fromisoformat(RELEASES[release]).replace(tzinfo=UTC)
+        return self.commits[release], int(day.timestamp() * 1000)
+
+    def add(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Keep *records* and seal them."""
+        for record in records:
+            self.store.add(record)
+        self.store.seal()
+
+    def derive(self) -> Derived:
+        """Derive asv's files from all records."""
+        return derive(self.store.table(), self.layout, self.commit_of)
+
+
+def bare_repository(path: Path, releases: Mapping[str, str]) -> dict[str, str]:
+    """Make a bare repository with one tagged commit per release; release → commit."""
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "releases", path], check=True)
+    tree = _git(path, "hash-object", "-t", "tree", "-w", "--stdin")
+    commits: dict[str, str] = {}
+    parent: list[str] = []
+    for release, date in releases.items():
+        commits[release] = _git(path, "commit-tree", tree, "-m", release, *parent, date=date)
+        _git(path, "tag", release, commits[release])
+        parent = ["-p", commits[release]]
+    _git(path, "update-ref", "refs/heads/releases", parent[-1])
+    return commits
+
+
+def _git(path: Path, *arguments: str, date: str = "2025-01-01") -> str:
+    who = {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (
+            ("NAME", "a"),
+            ("EMAIL", "a@example.org"),
+            ("DATE", f"{date}T00:00:00Z"),
+        )
+    }
+    done = subprocess.run(
+        ["git", "-C", path, *arguments],
+        env={**os.environ, **who},
+        input="",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()

@@ -1,0 +1,123 @@
+"""The command line: errors in PostgreSQL's voice, one exit code each, help with examples."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from landspeed.cli import cli
+
+VERBS = sorted(cli.commands)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project whose configuration names no source at all, so nothing reaches the network."""
+    (tmp_path / "asv.conf.json").write_text("{}")
+    (tmp_path / "landspeed.toml").write_text("[sources]\norder = []\n")
+    return tmp_path
+
+
+def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LANDSPEED_")}
+    return subprocess.run(
+        [sys.executable, "-m", "landspeed.cli", *arguments],
+        cwd=project,
+        env=environment | {"LANDSPEED_CACHE": str(project / "cache"), "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["plan", "18", "--blocksize", "3"], 4, "error:  invalid block size: 3 kB"),
+        (["plan", "18", "--wal-blocksize", "128"], 4, "error:  invalid WAL block size: 128 kB"),
+        (["plan", "18:huge"], 4, 'error:  "huge" is not a build variant'),
+        (["plan", "77"], 3, "error:  PostgreSQL 77 is not known"),
+        (["plan", "7.4"], 3, "error:  PostgreSQL 7.4"),
+        (["build", "18.0"], 5, "error:  the source of PostgreSQL 18.0 cannot be reached"),
+        (["plan"], 2, "error:  nothing to plan"),
+        (["plan", "--preset", "regular", "--scale", "tiny=1"], 2, 'error:  "tiny=1" does not set'),
+        (["run", "18", "--profile", "warp"], 2, 'error:  profile "warp" does not exist'),
+        (["run"], 2, "error:  missing argument"),
+        (["fly"], 2, "error:  no such command 'fly'"),
+        (["show", "18/a/b/c/d/e/f/g"], 2, 'error:  "18/a/b/c/d/e/f/g" is not a point'),
+        (["show", "18.6"], 3, "error:  no runs of such a point"),
+        (["publish"], 11, "error:  nothing to publish yet"),
+    ],
+)
+def test_bad_input_ends_in_one_clear_error_with_its_exit_code(
+    project: Path, arguments: list[str], code: int, message: str
+) -> None:
+    done = landspeed(project, *arguments)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    labels = [line.split(":")[0] for line in done.stderr.splitlines() if line[:1].islower()]
+    assert labels[0] == "error"
+    assert labels.count("error") == 1
+
+
+def test_outside_a_project_the_error_says_where_to_go(tmp_path: Path) -> None:
+    done = landspeed(tmp_path, "list")
+    assert done.returncode == 7
+    assert "error:  no landspeed project here" in done.stderr
+    assert "LANDSPEED_PROJECT" in done.stderr
+
+
+def test_list_names_every_major_from_8_3_with_what_would_reach_it(project: Path) -> None:
+    done = landspeed(project, "list", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    majors = {
+        tuple(row["name"].split(".")[: 2 if int(row["name"].split(".")[0]) < 10 else 1])
+        for row in rows
+    }
+    before_ten = {("8", "3"), ("8", "4"), *(("9", str(n)) for n in range(7))}
+    assert majors >= before_ten | {(str(n),) for n in range(10, 19)}
+    assert {row["source"] for row in rows} == {"out of reach"}
+
+
+def test_plan_of_a_preset_lists_every_cell_and_its_reason(project: Path) -> None:
+    done = landspeed(project, "plan", "--preset", "archaeology", "--json")
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(done.stdout)["measurements"]["cells"]
+    assert len(cells) == 2 * 3 * 8
+    assert {cell["tier"] for cell in cells} == {"small", "medium", "large"}
+    assert all("not_applicable" in cell for cell in cells)
+
+
+def test_options_change_the_preset_that_is_planned(project: Path) -> None:
+    done = landspeed(
+        project,
+        *("plan", "--preset", "quick", "--mode", "tpcb-like", "--protocol", "simple"),
+        *("--clients", "3", "--profile", "tuned", "--samples", "5", "--seconds", "7"),
+        *("--scale", "small=9", "--json"),
+    )
+    plan = json.loads(done.stdout)["measurements"]
+    assert (plan["samples"], plan["seconds"], plan["runs"]) == (5, 7, 5)
+    (cell,) = plan["cells"]
+    assert (cell["mode"], cell["protocol"], cell["scale"]) == ("tpcb-like", "simple", 9)
+    assert (cell["clients"], cell["profile"]) == (3, "tuned")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_examples(verb: str) -> None:
+    done = CliRunner().invoke(cli, [verb, "--help"])
+    assert done.exit_code == 0
+    assert "Examples:" in done.output
+    assert f"landspeed {verb}" in done.output
+
+
+def test_there_are_no_more_verbs_than_a_person_can_keep_in_mind() -> None:
+    assert len(VERBS) <= 12

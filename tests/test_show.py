@@ -1,0 +1,149 @@
+"""From a dot back to its runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from base.errors import RefError, UsageError, VariantError
+from benchmarks.records import RecordStore
+from landspeed.point_query import parse_point
+from landspeed.show import Estimate, Shown, as_text, details, find_points, overview
+from tests.synthetic import START, Point, record
+from tests.synthetic import records as synthetic_records
+
+SYNTHETIC_HASH = "abcdef0123"
+
+
+def release_at(commit: str) -> str | None:
+    return "17.6" if commit == SYNTHETIC_HASH else None
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
+    store = RecordStore(tmp_path_factory.mktemp("records"))
+    for one in synthetic_records():
+        store.add(one)
+    for one in synthetic_records(releases=["18.1"], blocksize=4):
+        store.add(one)
+    store.add(record(Point(release=None, commit="c0ffee" + "0" * 34, clients=4)))
+    store.seal()
+    return store
+
+
+def found(store: RecordStore, text: str) -> list[Shown]:
+    return find_points(store.table(), parse_point(text, release_at))
+
+
+def names(store: RecordStore, text: str) -> list[str]:
+    return [point.name for point in found(store, text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("18.1:bs8/read-only/prepared/small-5/c4/default", 1),
+        ("18.1:bs8/read-only/prepared/small/4", 1),
+        ("18.1:bs8/read-only/*/5/*", 2),
+        ("18.1:bs4", 4),
+        ("18.1", 8),
+        ("18", 8),
+        ("REL_18_1", 8),
+        ("*", 25),
+        ("*/read-write", 12),
+        ("c0ffee0", 1),
+    ],
+)
+def test_a_point_in_words_means_the_cells_it_names(
+    store: RecordStore, text: str, count: int
+) -> None:
+    assert len(found(store, text)) == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://127.0.0.1:8080/index.html#read_only.latency?p-clients=4&commits=17.6",
+        f"#read_only.latency?p-clients=4&p-protocol=%27prepared%27&commits={SYNTHETIC_HASH}",
+        f"read_only.tps?blocksize=8&p-scale='small-5'&p-clients=4&x-axis=clients&commits={SYNTHETIC_HASH}",
+    ],
+)
+def test_an_address_of_the_site_is_a_point(store: RecordStore, text: str) -> None:
+    assert names(store, text) == ["17.6:bs8/read-only/prepared/small-5/c4/default"]
+
+
+def test_both_ends_of_a_flagged_step_are_found(store: RecordStore) -> None:
+    points = names(
+        store, f"#read_only.latency?p-clients=1&blocksize=8&commits=18.1-{SYNTHETIC_HASH}"
+    )
+    assert [name.split(":")[0] for name in points] == ["17.6", "18.1"] or len(points) == 2
+
+
+def test_the_name_of_a_point_finds_it_again(store: RecordStore) -> None:
+    for point in found(store, "*"):
+        assert names(store, point.name) == [point.name]
+
+
+def test_a_run_is_found_by_the_start_of_its_id(store: RecordStore) -> None:
+    (point,) = found(store, "18.1:bs4/read-only/prepared/small/c4")
+    run = point.runs[1]["id"]
+    (again,) = found(store, f"run:{run[:20]}")
+    assert [one["id"] for one in again.runs] == [run]
+
+
+def test_no_such_point_says_what_is_measured(store: RecordStore) -> None:
+    with pytest.raises(RefError) as caught:
+        found(store, "9.6")
+    assert "17.6" in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "text", ["18/a/b/c/d/e/f", "18/read-only/prepared/small/many", "#/regressions"]
+)
+def test_what_is_not_a_point_is_refused(store: RecordStore, text: str) -> None:
+    with pytest.raises(UsageError):
+        found(store, text)
+
+
+def test_a_variant_that_postgresql_does_not_have_is_refused(store: RecordStore) -> None:
+    with pytest.raises(VariantError):
+        found(store, "18:bs3")
+
+
+def test_the_overview_has_a_line_per_point(store: RecordStore) -> None:
+    lines = as_text(overview(found(store, "18.1:bs8"))).splitlines()
+    assert len(lines) == 5
+    assert lines[1].startswith("18.1:bs8/read-only/prepared/small-5/c1/default")
+
+
+def test_details_show_every_run_and_where_it_came_from(store: RecordStore) -> None:
+    (point,) = found(store, "18.1:bs8/read-only/prepared/small/c4")
+    text = as_text(details(point, store.get(point.runs[0]["id"])))
+    for run in point.runs:
+        assert f"run:{run['id'][:16]}" in text
+        assert run["time"] in text
+    for fact in ("shared_buffers = 16384", "gcc", "glibc 2.36", point.runs[0]["digest"]):
+        assert fact in text
+
+
+def test_runs_of_another_epoch_are_a_point_of_their_own(tmp_path: Path) -> None:
+    store = RecordStore(tmp_path)
+    store.add(record(Point(epoch="old"), at=START))
+    store.add(record(Point(epoch="new"), at=START.replace(hour=1)))
+    old, new = found(store, "18.1")
+    assert (old.published, new.published) == (False, True)
+    assert "old (superseded)" in as_text(overview([old, new]))
+
+
+def test_the_facts_of_a_point_are_json(store: RecordStore) -> None:
+    (point,) = found(store, "18.1:bs8/read-only/prepared/small/c4")
+    facts = json.loads(json.dumps(point.facts()))
+    assert facts["point"] == point.name
+    assert len(facts["runs"]) == 3
+    assert facts["estimates"]["latency"]["low"] < facts["estimates"]["latency"]["high"]
+
+
+def test_an_estimate_of_nothing_is_none() -> None:
+    assert Estimate.of([]) is None

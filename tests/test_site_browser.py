@@ -1,0 +1,66 @@
+"""The published site in a real browser, the network off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from landspeed.publish import publish
+from tests.site_check import browsing, check_site, look_at_graph, served
+from tests.synthetic import RELEASES
+from tests.synthetic import records as synthetic_records
+from tests.synthetic_project import Project
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = Project.make(tmp_path_factory.mktemp("project"))
+    project.add(synthetic_records())
+    project.add(synthetic_records(releases=["18.1"], blocksize=4))
+    project.derive()
+    return publish(project.paths, lambda _: None)
+
+
+def test_the_graph_of_a_read_only_cell_has_one_point_per_release(
+    site: Path, tmp_path: Path
+) -> None:
+    graph = check_site(
+        site,
+        releases=list(RELEASES),
+        fragment="read_only.latency?p-clients=4&blocksize=8",
+        pictures=tmp_path,
+    )
+    assert graph.lines == {"blocksize-8": len(RELEASES)} or len(graph.lines) == 1
+    assert sorted(graph.ticks) == sorted(RELEASES)
+
+
+def test_clients_can_be_the_x_axis(site: Path) -> None:
+    with served(site) as address, browsing(address) as (page, complaints):
+        graph = look_at_graph(page, address, "read_write.tps?x-axis=clients&blocksize=8")
+    assert not complaints, complaints
+    assert set(graph.lines.values()) == {2}
+
+
+def test_the_legend_does_not_cover_the_plot(site: Path) -> None:
+    with served(site) as address, browsing(address) as (page, _):
+        look_at_graph(page, address, "read_only.latency")
+        plot = page.locator("#main-graph").bounding_box()
+        legend = page.locator("#legend").bounding_box()
+        assert page.locator("#legend tr").count() > 1
+    assert plot is not None
+    assert legend is not None
+    assert plot["x"] + plot["width"] <= legend["x"]
+
+
+@pytest.mark.parametrize(
+    "asked", ["<img src=x onerror=alert(1)>", "javascript:alert(1)", "nowhere"]
+)
+def test_an_unknown_commit_is_shown_as_text(site: Path, asked: str) -> None:
+    with served(site) as address, browsing(address) as (page, complaints):
+        page.goto(f"{address}/commit.html#{asked}")
+        page.get_by_text("Not on this site").wait_for()
+        assert page.locator("main img").count() == 0
+    assert not complaints, complaints

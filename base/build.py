@@ -33,16 +33,16 @@ class Variant:
     @classmethod
     def parse(cls, name: str) -> Self:
         """The Variant called *name* (``bs4``, ``bs8-wal16``, ``wal16``); VariantError if none."""
-        sizes = {"bs": 8, "wal": 8}
+        sizes: dict[str, int] = {}
         for part in name.split("-"):
             key = part.rstrip("0123456789")
-            if key not in sizes or not part[len(key) :]:
+            if key not in ("bs", "wal") or key in sizes or not part[len(key) :]:
                 raise VariantError(
                     f'"{name}" is not a build variant',
                     hint="Variants are spelled like bs4, bs8-wal16 or wal16 (sizes in kB).",
                 )
             sizes[key] = int(part[len(key) :])
-        return cls(blocksize=sizes["bs"], wal_blocksize=sizes["wal"])
+        return cls(blocksize=sizes.get("bs", 8), wal_blocksize=sizes.get("wal", 8))
 
     @property
     def name(self) -> str:
@@ -118,7 +118,7 @@ class Build:
                 digest=facts["digest"],
                 cpu_seconds=facts["cpu_seconds"],
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, VariantError) as error:
             raise StorageError(
                 f'"{prefix}" is not a build',
                 detail=f"{path}: {error}",

@@ -88,10 +88,10 @@ def write_atomic(path: Path, data: str | bytes) -> None:
 
 
 @contextmanager
-def locked(
-    path: Path, *, shared: bool = False, wait: bool = True, busy: str = ""
-) -> Iterator[None]:
-    """Hold an flock on *path*; the kernel drops it if we die.
+def locked(path: Path, *, shared: bool = False, wait: bool = True, busy: str = "") -> Iterator[int]:
+    """Hold an flock on *path*; the kernel drops it if we die. Yields its file descriptor.
+
+    A process that inherits the descriptor holds the lock with us, and after us.
 
     With ``wait=False`` a lock held elsewhere is a BusyError saying *busy* and
     naming the process that holds it.
@@ -113,9 +113,14 @@ def locked(
                 hint="Wait for it to end, or stop it with Ctrl-C where it runs.",
             ) from None
         if not shared:
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        yield
+            with storage_errors(f'lock "{path}"', path):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        try:
+            yield handle
+        finally:
+            if not shared:
+                os.ftruncate(handle, 0)  # nobody is to be told of an owner that let go
     finally:
         os.close(handle)
 

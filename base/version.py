@@ -72,13 +72,12 @@ class Version:
 
     @property
     def tag(self) -> str:
-        """The upstream git tag: ``REL9_6_24`` before 10, ``REL_17_11`` from 10 on."""
+        """The upstream git tag: ``REL9_6_24``, ``REL9_6_BETA1``; ``REL_17_11`` from 10 on."""
         head = "REL" if self.major[0] < 10 else "REL_"
         major = "_".join(map(str, self.major))
         if self.is_release:
             return f"{head}{major}_{self.number}"
-        join = "" if self.major[0] < 10 else "_"
-        return f"{head}{major}{join}{_STAGES[self.stage].upper()}{self.number or ''}"
+        return f"{head}{major}_{_STAGES[self.stage].upper()}{self.number or ''}"
 
     def __str__(self) -> str:
         if self.is_release:

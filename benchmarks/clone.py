@@ -58,6 +58,10 @@ def _like(source: Path, target: Path) -> None:
 
 def _clone_file(source: Path, target: Path, shares_blocks: bool) -> bool:
     """Copy one file unless it is the same; whether the file system could still share blocks."""
+    if source.is_symlink():
+        target.unlink(missing_ok=True)
+        target.symlink_to(source.readlink())
+        return shares_blocks
     if _same(source.stat(), target):
         return shares_blocks
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -132,6 +132,12 @@ class Cluster:
             raise self.died()
         return self._server.pid
 
+    def check(self) -> None:
+        """ClusterError if the server does not run, or had to begin anew after a crash."""
+        if self.log_text().count(_READY) != 1:
+            raise self.died()
+        _ = self.pid
+
     def __enter__(self) -> Self:
         try:
             self.start()
@@ -159,7 +165,7 @@ class Cluster:
         self._write_settings()
         self.run.serve(self.data)
         argv: list[str | Path] = [self.build.program("postgres"), "-D", self.data]
-        with self.run.log.open("ab") as log:
+        with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
                 # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
                 guarded(argv, death=signal.SIGQUIT, user=self.run.user),
@@ -173,7 +179,9 @@ class Cluster:
         self._wait_until_ready(self._server)
 
     def _write_settings(self) -> None:
+        # a server that listens on no address cannot clash with another one
         settings = dict(self._settings) | {
+            "listen_addresses": "",
             self.dialect.socket_directory_setting: str(self.run.sockets),
             "port": str(PORT),
         }

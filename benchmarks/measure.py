@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from base.build import Build
-from base.errors import MeasureError, StorageError
+from base.errors import ClusterError, MeasureError, StorageError
 from base.paths import Paths
 from benchmarks.clone import drop_cached, keep_cached
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, server_error
@@ -226,7 +226,7 @@ def _drive(
 ) -> Outcome:
     """Run *pgbench*; a server that died under it is a MeasureError with its last words."""
     try:
-        return pgbench.run(
+        outcome = pgbench.run(
             cluster.host,
             user=SUPERUSER,
             database=DATABASE,
@@ -236,7 +236,9 @@ def _drive(
             seed=seed,
             scratch=cluster.run.path,
         )
-    except MeasureError as error:
+        # before 14 backends outlive their postmaster as long as their clients talk
+        cluster.check()
+    except (MeasureError, ClusterError) as error:
         seen = server_error(error.message, cluster.log_text())
         if isinstance(seen, StorageError):
             raise seen from error
@@ -245,3 +247,4 @@ def _drive(
             detail=f"{error.detail}\nThe server of {cluster.build.label} said:\n{seen.detail}",
             hint=error.hint or seen.hint,
         ) from error
+    return outcome

@@ -44,7 +44,10 @@ def clean_environment(build: Build) -> dict[str, str]:
 
 def is_disk_full(output: str) -> bool:
     """Whether a PostgreSQL program's *output* says that a disk is full."""
-    return os.strerror(errno.ENOSPC) in output
+    # semget(2) has the same words for too few semaphores; a short write has only the hint
+    lines = [line for line in output.splitlines() if "semaphores" not in line]
+    words = (os.strerror(errno.ENOSPC), "Check free disk space")
+    return any(word in line for line in lines for word in words)
 
 
 def disk_full(message: str, detail: str) -> StorageError:

@@ -13,13 +13,14 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from base.errors import RecordError
@@ -114,9 +115,8 @@ class RecordStore:
         """The one record whose id starts with *id_prefix*; RecordError if none or several."""
         if not re.fullmatch(r"[0-9a-z]+", id_prefix):
             raise RecordError(f'"{id_prefix}" is not a record id')
-        end = id_prefix + "~"  # after every character an id may have
         found = self._loose_texts(id_prefix)
-        found |= self._texts((ds.field("id") >= id_prefix) & (ds.field("id") < end))
+        found |= self._sealed_texts(lambda ids: pc.starts_with(ids, id_prefix))
         if len(found) == 1:
             return _parsed(*found.popitem())
         if not found:
@@ -134,7 +134,9 @@ class RecordStore:
 
     def records(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
         """The verbatim records with these *ids*, in id order; RecordError for a missing one."""
-        texts = self._loose_texts() | self._texts(ds.field("id").isin(pa.array(ids, pa.string())))
+        wanted = pa.array(ids, pa.string())
+        texts = self._loose_texts()
+        texts |= self._sealed_texts(lambda known: pc.is_in(known, value_set=wanted))
         for identifier in sorted(set(ids)):
             if identifier not in texts:
                 raise RecordError(f'no record "{identifier}"', detail=f"Looked in {self.root}.")
@@ -187,15 +189,23 @@ class RecordStore:
         groups: dict[Path, dict[str, tuple[Path, str]]] = {}
         for path, text in self._read_loose():
             record = json.loads(text)
-            directory = self._segments / record["machine"]["name"] / record["time"][:7]
+            directory = self._directory({**record, "machine": record["machine"]["name"]})
             groups.setdefault(directory, {})[record["id"]] = (path, text)
         return groups
 
     def _loose_texts(self, prefix: str = "") -> dict[str, str]:
         return {p.stem: text for p, text in self._read_loose() if p.stem.startswith(prefix)}
 
-    def _texts(self, wanted: ds.Expression) -> dict[str, str]:
-        return read_texts(self._segment_paths(), wanted)
+    def _sealed_texts(self, wanted: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> dict[str, str]:
+        table = self.table(["id", "machine", "time"])
+        rows = table.filter(wanted(table["id"]))
+        ids = rows["id"].combine_chunks()
+        directories = {self._directory(row) for row in rows.to_pylist()}
+        paths = [path for directory in sorted(directories) for path in _segments_in(directory)]
+        return read_texts(paths, ds.field("id").isin(ids)) if paths else {}
+
+    def _directory(self, row: Mapping[str, Any]) -> Path:
+        return self._segments / str(row["machine"]) / str(row["time"])[:7]
 
     def _remove_left_overs(self) -> None:
         # of writers that were killed; a living one is done with its file in far less

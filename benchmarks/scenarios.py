@@ -5,6 +5,7 @@ Everything in this module is pure: it is told what the machine can give and touc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -203,11 +204,12 @@ def tier_scales(
 
     *small* is 60 % of the smallest shared_buffers of all profiles, *medium* half of
     the memory but at least 1.5 × the largest shared_buffers, *large* twice the memory.
-    A scale is part of a Cell's name: the memory is rounded to whole GiB and the scale
-    to two digits, so that a kernel that takes a few MB more renames no Cell.
+    A scale is part of a Cell's name: the memory is rounded up to whole GiB, as it was
+    bought, and the scale to two digits, so that a kernel that takes a few MB more
+    for itself renames no Cell.
     """
     gib = 1 << 30
-    memory = max(gib, round(memory_bytes / gib) * gib)
+    memory = math.ceil(memory_bytes / gib) * gib
     sizes = {
         Tier.SMALL: 0.6 * smallest_shared_buffers,
         Tier.MEDIUM: max(memory / 2, 1.5 * largest_shared_buffers),

@@ -28,6 +28,9 @@ class PgBuild(Environment):  # type: ignore[misc]
     tool_name = "pgbuild"
 
     def __init__(self, conf: Any, python: str, requirements: Any, tagged_env_vars: Any) -> None:
+        # asv's constructor already asks for a name, which is made of these
+        self._python = python
+        self._requirements = requirements
         super().__init__(conf, python, requirements, tagged_env_vars)
         self._global_env_vars["LANDSPEED_PROJECT"] = str(Path.cwd())
         try:
@@ -79,13 +82,13 @@ class PgBuild(Environment):  # type: ignore[misc]
         return builder.build(builder.sources.resolve(ref), self._variant, progress=show), client
 
     def run(self, args: list[str], **kwargs: Any) -> Any:
-        return util.check_output([sys.executable, *args], **kwargs)
+        return self.run_executable("python", args, **kwargs)
 
     def find_executable(self, executable: str) -> str:
         return sys.executable if executable == "python" else str(util.which(executable))
 
     def run_executable(self, executable: str, args: list[str], **kwargs: Any) -> Any:
-        environment = dict(kwargs.pop("env", os.environ)) | self._global_env_vars
+        environment = dict(kwargs.pop("env", None) or os.environ) | self._global_env_vars
         return util.check_output(
             [self.find_executable(executable), *args], env=environment, **kwargs
         )

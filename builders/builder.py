@@ -96,12 +96,12 @@ class Builder:
             return found
         lock = self.store.lock(identifier)
         try:
-            with locked(lock, wait=False):
-                return self._build_locked(source, plan, identifier, progress)
+            with locked(lock, wait=False) as held:
+                return self._build_locked(source, plan, identifier, progress, held)
         except BusyError:
             progress(Progress(step="waiting for another landspeed that builds it", share=0.0))
-        with locked(lock):
-            return self._build_locked(source, plan, identifier, progress)
+        with locked(lock) as held:
+            return self._build_locked(source, plan, identifier, progress, held)
 
     def _build_locked(
         self,
@@ -109,18 +109,22 @@ class Builder:
         plan: Recipe,
         identifier: str,
         progress: Callable[[Progress], None],
+        lock: int,
     ) -> Build:
         found = self.store.find(identifier)
         if found:
             return found
         tree = self.paths.trees / identifier
         stage = self.paths.trees / f"{identifier}.stage"
-        with storage_errors("build", tree):
+        # a name of our own: what the git of a killed landspeed still writes is no part of this
+        fresh = self.paths.trees / f"{identifier}.unpack-{os.getpid()}"
+        with storage_errors(f"build {source.origin.name} {plan.variant}", tree):
             require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
-            for leftover in (tree, stage):
+            for leftover in (tree, *self.paths.trees.glob(f"{identifier}.*")):
                 remove_tree(leftover)
             progress(Progress(step="unpack", share=0.0))
-            self.sources.export(source, tree)
+            self.sources.export(source, fresh)
+            fresh.rename(tree)
             self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
             seconds = self.sandbox.run(
                 plan,
@@ -128,6 +132,7 @@ class Builder:
                 stage=stage,
                 log=self.paths.cache / "logs" / f"{identifier}.log",
                 progress=progress,
+                lock=lock,
             )
             build = self._proven(source, plan, identifier, stage, seconds)
             for leftover in (tree, stage):

@@ -5,27 +5,21 @@ from __future__ import annotations
 import os
 import platform
 import re
-import signal
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 from base.errors import BuildError
+from builders import session
+from builders.diagnosis import SETUP_HINT, failure
 from builders.recipe import Recipe, Step
 
-_HINTS = (
-    (
-        "No space left on device",
-        "Free some space, or put the cache elsewhere with LANDSPEED_CACHE.",
-    ),
-    ("command not found", 'Install what is missing with "make setup".'),
-    ("No such file or directory: 'ccache'", 'Install ccache with "make setup".'),
-)
 _NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
 _POLL_SECONDS = (0.005, 0.25)
 
@@ -51,7 +45,7 @@ class Host:
 
     def toolchain(self) -> dict[str, str]:
         """What compiles here: part of a Build's identity."""
-        return dict(_toolchain())
+        return dict(_toolchain(_search_path()))
 
     def run(
         self,
@@ -61,28 +55,34 @@ class Host:
         stage: Path,
         log: Path,
         progress: Callable[[Progress], None],
+        lock: int,
     ) -> float:
         """Run every step of *recipe* in *source*, installing below *stage*; CPU seconds spent.
 
-        BuildError at the first step that fails.
+        BuildError at the first step that fails. However we end, by an error, Ctrl-C or
+        ``kill -9``, no process of a step outlives us for more than a moment, and *lock*, the
+        descriptor of a lock file, keeps it locked until the last of them is gone.
         """
+        self._require_programs(recipe)
         tokens = {"stage": str(stage), "jobs": str(self.jobs), "python": sys.executable}
         gauge = _Gauge(source=source, log=log, expected=_count_sources(source, recipe))
         spent = 0.0
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"# landspeed: PostgreSQL {recipe.version} {recipe.variant} in {source}\n")
-        for step in recipe.steps:
-            _tick(progress, step, gauge)
-            code, seconds = self._run_step(
-                step,
-                tokens=tokens,
-                source=source,
-                log=log,
-                tick=partial(_tick, progress, step, gauge),
-            )
-            spent += seconds
-            if code != 0:
-                raise _failure(recipe, step, code=code, source=source, log=log)
+        with _watcher(lock) as watch:
+            for step in recipe.steps:
+                _tick(progress, step, gauge)
+                code, seconds = self._run_step(
+                    step,
+                    tokens=tokens,
+                    source=source,
+                    log=log,
+                    tick=partial(_tick, progress, step, gauge),
+                    watch=watch,
+                )
+                spent += seconds
+                if code != 0:
+                    raise failure(recipe, step, code=code, source=source, log=log)
         return spent
 
     def _run_step(
@@ -93,6 +93,7 @@ class Host:
         source: Path,
         log: Path,
         tick: Callable[[], None],
+        watch: _Watch,
     ) -> tuple[int, float]:
         argv = [_fill(argument, tokens) for argument in step.argv]
         with log.open("ab") as stream:
@@ -107,19 +108,18 @@ class Host:
                     stdout=stream,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
+                    pass_fds=(watch.lock,),
                 )
             except OSError as error:
                 stream.write(f"{error}\n".encode())
                 return 127, 0.0
-            with _killed_on_error(process):
+            with watch.over(process):
                 return _wait(process, tick)
 
     def _environment(self, source: Path) -> dict[str, str]:
         # From scratch: nothing of the caller's CFLAGS, MAKEFLAGS or PG* may leak in.
-        # The interpreter's own bin holds ninja.
-        path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
         return {
-            "PATH": path,
+            "PATH": _search_path(),
             "HOME": str(source),
             "LC_ALL": "C",
             "TZ": "UTC",
@@ -129,15 +129,56 @@ class Host:
             "CCACHE_NOHASHDIR": "1",
         }
 
+    def _require_programs(self, recipe: Recipe) -> None:
+        # a missing ccache is to configure and meson "a compiler that does not work"
+        for name in ("ccache", *dict.fromkeys(step.argv[0] for step in recipe.steps)):
+            is_plain = "/" not in name and "{" not in name
+            if is_plain and shutil.which(name, path=_search_path()) is None:
+                raise _missing(name, f"PostgreSQL {recipe.version} is built with it.")
+
+
+def _search_path() -> str:
+    # The interpreter's own bin holds ninja.
+    return f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Watch:
+    """A _Watch sees to it that no process of a step outlives us: see builders.session."""
+
+    watcher: subprocess.Popen[bytes]
+    lock: int
+
+    @contextmanager
+    def over(self, step: subprocess.Popen[bytes]) -> Iterator[None]:
+        self._tell(step.pid)
+        try:
+            yield
+        except BaseException:
+            # not told that it is over: should a second Ctrl-C cut this short, it is ended there
+            session.end(step.pid)
+            step.wait()
+            raise
+        self._tell(0)
+
+    def _tell(self, number: int) -> None:
+        if self.watcher.stdin is not None:
+            # a watcher that was killed is no reason to fail: only kill -9 finds us without it
+            with suppress(BrokenPipeError):
+                self.watcher.stdin.write(f"{number}\n".encode())
+                self.watcher.stdin.flush()
+
 
 @contextmanager
-def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
+def _watcher(lock: int) -> Iterator[_Watch]:
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", session.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=(lock,),
+    ) as watcher:
+        yield _Watch(watcher=watcher, lock=lock)
 
 
 def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[int, float]:
@@ -193,29 +234,18 @@ def _count_sources(source: Path, recipe: Recipe) -> int:
     return sum(_count(source / root, ".c") for root in roots)
 
 
-def _failure(recipe: Recipe, step: Step, *, code: int, source: Path, log: Path) -> BuildError:
-    lines = log.read_text(errors="replace").splitlines()
-    tail = "\n".join(lines[-10:])
-    hint = next((h for pattern, h in _HINTS if pattern in tail), "")
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    return BuildError(
-        f"could not build PostgreSQL {recipe.version} {recipe.variant}",
-        detail=f'Step "{step.name}" {how}.\ntree: {source}\nlog:  {log}\n{tail}',
-        hint=hint or f"Read the log's first error; the recipe: landspeed plan {recipe.version}.",
-    )
+def _missing(program: str, why: str) -> BuildError:
+    return BuildError(f'could not run "{program}"', detail=why, hint=SETUP_HINT)
 
 
 @cache
-def _toolchain() -> tuple[tuple[str, str], ...]:
+def _toolchain(search_path: str) -> tuple[tuple[str, str], ...]:
     def first_line(*argv: str) -> str:
+        environment = {"PATH": search_path, "LC_ALL": "C"}
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, check=True)
+            done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
         except (OSError, subprocess.CalledProcessError) as error:
-            raise BuildError(
-                f'could not run "{argv[0]}"',
-                detail=str(error),
-                hint='Install what building needs with "make setup".',
-            ) from error
+            raise _missing(argv[0], str(error)) from error
         return done.stdout.splitlines()[0].strip()
 
     return (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 from base.build import BUILD_JSON, Build
@@ -31,9 +32,10 @@ class Store:
         """The Build called *identifier*, marked as just used, or None."""
         prefix = self.root / identifier
         proof = prefix / BUILD_JSON
-        if not proof.is_file():
+        try:
+            build = Build.load(prefix)
+        except StorageError:
             return None
-        build = Build.load(prefix)
         if os.access(proof, os.W_OK):
             try:
                 os.utime(proof)
@@ -78,36 +80,62 @@ class Store:
 
         What is in use, and what is in *keep*, stays.
         """
-        proofs = sorted(self.root.glob(f"*/{BUILD_JSON}"), key=lambda p: p.stat().st_mtime)
-        sizes = {p: _size(p.parent) for p in proofs}
-        total = sum(sizes.values())
+        # one at a time: two would each make all the room
+        with locked(self.lock("trim")):
+            return self._trim_locked(keep)
+
+    def _trim_locked(self, keep: set[str]) -> list[str]:
+        self._remove_remnants()
+        shelf = sorted(self._shelf())
+        total = sum(size for _, _, size in shelf)
         removed = []
-        for proof in proofs:
+        for _, identifier, size in shelf:
             if total <= self.limit:
                 break
-            identifier = proof.parent.name
-            if identifier in keep:
-                continue
-            try:
-                with locked(self.lock(identifier), wait=False):
-                    # the proof goes first: a removal that is interrupted leaves no Build
-                    proof.unlink()
-                    remove_tree(proof.parent)
-            except BusyError:
-                continue
-            total -= sizes[proof]
-            removed.append(identifier)
+            if identifier not in keep and self._remove(identifier):
+                total -= size
+                removed.append(identifier)
         return removed
+
+    def _shelf(self) -> Iterator[tuple[float, str, int]]:
+        """When each Build was last used, its identifier, its size in bytes."""
+        for proof in self.root.glob(f"*/{BUILD_JSON}"):
+            # another landspeed may be storing the same again
+            with suppress(FileNotFoundError):
+                yield proof.stat().st_mtime, proof.parent.name, _size(proof.parent)
+
+    def _remove(self, identifier: str) -> bool:
+        try:
+            with locked(self.lock(identifier), wait=False):
+                # the proof goes first: a removal that is interrupted leaves no Build
+                (self.root / identifier / BUILD_JSON).unlink(missing_ok=True)
+                remove_tree(self.root / identifier)
+        except BusyError:
+            return False
+        return True
+
+    def _remove_remnants(self) -> None:
+        # what a kill -9 while storing or removing left: no Build, but room it takes
+        for directory in self.root.glob("[!.]*/"):
+            proof = directory / BUILD_JSON
+            if proof.exists():
+                continue
+            with suppress(BusyError), locked(self.lock(directory.name), wait=False):
+                if not proof.exists():
+                    remove_tree(directory)
 
 
 def limit_from_environment() -> int:
-    """The store's size limit in bytes: $LANDSPEED_STORE_LIMIT in GB, else 20 GB."""
+    """The store's size limit in bytes: $LANDSPEED_STORE_LIMIT in GB, else 20 GB.
+
+    UsageError for what is no size.
+    """
     text = os.environ.get("LANDSPEED_STORE_LIMIT")
     try:
         gigabytes = float(text) if text else _DEFAULT_LIMIT_GB
     except ValueError:
         gigabytes = -1.0
-    if gigabytes < 0:
+    if not (isfinite(gigabytes) and gigabytes >= 0):
         raise UsageError(
             f'invalid LANDSPEED_STORE_LIMIT: "{text}"', hint="Give a number of gigabytes, like 20."
         )

@@ -36,6 +36,7 @@ def benchmark_entry(mode: str, metric: Metric, cells: Iterable[Params]) -> dict[
         "code": f"{mode}: {metric.meaning}",
         "param_names": list(PARAM_NAMES),
         "params": _axes(list(cells)),
+        "pretty_name": f"{mode} {metric.name}",
         "timeout": None,
         "type": "track",
         "unit": metric.unit,

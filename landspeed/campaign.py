@@ -11,13 +11,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from base.build import Build, Variant
-from base.errors import LandspeedError, MeasureError, RefError, UsageError
+from base.errors import (
+    BuildError,
+    BusyError,
+    LandspeedError,
+    MeasureError,
+    SourceError,
+    StorageError,
+    UsageError,
+)
 from benchmarks.exclusive import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.pgbench import Pgbench
 from benchmarks.planning import planned_cells
 from benchmarks.point import Comparable, Point, PointKey, count_samples
-from benchmarks.scenarios import Planned, Preset, Tier
+from benchmarks.scenarios import Cell, Preset, Tier
+from builders.source import Source
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.schedule import Turn, turns
 from landspeed.target import Target
@@ -68,21 +77,33 @@ class Campaign:
     def run(self) -> Tally:
         """Do it all; what fails is reported and the rest goes on."""
         cells = self._cells()
+        sources = self._sources()
         client = self.workshop.build(
             self.workshop.builder.newest_stable(), Variant(), narrate=self._narrate_build
         )
         pgbench = Pgbench(build=client)
         try:
-            builds = self._build_all(pgbench, cells)
+            builds = self._build_all(sources, pgbench, cells)
             with self.workshop.builder.store.in_use([client, *builds]), measuring():
                 self._measure_all(builds, pgbench, cells)
         finally:
             self.workshop.records.seal()
-        if self.publish and (self.tally.measured or not self.workshop.paths.site.exists()):
+        # also when nothing is new: the last one may have been ended before it published
+        if self.publish and builds:
             self.publish()
         return self.tally
 
-    def _cells(self) -> list[Planned]:
+    def _sources(self) -> list[tuple[Target, Source]]:
+        # all of them before the first compiler starts: a mistyped REF is known in seconds
+        found = []
+        for target in self.request.targets:
+            try:
+                found.append((target, self.workshop.builder.sources.resolve(target.ref)))
+            except SourceError as error:
+                self._report(error)
+        return found
+
+    def _cells(self) -> list[Cell]:
         cells = planned_cells(
             self.request.preset,
             self.workshop.machine,
@@ -97,40 +118,39 @@ class Campaign:
                 detail=cells[0].reason or "",
                 hint='"landspeed plan --preset NAME" lists each cell with its reason.',
             )
-        return cells
+        return [p.cell for p in cells if p.reason is None]
 
     def _narrate_build(self, text: str) -> None:
         self.tally.built += text.startswith("built ")
         say(text)
 
-    def _build_all(self, pgbench: Pgbench, cells: list[Planned]) -> list[Build]:
+    def _build_all(
+        self, sources: list[tuple[Target, Source]], pgbench: Pgbench, cells: list[Cell]
+    ) -> list[Build]:
         builds: list[Build] = []
-        total = len(self.request.targets)
-        for number, target in enumerate(self.request.targets, start=1):
+        for number, (target, source) in enumerate(sources, start=1):
+            name = f"building {source.origin.name} {target.variant} ({number} of {len(sources)})"
             try:
-                source = self.workshop.builder.sources.resolve(target.ref)
                 build = self.workshop.build(
-                    source,
-                    target.variant,
-                    title=f"building {source.origin.name} {target.variant} ({number} of {total})",
-                    narrate=self._narrate_build,
+                    source, target.variant, title=name, narrate=self._narrate_build
                 )
-            except (RefError, UsageError):
-                raise
-            except LandspeedError as error:
+            except (BuildError, StorageError) as error:
                 self._report(error)
                 continue
             builds.append(build)
             self._first_dot(build, pgbench, cells)
         return list({build.identifier: build for build in builds}.values())
 
-    def _first_dot(self, build: Build, pgbench: Pgbench, cells: list[Planned]) -> None:
+    def _first_dot(self, build: Build, pgbench: Pgbench, cells: list[Cell]) -> None:
         # A person who asked for a site sees one dot while the other builds are still made:
         # it is an ordinary sample of the point, only early.
         if self.publish is None or self.workshop.paths.site.exists():
             return
-        with measuring():
-            self._measure_all([build], pgbench, cells[:1], samples=1)
+        try:
+            with measuring():
+                self._measure_all([build], pgbench, cells[:1], samples=1)
+        except BusyError:
+            return
         if self.tally.measured:
             self.publish()
 
@@ -138,11 +158,11 @@ class Campaign:
         self,
         builds: list[Build],
         pgbench: Pgbench,
-        cells: list[Planned],
+        cells: list[Cell],
         samples: int | None = None,
     ) -> None:
         preset = self.request.preset
-        points = [Point(build=b, cell=p.cell) for b in builds for p in cells if p.reason is None]
+        points = [Point(build=build, cell=cell) for build in builds for cell in cells]
         have = self._have(pgbench)
         wanted = samples or preset.samples
         due = list(turns(points, have, samples=wanted, seed=random.SystemRandom().getrandbits(32)))

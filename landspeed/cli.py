@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import click
-from rich.console import Console
 
 from base.build import Variant
 from base.errors import LandspeedError, UsageError
@@ -25,8 +24,8 @@ from landspeed.listing import listing, render_listing
 from landspeed.plan import plan_cells_facts, plan_recipe_facts, render_plan
 from landspeed.point_query import SPELLING, parse_point
 from landspeed.preview import serving
-from landspeed.progress import console, say
-from landspeed.show import details, find_points, overview
+from landspeed.progress import say
+from landspeed.show import as_text, details, find_points, overview
 from landspeed.site import update_site
 from landspeed.target import parse_targets
 from landspeed.workshop import Workshop
@@ -298,7 +297,7 @@ def show(point: str, as_json: bool) -> None:
     Examples:
       landspeed show 18.6/read-only
       landspeed show 18.6:bs4/read-write/prepared/small/c4
-      landspeed show '#read_only.latency?p-clients=4&blocksize=8' --json
+      landspeed show '#read_only.track_latency?p-clients=4&blocksize=8' --json
     """
     workshop = Workshop.open()
     query = parse_point(point, workshop.builder.sources.release_at)
@@ -309,8 +308,7 @@ def show(point: str, as_json: bool) -> None:
         emit_json([p.facts() | {"records": [by_id[run["id"]] for run in p.runs]} for p in points])
         return
     shown = details(points[0], next(iter(records))) if len(points) == 1 else overview(points)
-    width = 100 if sys.stdout.isatty() else 1000
-    Console(width=max(width, console.width), highlight=False).print(shown)
+    emit(as_text(shown))
 
 
 @cli.command()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -20,13 +20,14 @@ from asv.benchmarks import Benchmarks
 from asv.config import Config
 from asv.environment import get_env_name
 from asv.machine import Machine as AsvMachine
-from asv.results import Results
+from asv.results import Results, get_filename
 from asv.runner import BenchmarkResult
 
+from base.build import Origin
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
 from benchmarks.asv_names import METRICS, VARIANT_NAMES
 from landspeed.asv_benchmarks import Params, benchmark_entries, benchmark_entry
-from landspeed.points import Dot, Origin, dots
+from landspeed.points import Dot, dots
 
 CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
 """From a record's origin (release, commit, tree, date) to the commit asv draws it at.
@@ -141,32 +142,50 @@ def _files(
     layout: AsvLayout,
     commit_of: CommitOf,
 ) -> tuple[dict[Path, _File], tuple[Unplaced, ...]]:
-    files: dict[Path, _File] = {}
+    files: dict[tuple[str, ...], _File] = {}
     places: dict[Origin, tuple[str, int] | None] = {}
     unplaced: dict[Origin, int] = {}
     for dot in found:
         if dot.origin not in places:
-            places[dot.origin] = commit_of(dot.origin.facts())
+            places[dot.origin] = commit_of(asdict(dot.origin))
         place = places[dot.origin]
         if place is None:
             unplaced[dot.origin] = unplaced.get(dot.origin, 0) + dot.count
             continue
         sizes = (str(dot.blocksize), str(dot.wal_blocksize))
-        requirements = dict(zip(VARIANT_NAMES, sizes, strict=True))
-        # the name that asv.results.get_filename gives
-        name = f"{place[0][:8]}-{layout.environment(requirements)}.json"
         file = files.setdefault(
-            layout.results / dot.machine / name,
+            (dot.machine, place[0], *sizes),
             _File(
                 machine=machines[dot.machine],
                 commit=place[0],
                 date=place[1],
-                requirements=requirements,
+                requirements=dict(zip(VARIANT_NAMES, sizes, strict=True)),
             ),
         )
+        # should two origins be drawn at one commit, the newest dot stands: it comes last
         file.modes.setdefault(dot.mode, {})[dot.params] = dot
     left = sorted(unplaced.items(), key=lambda item: item[0].name)
-    return files, tuple(Unplaced(origin=origin, records=count) for origin, count in left)
+    return (
+        _named(files.values(), layout),
+        tuple(Unplaced(origin=origin, records=count) for origin, count in left),
+    )
+
+
+def _named(files: Iterable[_File], layout: AsvLayout) -> dict[Path, _File]:
+    # asv names a file by eight digits of the commit (asv.results.get_filename); among tens of
+    # thousands of commits two may share them: those are named in full, which asv reads as well
+    same: dict[tuple[str, str], list[_File]] = {}
+    for file in files:
+        path = get_filename(
+            file.machine["machine"], file.commit, layout.environment(file.requirements)
+        )
+        same.setdefault((path, file.commit[:8]), []).append(file)
+    return {
+        layout.results
+        / (path if len(some) == 1 else path.replace(f"/{digits}", f"/{file.commit}")): file
+        for (path, digits), some in same.items()
+        for file in some
+    }
 
 
 def _write_files(files: Mapping[Path, _File], layout: AsvLayout, scratch: Path) -> int:
@@ -177,7 +196,8 @@ def _write_files(files: Mapping[Path, _File], layout: AsvLayout, scratch: Path) 
         if path.is_file() and stamps.get(name) == [file.stamp(), *_seen(path)]:
             continue
         _results(file, layout).save(str(scratch))
-        _move(scratch / name, path)
+        (saved,) = (scratch / file.machine["machine"]).glob("*.json")
+        _move(saved, path)
         written += 1
     return written
 

@@ -2,7 +2,8 @@
 
 ``REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]]``, such as
 ``18.6:bs4/read-only/prepared/small/c4/default``; what is left out, or ``*``, matches all.
-``#read_only.latency?p-clients=4&blocksize=8&commits=HASH`` is what the site's address ends with.
+``#read_only.track_latency?p-clients=4&blocksize=8&commits=HASH`` is the end of an address of
+the site.
 ``run:ID`` is one run, by the first digits of its record's id.
 """
 

@@ -9,37 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from base.build import Origin
 from benchmarks.asv_names import METRICS, scale_param
 from landspeed.asv_benchmarks import Params
 
-_ORIGIN = ("release", "commit", "tree", "origin_date")
+_ORIGIN = ("release", "commit", "tree", "origin_date", "time")
+_NAME = "origin"
 _CELL = ("blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale", "clients", "profile")
 _SERVER = ("digest", "epoch")
 _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """An Origin is where the source of some records came from (base.build.Origin's facts)."""
-
-    release: str | None
-    commit: str | None
-    tree: str
-    date: str
-
-    @property
-    def name(self) -> str:
-        """How people call it: ``17.11``, or a commit's first ten digits."""
-        return self.release or (self.commit or self.tree)[:10]
-
-    def facts(self) -> dict[str, str | None]:
-        """The origin as the record has it."""
-        return {
-            "release": self.release,
-            "commit": self.commit,
-            "tree": self.tree,
-            "date": self.date,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,29 +51,35 @@ class Dots:
 
 
 def dots(table: pa.Table) -> Dots:
-    """The Dots of *table* (RecordStore.table()).
+    """The Dots of *table* (RecordStore.table()), each origin's newest last.
 
     Samples of different servers or epochs are never mixed: where one commit's cell was
     measured in more than one, the one with the newest run is the dot.
     """
     newest: dict[tuple[Any, ...], Dot] = {}
     superseded = 0
-    for dot in _grouped(table):
-        key = (dot.machine, dot.origin, dot.blocksize, dot.wal_blocksize, dot.mode, dot.params)
-        other = newest.get(key)
-        superseded += other is not None
-        if other is None or other.last_id < dot.last_id:
-            newest[key] = dot
+    for dot in _grouped(table):  # the newest of a key comes last
+        key = (dot.machine, dot.origin.name, dot.blocksize, dot.wal_blocksize, dot.mode, dot.params)
+        superseded += key in newest
+        newest[key] = dot
     return Dots(dots=tuple(newest.values()), machines=machines(table), superseded=superseded)
 
 
 def _grouped(table: pa.Table) -> Iterator[Dot]:
-    keys = ["machine", *_ORIGIN, *_CELL, *_SERVER]
+    keys = [_NAME, "machine", *_CELL, *_SERVER]
     lists = [metric.column for metric in METRICS]
+    # One release may have come as a tarball and from git: it is one origin, whatever its tree.
+    names = [table[name].cast(pa.string()) for name in ("release", "commit", "tree")]
+    table = table.append_column(_NAME, pc.coalesce(*names))
     # One thread keeps the samples of a group in the order of their ids.
     groups = pa.TableGroupBy(
-        table.select([*keys, *lists, "id", "time"]), keys, use_threads=False
-    ).aggregate([*((name, "list") for name in lists), ("id", "max"), ("time", "max")])
+        table.select([*keys, *lists, "id"]), keys, use_threads=False
+    ).aggregate([*((name, "list") for name in lists), ("id", "max")])
+    groups = groups.sort_by("id_max")
+    # The table is in the order of its ids, so these rows are in the order of the groups.
+    last = table.filter(pc.is_in(table["id"], value_set=groups["id_max"].combine_chunks()))
+    for name in _ORIGIN:
+        groups = groups.append_column(name, last[name])
     for batch in groups.to_batches(max_chunksize=16384):
         for row in batch.to_pylist():
             yield Dot(
@@ -119,7 +103,7 @@ def _grouped(table: pa.Table) -> Iterator[Dot]:
                 epoch=row["epoch"],
                 count=len(row[f"{lists[0]}_list"]),
                 last_id=row["id_max"],
-                last_time=row["time_max"],
+                last_time=row["time"],
                 samples={name: row[f"{name}_list"] for name in lists},
             )
 

@@ -19,8 +19,8 @@ from benchmarks.asv_names import METRICS, Metric, scale_param
 from landspeed.point_query import PointQuery
 
 _KEY = (
-    *("machine", "release", "commit", "tree", "blocksize", "wal_blocksize"),
-    *("mode", "protocol", "tier", "scale", "clients", "profile"),
+    *("machine", "blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale"),
+    *("clients", "profile"),
 )
 _WIDE = 1000
 _TEXT_WIDTH = 100
@@ -68,11 +68,10 @@ class Shown:
     def name(self) -> str:
         """The POINT, spelled so that ``landspeed show`` takes it."""
         run = self.runs[0]
-        ref = run["release"] or (run["commit"] or run["tree"])[:10]
         variant = Variant(blocksize=run["blocksize"], wal_blocksize=run["wal_blocksize"])
         scale = scale_param(run["tier"], run["scale"])
         cell = (run["mode"], run["protocol"], scale, f"c{run['clients']}", run["profile"])
-        return f"{ref}:{variant}/{'/'.join(cell)}"
+        return f"{_ref(run)}:{variant}/{'/'.join(cell)}"
 
     def estimate(self, metric: Metric) -> Estimate | None:
         """The Estimate of *metric* over the runs that have it."""
@@ -101,7 +100,8 @@ def find_points(table: pa.Table, query: PointQuery) -> list[Shown]:
     for batch in table.to_batches(max_chunksize=16384):
         for row in batch.to_pylist():
             if query.matches(row):
-                servers = groups.setdefault(tuple(row[name] for name in _KEY), {})
+                key = (_ref(row), *(row[name] for name in _KEY))
+                servers = groups.setdefault(key, {})
                 servers.setdefault(tuple(row[name] for name in _SERVER), []).append(row)
     if not groups:
         raise _nothing(table)
@@ -110,6 +110,10 @@ def find_points(table: pa.Table, query: PointQuery) -> list[Shown]:
         for of in groups.values()
         for runs in of.values()
     ]
+
+
+def _ref(run: Mapping[str, Any]) -> str:
+    return str(run["release"] or (run["commit"] or run["tree"])[:10])
 
 
 def _nothing(table: pa.Table) -> RefError:

@@ -100,7 +100,7 @@ def browsing(address: str) -> Iterator[tuple[Page, Complaints]]:
 
 
 def look_at_graph(page: Page, address: str, fragment: str) -> Graph:
-    """The graph at *fragment* (``read_only.latency?p-clients=4``) as the browser drew it."""
+    """The graph at *fragment* (``read_only.track_latency?p-clients=4``) as the browser drew it."""
     page.goto(f"{address}/index.html#{fragment}")
     page.wait_for_function("() => window.$ && $('#main-graph').data('plot')")
     page.wait_for_load_state("networkidle")
@@ -114,7 +114,7 @@ def check_site(
     site: Path,
     *,
     releases: list[str],
-    fragment: str = "read_only.latency",
+    fragment: str = "read_only.track_latency",
     pictures: Path | None = None,
 ) -> Graph:
     """Open *site*, find its grid, open the graph at *fragment*; AssertionError if unwell.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import os
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from base.files import digest_file
 from base.paths import Paths
 from base.version import Version
 from builders.catalog import Catalog, Release
+from builders.config import SourceKind
 from builders.source import SourceConfig, Sources
 
 IDENTITY = {
@@ -36,7 +38,7 @@ def tree_of(version: str) -> dict[str, tuple[bytes, int]]:
         ".gitattributes": (HOSTILE_ATTRIBUTES, 0o644),
         ".gitignore": (b"*.c\n/src/\n", 0o644),
         "src/main.c": (b"/* $Id$ */\r\nint main(void);\n", 0o644),
-        "src/a name with spaces, \"quotes\" and \\.txt": (b"\x00\xff\r\n", 0o644),
+        'src/a name with spaces, "quotes" and \\.txt': (b"\x00\xff\r\n", 0o644),
     }
 
 
@@ -75,7 +77,7 @@ class Harness:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.pool = root / "pool"
-        self.pool.mkdir()
+        self.pool.mkdir(exist_ok=True)
         self.said: list[str] = []
         self.paths = Paths(cache=root / "cache", project=root)
 
@@ -87,10 +89,12 @@ class Harness:
         """A release whose tarball is in the pool and whose sha256 is in the catalog."""
         return release(version, day, digest_file(make_tarball(self.pool, version)))
 
-    def sources(self, *releases: Release, order: tuple[str, ...] = ("tarball",), **config: str) -> Sources:
+    def sources(
+        self, *releases: Release, order: tuple[str, ...] = ("tarball",), upstream: str = ""
+    ) -> Sources:
         """Sources over a catalog of *releases*."""
-        (self.root / "landspeed.toml").write_text("[sources]\n")
-        settings = SourceConfig(order=order, tarball_url=self.url, **config)  # type: ignore[arg-type]
+        kinds = tuple(SourceKind(kind) for kind in order)
+        settings = SourceConfig(order=kinds, tarball_url=self.url, upstream=upstream)
         return Sources(
             paths=self.paths, catalog=catalog(*releases), config=settings, say=self.said.append
         )
@@ -121,9 +125,7 @@ class GitUpstream:
         (self.directory / "note").write_text(subject)
         self.git("add", "--all")
         date = f"{when} +0000"
-        self.git(
-            "commit", "--quiet", "-m", subject, GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE=date
-        )
+        self.git("commit", "--quiet", "-m", subject, GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE=date)
         return self.git("rev-parse", "HEAD")
 
 
@@ -146,7 +148,11 @@ source) cp "{archive}"/*.orig.tar.bz2 . ;;
 esac
 exit 0
 """
-    programs = {"apt-get": apt_get, "apt-helper": '#!/bin/sh\ncat "$2"\n', "apt-config": "#!/bin/sh\n"}
+    programs = {
+        "apt-get": apt_get,
+        "apt-helper": '#!/bin/sh\ncat "$2"\n',
+        "apt-config": "#!/bin/sh\n",
+    }
     for name, text in programs.items():
         (directory / name).write_text(text)
         (directory / name).chmod(0o755)
@@ -154,7 +160,7 @@ exit 0
 
 def debian_stanza(version: str, sha256: str) -> str:
     """What a Debian archive's list of sources says of a release."""
-    major = version.partition(".")[0]
+    major = re.sub(r"\D.*", "", version) or "18"
     name = f"postgresql-{major}"
     return (
         f"Package: {name}\nBinary: {name}, libpq5\nVersion: {version}-1\n"

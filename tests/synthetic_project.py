@@ -26,6 +26,7 @@ class Project:
 
     paths: Paths
     commits: Mapping[str, str]
+    dates: Mapping[str, str]
 
     @classmethod
     def make(cls, root: Path, releases: Mapping[str, str] = RELEASES) -> Project:
@@ -35,7 +36,8 @@ class Project:
         assert _ENVIRONMENTS in config
         (root / "asv.conf.json").write_text(config.replace(_ENVIRONMENTS, ""))
         commits = bare_repository(root / "sources.git", releases)
-        return cls(paths=Paths(cache=root / "cache", project=root), commits=commits)
+        paths = Paths(cache=root / "cache", project=root)
+        return cls(paths=paths, commits=commits, dates=releases)
 
     @property
     def store(self) -> RecordStore:
@@ -50,7 +52,7 @@ class Project:
         release = origin["release"]
         if release not in self.commits:
             return None
-        day = datetime.fromisoformat(RELEASES[release]).replace(tzinfo=UTC)
+        day = datetime.fromisoformat(self.dates[release]).replace(tzinfo=UTC)
         return self.commits[release], int(day.timestamp() * 1000)
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> None:

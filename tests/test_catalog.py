@@ -7,13 +7,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from sourcekit import catalog, release
 
 import builders.catalog
 from base.errors import UsageError
 from base.version import Version
 from builders.catalog import Catalog, is_covered
 from builders.config import SourceConfig, SourceKind
+from tests.sourcekit import catalog, release
 
 PROJECT = Path(builders.catalog.__file__).parent.parent
 MAJORS = ["8.3", "8.4", *(f"9.{n}" for n in range(7)), *map(str, range(10, 19))]
@@ -48,7 +48,9 @@ def test_a_release_knows_its_tag_and_its_tarball() -> None:
     old = known.get(Version.parse("9.6.24"))
     assert old is not None
     assert old.tag == "REL9_6_24"
-    assert old.tarball_url("https://x/v{version}/p-{version}.tar") == "https://x/v9.6.24/p-9.6.24.tar"
+    assert (
+        old.tarball_url("https://x/v{version}/p-{version}.tar") == "https://x/v9.6.24/p-9.6.24.tar"
+    )
     assert known.newest_stable().version.major == (18,)
 
 
@@ -66,7 +68,8 @@ def test_merging_keeps_what_the_catalog_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "covered"), [("8.2.23", False), ("8.3devel", True), ("8.3.0", True), ("19devel", True)]
+    ("version", "covered"),
+    [("8.2.23", False), ("8.3devel", True), ("8.3.0", True), ("19devel", True)],
 )
 def test_8_3_is_the_oldest_version_covered(version: str, *, covered: bool) -> None:
     assert is_covered(Version.parse(version)) is covered

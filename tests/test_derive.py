@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Mapping
+from hashlib import sha1
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,7 +20,7 @@ from tests.synthetic import RELEASES, START, Point, record
 from tests.synthetic import records as synthetic_records
 from tests.synthetic_project import Project
 
-COMMITS = {release: f"{number:040x}" for number, release in enumerate(RELEASES, 1)}
+COMMITS = {release: sha1(release.encode()).hexdigest() for release in RELEASES}
 
 
 def commit_of(origin: Any) -> tuple[str, int] | None:
@@ -82,12 +83,12 @@ def test_asv_reads_the_median_the_interval_and_every_sample(derivation: Derivati
     assert (derived.points, derived.written, derived.unplaced) == (1, 1, ())
     latencies = [run["sample"]["latency_ms"] for run in sorted(runs, key=lambda run: run["id"])]
     params = ("'prepared'", "'small-5'", "4", "'default'")
-    value, stats, samples = derivation.value("read_only.latency", *params)
+    value, stats, samples = derivation.value("read_only.track_latency", *params)
     assert value == pytest.approx(median(latencies))
     assert stats["ci_99_a"] < value < stats["ci_99_b"]
     assert stats["repeat"] == 8
     assert samples == latencies
-    tps, _, _ = derivation.value("read_only.tps", *params)
+    tps, _, _ = derivation.value("read_only.track_tps", *params)
     assert tps == pytest.approx(median(run["sample"]["tps"] for run in runs))
 
 
@@ -100,17 +101,22 @@ def test_parameters_are_the_union_over_all_records(derivation: Derivation) -> No
     )
     found = derivation.benchmarks()
     assert set(found) == {
-        f"{m}.{n}" for m in ("read_only", "tpcb_like") for n in ("latency", "tps")
+        f"{m}.{n}" for m in ("read_only", "tpcb_like") for n in ("track_latency", "track_tps")
     }
-    assert found["read_only.latency"]["param_names"] == ["protocol", "scale", "clients", "profile"]
-    assert found["read_only.latency"]["params"] == [
+    assert found["read_only.track_latency"]["param_names"] == [
+        "protocol",
+        "scale",
+        "clients",
+        "profile",
+    ]
+    assert found["read_only.track_latency"]["params"] == [
         ["'simple'", "'prepared'"],
         ["'small-5'", "'large-1000'"],
         ["4", "8", "16"],
         ["'default'", "'tuned'"],
     ]
-    assert found["read_only.latency"]["unit"] == "ms"
-    assert found["read_only.tps"]["unit"] == "tx/s"
+    assert found["read_only.track_latency"]["unit"] == "ms"
+    assert found["read_only.track_tps"]["unit"] == "tx/s"
     assert {one["version"] for one in found.values()} == {"1"}
 
 
@@ -190,6 +196,29 @@ def test_results_without_a_commit_are_reported(derivation: Derivation) -> None:
     assert derived.points == 1
 
 
+def test_a_release_from_git_and_from_a_tarball_is_one_dot(derivation: Derivation) -> None:
+    tarball, git = (record(Point(), number=number) for number in range(2))
+    git["build"]["origin"] |= {"commit": "c" * 40, "tree": "t" * 40, "date": "2025-11-10T20:00:00Z"}
+    derived = derivation.of(tarball, git)
+    assert (derived.points, derived.superseded) == (1, 0)
+    _, _, samples = derivation.value(
+        "read_only.track_latency", "'prepared'", "'small-5'", "1", "'default'"
+    )
+    assert len(samples) == 2
+
+
+def test_commits_that_share_eight_digits_are_kept_apart(derivation: Derivation) -> None:
+    def near(origin: Mapping[str, Any]) -> tuple[str, int]:
+        return "12345678" + COMMITS[origin["release"]][8:], 1000
+
+    for release in ("17.6", "18.1"):
+        derivation.store.add(record(Point(release=release)))
+    for written in (2, 0):
+        derived = derive(derivation.store.table(), derivation.layout, near)
+        assert (derived.points, derived.written, derived.removed) == (2, written, 0)
+    assert len({results.commit_hash for results in derivation.results()}) == 2
+
+
 def test_samples_of_two_epochs_are_never_mixed_and_the_newest_is_drawn(
     derivation: Derivation,
 ) -> None:
@@ -200,7 +229,7 @@ def test_samples_of_two_epochs_are_never_mixed_and_the_newest_is_drawn(
     )
     assert (derived.points, derived.superseded) == (1, 1)
     _, _, samples = derivation.value(
-        "read_only.latency", "'prepared'", "'small-5'", "1", "'default'"
+        "read_only.track_latency", "'prepared'", "'small-5'", "1", "'default'"
     )
     assert len(samples) == 2
 
@@ -217,8 +246,8 @@ def test_a_run_without_latency_leaves_a_hole(derivation: Derivation) -> None:
     one["sample"]["latency_ms"] = None
     derivation.of(one)
     params = ("'prepared'", "'small-5'", "1", "'default'")
-    assert derivation.value("read_only.latency", *params) == (None, None, None)
-    assert derivation.value("read_only.tps", *params)[0] is not None
+    assert derivation.value("read_only.track_latency", *params) == (None, None, None)
+    assert derivation.value("read_only.track_tps", *params)[0] is not None
 
 
 def test_no_records_give_no_benchmarks(derivation: Derivation) -> None:
@@ -232,7 +261,7 @@ def test_left_overs_of_a_killed_derivation_are_removed(derivation: Derivation) -
     left_over.mkdir(parents=True)
     (left_over / "half.json").write_text("{")
     derivation.of(record(Point()))
-    assert os.listdir(derivation.layout.results.parent) == ["asv"]
+    assert [path.name for path in left_over.parent.iterdir()] == ["asv"]
 
 
 def test_the_names_follow_the_configuration_of_asv(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from base.errors import RecordError, StorageError
@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> RecordStore:
 
 
 def ids(store: RecordStore) -> list[str]:
-    return store.table(["id"])["id"].to_pylist()
+    return list(store.table(["id"])["id"].to_pylist())
 
 
 def test_ids_are_unique_and_sort_by_time() -> None:
@@ -353,7 +353,8 @@ def test_a_kill_while_sealing_loses_no_record(store: RecordStore, after: int) ->
     assert store.verify() >= added
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# no deadline: every add waits for the disk
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=12))
 def test_whatever_the_order_of_adds_and_seals_every_record_is_there_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, bool]]

@@ -197,7 +197,8 @@ class Fetcher:
         try:
             archive = download.fetch()
         except UnreachableError as error:
-            self._dead_hosts[host] = error.detail
+            if host:
+                self._dead_hosts[host] = error.detail
             raise
         return self._import(version, archive, f"{url} sha256 {release.sha256}")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from base.errors import RefError
 from base.version import Version
 
-_VERSION = re.compile(r"\d{1,2}(?:\.\d{1,3}){0,2}(?:(?:devel|alpha|beta|rc)\d*)?")
+_VERSION = re.compile(r"\d{1,2}(?:\.\d+)*(?:(?:devel|alpha|beta|rc)\d*)?")
 _BASE = r"[A-Za-z0-9_](?:[A-Za-z0-9._/-]*[A-Za-z0-9_-])?"
 _REVISION = re.compile(rf"({_BASE})((?:[~^]\d{{0,7}})*)")
 _HASH = re.compile(r"[0-9a-f]{4,40}")

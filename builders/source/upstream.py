@@ -83,60 +83,50 @@ class Upstream:
             return
         self.say(f"fetching the git upstream {self.config.upstream}")
         before = self._tips()
-        directory = self.config.upstream_directory
-        if directory is not None:
-            self._borrow(directory)
-            self._fetch(str(directory))
-        else:
-            self._configure_remote()
-            self._fetch(_REMOTE, "--filter=blob:none")
+        try:
+            self._fetch()
+        except SourceError as error:
+            raise SourceError(
+                f'the git upstream "{self.config.upstream}" could not be fetched',
+                detail=error.detail or error.message,
+                hint="Check [sources.git] upstream in landspeed.toml.",
+            ) from error
         self._keep_rewritten(before)
         self._publish()
         write_atomic(self._stamp, f"{self.clock()} {self.config.upstream}")
 
-    def _fetch(self, location: str, *options: str) -> None:
-        try:
-            self._git.run(
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--prune",
-                "--no-write-fetch-head",
-                "--no-auto-maintenance",
-                *options,
-                "--end-of-options",
-                location,
-                *_REFSPECS,
-            )
-        except SourceError as error:
-            raise SourceError(
-                f'the git upstream "{self.config.upstream}" could not be fetched',
-                detail=error.detail,
-                hint="Check [sources.git] upstream in landspeed.toml.",
-            ) from error
+    def _fetch(self) -> None:
+        directory = self.config.upstream_directory
+        if directory is not None:
+            self._borrow(directory)
+            location = [str(directory)]
+        else:
+            self._configure_remote()
+            location = ["--filter=blob:none", _REMOTE]
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+        self._git.run("fetch", *quiet, "--prune", *location, *_REFSPECS)
 
     def _borrow(self, clone: Path) -> None:
         """Let objects of *clone* serve as ours, so that a fetch copies none."""
         if not clone.is_dir():
-            raise SourceError(
-                f'the git upstream "{clone}" is not there',
-                hint="Check [sources.git] upstream in landspeed.toml.",
-            )
+            raise SourceError(f"There is no {clone}.")
         inside = clone / ".git" if (clone / ".git").exists() else clone
         form = "--path-format=absolute"
         found = Git(directory=inside).text("rev-parse", form, "--git-path", "objects")
-        write_atomic(self._alternates, found + "\n")
+        former = [path for path in self._lenders() if path != found and Path(path).is_dir()]
+        write_atomic(self._alternates, "\n".join([found, *former, ""]))
 
     @property
     def _alternates(self) -> Path:
         return self.repository.directory / "objects" / "info" / "alternates"
 
+    def _lenders(self) -> list[str]:
+        """The directories of objects we borrow, the configured upstream's first."""
+        return self._alternates.read_text().splitlines() if self._alternates.is_file() else []
+
     def _missing_lender(self) -> str | None:
         """The directory of borrowed objects, if it went away; without it we know no commit."""
-        if not self._alternates.is_file():
-            return None
-        lender = self._alternates.read_text().strip()
-        return None if Path(lender).is_dir() else lender
+        return next((path for path in self._lenders() if not Path(path).is_dir()), None)
 
     def _configure_remote(self) -> None:
         settings = {

@@ -1,0 +1,53 @@
+"""What is said of a build step that failed: where to look, the log's last lines, and one hint."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from base.errors import BuildError
+from builders.recipe import Recipe, Step
+
+SETUP_HINT = 'Install what building needs with "make setup".'
+_SPACE_HINT = "Free some space, or put the cache elsewhere with LANDSPEED_CACHE."
+_HINTS = (
+    (re.compile("No space left on device|Disk quota exceeded"), _SPACE_HINT),
+    (
+        re.compile("signal terminated program|Cannot allocate memory|out of memory"),
+        "Memory ran out: stop what else runs here, or build on a larger machine.",
+    ),
+    (
+        # a shell's, configure's and meson's way to say so; and a header of a missing package
+        re.compile(
+            r"(command|:) not found|error: \S+ not found|Program .* not found"
+            r"|fatal error: \S+\.h: No such file"
+        ),
+        SETUP_HINT,
+    ),
+)
+_SHOWN_LINES = 10
+# With make -j the cause may be far from the end.
+_SEARCHED_LINES = 200
+# On a full disk the very message that says so may not have fitted into the log.
+_FULL_BYTES = 32_000_000
+
+
+def failure(recipe: Recipe, step: Step, *, code: int, source: Path, log: Path) -> BuildError:
+    """The BuildError for *step*, which ended with *code* (negative: minus the signal's number)."""
+    lines = log.read_text(errors="replace").splitlines()
+    tail = "\n".join(lines[-_SHOWN_LINES:])
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return BuildError(
+        f"could not build PostgreSQL {recipe.version} {recipe.variant}",
+        detail=f'Step "{step.name}" {how}.\ntree: {source}\nlog:  {log}\n{tail}',
+        hint=_hint(lines[-_SEARCHED_LINES:], source)
+        or f"Read the log's first error; the recipe: landspeed plan {recipe.version}.",
+    )
+
+
+def _hint(lines: list[str], source: Path) -> str:
+    if shutil.disk_usage(source).free < _FULL_BYTES:
+        return _SPACE_HINT
+    text = "\n".join(lines)
+    return next((hint for pattern, hint in _HINTS if pattern.search(text)), "")

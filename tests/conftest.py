@@ -1,0 +1,64 @@
+"""Fixtures for tests on a real PostgreSQL: Builds from the shared cache, projects of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from base.build import Build, Variant
+from landspeed.workshop import Workshop
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+_PACKAGES = ("base", "benchmarks", "builders", "landspeed")
+
+Landspeed = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def newest_build() -> Build:
+    """The newest stable release at 8 kB, compiled now if the cache does not have it."""
+    workshop = Workshop.open()
+    return workshop.build(workshop.builder.newest_stable(), Variant())
+
+
+@pytest.fixture(scope="session")
+def pgbench_build(newest_build: Build) -> Build:
+    """The Build whose pgbench is the one client."""
+    return newest_build
+
+
+def make_project(directory: Path) -> Path:
+    """A project with this checkout's configuration and code, and results of its own."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in ("asv.conf.json", "landspeed.toml"):
+        (directory / name).write_text((CHECKOUT / name).read_text())
+    for name in _PACKAGES:
+        (directory / name).symlink_to(CHECKOUT / name)
+    return directory
+
+
+def environment_of(project: Path) -> dict[str, str]:
+    """The caller's environment, with *project* as the project and a home for asv's own file."""
+    return {**os.environ, "LANDSPEED_PROJECT": str(project), "HOME": str(project)}
+
+
+def run_in(
+    project: Path, argv: Sequence[str], *, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run *argv* in *project*; what it said is shown when it fails."""
+    done = subprocess.run(
+        argv, cwd=project, env=environment_of(project), capture_output=True, text=True, check=False
+    )
+    if check and done.returncode != 0:
+        pytest.fail(f"{' '.join(argv)} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def program(name: str) -> str:
+    """A program of the environment the tests run in: landspeed, asv."""
+    return str(Path(sys.executable).parent / name)

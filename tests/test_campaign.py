@@ -1,0 +1,239 @@
+"""A Campaign with made-up builds and runs: what it goes on after, and what it never does twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.build import Build, Origin, Variant
+from base.errors import BuildError, BusyError, ClusterError, MeasureError, RefError, SourceError
+from base.paths import Paths
+from base.version import Version
+from benchmarks.machine import Machine
+from benchmarks.records import RecordStore, new_id
+from benchmarks.scenarios import preset_named
+from builders.source import Source
+from landspeed import campaign as campaign_
+from landspeed.campaign import Campaign, Request, failed, summary
+from landspeed.target import parse_targets
+
+PRESET = replace(preset_named("quick"), rungs=(1,), samples=2)
+
+
+class _Store:
+    def in_use(self, builds: list[Build]) -> Any:
+        return _Nothing()
+
+
+class _Nothing:
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class _Sources:
+    def resolve(self, ref: str) -> Source:
+        if ref == "77":
+            raise RefError("PostgreSQL 77 is not known")
+        if ref == "9.0":
+            raise SourceError("the source of PostgreSQL 9.0.23 cannot be reached")
+        origin = Origin(release=f"{ref}.1", commit=None, tree=ref * 20, date="2025-01-01")
+        return Source(version=Version.parse(f"{ref}.1"), origin=origin)
+
+
+@dataclass
+class _Builder:
+    sources: _Sources = field(default_factory=_Sources)
+    store: _Store = field(default_factory=_Store)
+
+    def newest_stable(self) -> Source:
+        return self.sources.resolve("18")
+
+
+@dataclass
+class _Workshop:
+    paths: Paths
+    builder: _Builder = field(default_factory=_Builder)
+    machine: Machine = field(default_factory=lambda: Machine.detect("elephant"))
+    builds: list[str] = field(default_factory=list)
+
+    @property
+    def records(self) -> RecordStore:
+        return RecordStore(self.paths.records)
+
+    def build(
+        self, source: Source, variant: Variant, *, narrate: Callable[[str], None], title: str = ""
+    ) -> Build:
+        name = f"{source.version}-{variant}"
+        if source.version == Version.parse("15.1"):
+            raise BuildError("could not build PostgreSQL 15.1 bs8")
+        if name not in self.builds:
+            self.builds.append(name)
+            narrate(f"built {name}")
+        return Build(
+            prefix=Path("/nowhere"),
+            identifier=name,
+            version=source.version,
+            origin=source.origin,
+            variant=variant,
+            build_system="meson",
+            quirks=(),
+            toolchain={},
+            digest=name,
+            cpu_seconds=1.0,
+        )
+
+
+@dataclass
+class _Runs:
+    """Stands for `measure`: keeps what was asked for, fails where told to."""
+
+    asked: list[str] = field(default_factory=list)
+    failing: str = ""
+    stop_after: int | None = None
+
+    def __call__(self, *, build: Build, cell: Any, machine: Machine, **rest: Any) -> dict[str, Any]:
+        if self.stop_after is not None and len(self.asked) >= self.stop_after:
+            raise KeyboardInterrupt
+        self.asked.append(f"{build.identifier} {cell.scenario.mode}")
+        if self.failing and build.identifier.startswith(self.failing):
+            raise MeasureError("the server died under pgbench")
+        return {
+            "schema": 1,
+            "id": new_id(),
+            "time": "2026-01-01T00:00:00.000Z",
+            "build": build.facts(),
+            "machine": machine.facts(),
+            "epoch": machine.epoch.facts(),
+            "pgbench": {"version": "18.1", "build": "b"},
+            "cell": cell.facts(machine.cores),
+            "run": {"seconds": rest["seconds"], "seed": rest["seed"], **rest["context"]},
+            "sample": {"latency_ms": 1.0, "tps": 1000.0},
+        }
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> _Runs:
+    made = _Runs()
+    monkeypatch.setattr(campaign_, "measure", made)
+    monkeypatch.setattr(campaign_, "prepare", lambda **_: None)
+    monkeypatch.setattr(campaign_, "templates", lambda *_: None)
+    monkeypatch.setattr(campaign_, "measuring", _Nothing)
+    return made
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> _Workshop:
+    return _Workshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path))
+
+
+def campaign(
+    workshop: _Workshop, *targets: str, publish: Callable[[], None] | None = None
+) -> Campaign:
+    request = Request(targets=parse_targets(targets, Variant()), preset=PRESET, scales={})
+    return Campaign(workshop=workshop, request=request, publish=publish)  # type: ignore[arg-type]
+
+
+def test_every_point_gets_its_samples_interleaved_over_the_builds(
+    workshop: _Workshop, runs: _Runs
+) -> None:
+    tally = campaign(workshop, "17", "18", "18:bs4").run()
+    points = {f"{b} {m}" for b in workshop.builds for m in ("read-only", "read-write")}
+    assert (tally.measured, tally.present, tally.errors) == (12, 0, [])
+    assert set(runs.asked[:6]) == set(runs.asked[6:]) == points
+    assert failed(tally) is None
+
+
+def test_what_is_recorded_is_not_measured_again(workshop: _Workshop, runs: _Runs) -> None:
+    campaign(workshop, "18").run()
+    again = campaign(workshop, "18", "17").run()
+    assert (again.measured, again.present) == (4, 4)
+    assert all(asked.startswith("17.1") for asked in runs.asked[4:])
+    assert "4 runs measured, 4 were recorded before" in summary(again)
+
+
+def test_an_interrupted_campaign_keeps_its_runs_and_goes_on(
+    workshop: _Workshop, runs: _Runs
+) -> None:
+    runs.stop_after = 5
+    with pytest.raises(KeyboardInterrupt):
+        campaign(workshop, "17", "18").run()
+    assert workshop.records.table(["id"]).num_rows == 5
+    assert list((workshop.paths.records / "loose").glob("*.json")) == []
+    runs.stop_after = None
+    tally = campaign(workshop, "17", "18").run()
+    assert (tally.measured, tally.present) == (3, 5)
+
+
+def test_a_server_that_dies_costs_its_own_point_and_no_other(
+    workshop: _Workshop, runs: _Runs
+) -> None:
+    runs.failing = "17.1"
+    tally = campaign(workshop, "17", "18").run()
+    assert tally.measured == 4
+    error = failed(tally)
+    assert error is not None
+    assert "the server died under pgbench" in error.detail
+    # twice for each of its two points, then given up
+    assert sum(asked.startswith("17.1") for asked in runs.asked) == 4
+
+
+def test_a_build_or_source_that_fails_is_told_and_the_others_are_measured(
+    workshop: _Workshop, runs: _Runs
+) -> None:
+    tally = campaign(workshop, "15", "9.0", "18").run()
+    assert tally.measured == 4
+    assert [error.exit_code for error in tally.errors] == [5, 6]
+
+
+def test_a_mistyped_ref_is_told_before_anything_is_built(workshop: _Workshop, runs: _Runs) -> None:
+    with pytest.raises(RefError, match="77"):
+        campaign(workshop, "18", "77").run()
+    assert workshop.builds == []
+
+
+def test_the_first_dot_is_published_before_the_second_build(
+    workshop: _Workshop, runs: _Runs
+) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def publish() -> None:
+        seen.append((len(workshop.builds), len(runs.asked)))
+        workshop.paths.site.mkdir(exist_ok=True)
+
+    tally = campaign(workshop, "18", "17", publish=publish).run()
+    assert seen[0] == (1, 1)
+    assert seen[-1] == (2, 8)
+    assert tally.measured == 8
+
+
+def test_a_busy_machine_delays_the_first_dot_and_stops_the_measuring(
+    workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy() -> None:
+        raise BusyError("another landspeed is measuring on this machine")
+
+    monkeypatch.setattr(campaign_, "measuring", busy)
+    with pytest.raises(BusyError):
+        campaign(workshop, "18", "17", publish=lambda: None).run()
+    assert workshop.builds == ["18.1-bs8", "17.1-bs8"]
+
+
+def test_a_template_that_cannot_be_loaded_is_told_and_its_points_are_given_up(
+    workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(*, build: Build, **_: Any) -> None:
+        if build.identifier.startswith("17.1"):
+            raise ClusterError("could not load")
+
+    monkeypatch.setattr(campaign_, "prepare", prepare)
+    runs.failing = "17.1"
+    tally = campaign(workshop, "17", "18").run()
+    assert tally.measured == 4
+    assert "could not load" in str(failed(tally))

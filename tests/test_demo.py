@@ -1,0 +1,188 @@
+"""The whole pipeline on real PostgreSQL: from REFs to dots in a browser, and back to records."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from base.paths import Paths
+from benchmarks.exclusive import measuring
+from tests.conftest import CHECKOUT, environment_of, make_project, program, run_in
+from tests.site_check import check_site
+
+pytestmark = pytest.mark.postgres
+
+TARGETS = ("18", "17", "15", "13", "18:bs4")
+# one short run of each point: what is tested is the way, not the numbers
+CELLS = ("--preset", "quick", "--clients", "1", "--samples", "1", "--seconds", "1")
+
+
+def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_in(project, [program("landspeed"), *arguments])
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in which all targets are measured once and published."""
+    project = make_project(tmp_path_factory.mktemp("demo"))
+    done = landspeed(project, "run", *TARGETS, *CELLS, "--publish", "--json")
+    assert json.loads(done.stdout[: done.stdout.rindex("}") + 1])["measured"] == 2 * len(TARGETS)
+    return project
+
+
+def measured_rows(project: Path) -> list[dict[str, object]]:
+    rows = json.loads(landspeed(project, "list", "--json").stdout)
+    return [row for row in rows if row["runs"]]
+
+
+def test_list_shows_what_is_built_and_measured(demo: Path) -> None:
+    rows = {str(row["name"]): row for row in measured_rows(demo)}
+    assert [name.split(".")[0] for name in rows] == ["13", "15", "17", "18"]
+    newest = rows[max(rows)]
+    assert newest["runs"] == {"bs8": 2, "bs4": 2}
+    assert {"bs4", "bs8"} <= set(newest["built"])  # type: ignore[call-overload]
+
+
+@pytest.mark.browser
+def test_the_site_shows_one_point_per_release_in_a_browser_without_network(demo: Path) -> None:
+    releases = [str(row["name"]) for row in measured_rows(demo)]
+    check_site(
+        demo / "site",
+        releases=releases,
+        fragment="read_only.track_latency?blocksize=8&p-clients=1",
+    )
+
+
+def test_a_second_run_builds_and_measures_nothing(demo: Path) -> None:
+    before = sorted((demo / "results" / "records").rglob("*.*"))
+    done = landspeed(demo, "run", *TARGETS, *CELLS, "--publish")
+    assert "0 built, 0 runs measured, 10 were recorded before" in done.stderr
+    assert sorted((demo / "results" / "records").rglob("*.*")) == before
+
+
+def test_a_dot_leads_to_its_records_and_their_provenance(demo: Path) -> None:
+    (newest,) = (r["name"] for r in measured_rows(demo) if str(r["name"]).startswith("18."))
+    done = landspeed(demo, "show", f"{newest}:bs4/read-write", "--json")
+    (point,) = json.loads(done.stdout)
+    (record,) = point["records"]
+    assert record["build"]["variant"] == {"blocksize": 4, "wal_blocksize": 8}
+    assert record["build"]["origin"]["release"] == newest
+    assert record["pgbench"]["version"] == newest
+    assert record["sample"]["transactions"] > 0
+    assert record["sample"]["failed"] == 0
+    assert record["sample"]["wal_bytes"] > 0
+    assert record["settings"]["block_size"] == "4096"
+    assert record["epoch"]["kernel"]
+    assert len(record["series"]["tps"]) >= 1
+
+
+def tour() -> list[list[str]]:
+    """The README's tour, as argv with the programs of this environment."""
+    text = (CHECKOUT / "README.md").read_text().partition("## The tour")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines()]
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [[program(Path(first).name), *rest] for first, *rest in words]
+
+
+@pytest.mark.parametrize("argv", tour(), ids=" ".join)
+def test_a_command_of_the_readme_does_what_it_says(demo: Path, argv: list[str]) -> None:
+    if "preview" in argv:
+        with subprocess.Popen(
+            [*argv, "--port", "0"], cwd=demo, env=environment_of(demo), stdout=subprocess.PIPE
+        ) as server:
+            assert server.stdout is not None
+            address = server.stdout.readline().decode().strip()
+            with urlopen(address) as page:
+                assert b"landspeed" in page.read()
+            server.send_signal(signal.SIGINT)
+        return
+    # the README's run measures the whole preset; here its way, on one rung
+    shorter = CELLS if "run" in argv else ()
+    assert run_in(demo, [*argv, *shorter]).returncode == 0
+
+
+def test_asv_knows_the_suite_the_results_and_the_site(demo: Path) -> None:
+    run_in(demo, [sys.executable, "-m", "landspeed.asv_machine"])
+    asv = program("asv")
+    assert "No problems found" in run_in(demo, [asv, "check"]).stdout
+    assert "read_only.track_latency" in run_in(demo, [asv, "show"]).stdout
+    releases = [str(row["name"]) for row in measured_rows(demo)]
+    compared = run_in(demo, [asv, "compare", releases[0], releases[-1]]).stdout
+    assert "read_write.track_latency" in compared
+    run_in(demo, [asv, "publish", "--no-pull"])
+    check_site(
+        demo / "site",
+        releases=releases,
+        fragment="read_only.track_latency?blocksize=8&p-clients=1",
+    )
+
+
+def test_asv_run_leaves_the_same_records(demo: Path) -> None:
+    run_in(demo, [sys.executable, "-m", "landspeed.asv_machine"])
+    (newest,) = (str(r["name"]) for r in measured_rows(demo) if str(r["name"]).startswith("18."))
+    before = len(json.loads(landspeed(demo, "show", newest, "--json").stdout))
+    run_in(demo, [program("asv"), "run", f"{newest}^!", "--bench", "read_only.track_latency"])
+    points = json.loads(landspeed(demo, "show", f"{newest}:bs8/read-only", "--json").stdout)
+    assert before > 0
+    # the preset quick, whole: its rungs 1, 4 and 16, three samples each
+    assert {len(p["records"]) for p in points} == {3, 4}
+    landspeed(demo, "publish")
+    assert "read_write.track_latency" in run_in(demo, [program("asv"), "show"]).stdout
+
+
+def test_while_another_landspeed_measures_a_second_one_says_so(demo: Path) -> None:
+    with measuring():
+        done = run_in(
+            demo,
+            [program("landspeed"), "run", "18", *CELLS, "--samples", "2"],
+            check=False,
+        )
+    assert done.returncode == 10
+    assert "error:  another landspeed is measuring on this machine" in done.stderr
+    assert str(os.getpid()) in done.stderr
+
+
+def servers_below(directory: Path) -> list[str]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            where = str((process / "cwd").readlink())
+        except OSError:
+            continue
+        if where.startswith(str(directory)):
+            found.append(process.name)
+    return found
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_goes_on_where_it_was(
+    tmp_path: Path, demo: Path, how: signal.Signals
+) -> None:
+    project = make_project(tmp_path / "project")
+    loose = project / "results" / "records" / "loose"
+    argv = [program("landspeed"), "run", "18", *CELLS, "--samples", "4"]
+    process = subprocess.Popen(
+        argv, cwd=project, env=environment_of(project), stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while len(list(loose.glob("*.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(how)
+    process.communicate()
+    assert process.returncode == (130 if how is signal.SIGINT else -9)
+    done = landspeed(project, *argv[1:], "--json")
+    tally = json.loads(done.stdout)
+    assert tally["present"] >= 2
+    assert tally["present"] + tally["measured"] == 8
+    assert servers_below(Paths.find().server_root) == []

@@ -1,0 +1,128 @@
+"""What pgbench prints, read from output it once printed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from base.errors import MeasureError
+from benchmarks.pgbench_output import parse_log, parse_progress, parse_summary
+
+REPORT = """\
+pgbench (18.6)
+transaction type: <builtin: simple update>
+scaling factor: 5
+query mode: prepared
+number of clients: 4
+number of threads: 2
+maximum number of tries: 1
+duration: 2 s
+number of transactions actually processed: 4705
+number of failed transactions: 3 (0.064%)
+number of serialization failures: 3 (0.064%)
+number of deadlock failures: 0 (0.000%)
+latency average = 1.694 ms
+latency stddev = 2.476 ms
+initial connection time = 11.442 ms
+tps = 2350.174502 (without initial connection time)
+"""
+
+STDERR = """\
+pgbench: setting random seed to 7
+progress: 1.0 s, 2186.9 tps, lat 1.801 ms stddev 2.910, 0 failed
+progress: 2.0 s, 0.0 tps, lat 0.000 ms stddev 0.000, 3 failed
+"""
+
+STDERR_OF_A_DEAD_SERVER = """\
+progress: 1.0 s, 2805.0 tps, lat 1.414 ms stddev 1.570, 0 failed
+WARNING:  terminating connection due to immediate shutdown command
+pgbench: error: client 1 aborted in command 7 (SQL) of script 0; perhaps the backend died \
+while processing
+pgbench: error: Run was aborted; the above results are incomplete.
+"""
+
+NO_TRANSACTION = """\
+pgbench (18.6)
+scaling factor: 5
+duration: 1 s
+number of transactions actually processed: 0
+"""
+
+LOG = b"""\
+1 1 10278 0 1795173195 770933
+0 3 1368 0 1795173195 773108
+1 4 failed 0 1795173195 775406
+0 5 skipped 0 1795173195 777924
+2 7 serialization 0 1795173195 777925
+"""
+NOTHING = np.array([], dtype=np.float64)
+
+
+def test_the_report_is_read() -> None:
+    sample = parse_summary(REPORT, np.arange(1000.0, 2001.0), clients=4)
+    assert sample.transactions == 4705
+    assert sample.failed == 3
+    assert sample.tps == 2350.174502
+    assert sample.latency_stddev_ms == 2.476
+    assert sample.connection_ms == 11.442
+    assert sample.measured_seconds == pytest.approx(2.00198, abs=1e-5)
+    assert (sample.latency_p50_ms, sample.latency_p95_ms) == (1.5, 1.95)
+    assert sample.latency_p99_ms == 1.99
+
+
+def test_the_mean_latency_is_not_rounded_to_a_microsecond() -> None:
+    assert parse_summary(REPORT, NOTHING, clients=4).latency_ms == 1.702001
+
+
+def test_a_run_without_a_logged_transaction_has_no_percentiles() -> None:
+    sample = parse_summary(REPORT, NOTHING, clients=4)
+    assert sample.latency_p50_ms is None
+    assert sample.latency_p99_ms is None
+
+
+def test_a_run_without_a_transaction_is_no_sample() -> None:
+    with pytest.raises(MeasureError, match="finished no transaction"):
+        parse_summary(NO_TRANSACTION, NOTHING, clients=1)
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in REPORT.splitlines() if "tps" in line or "init" in line]
+)
+def test_a_report_that_lacks_a_line_is_an_error_that_shows_it(line: str) -> None:
+    with pytest.raises(MeasureError, match="could not understand") as caught:
+        parse_summary(REPORT.replace(line, ""), NOTHING, clients=1)
+    assert "scaling factor: 5" in caught.value.detail
+
+
+def test_an_empty_report_is_an_error() -> None:
+    with pytest.raises(MeasureError):
+        parse_summary("", NOTHING, clients=1)
+
+
+def test_progress_becomes_a_series_and_the_rest_stays() -> None:
+    series, rest = parse_progress(STDERR)
+    assert series.seconds == (1.0, 2.0)
+    assert series.tps == (2186.9, 0.0)
+    assert series.failed == (0, 3)
+    assert rest == "pgbench: setting random seed to 7"
+
+
+def test_a_second_without_a_transaction_has_no_latency() -> None:
+    series, _ = parse_progress(STDERR)
+    assert series.latency_ms == (1.801, None)
+    assert series.latency_stddev_ms == (2.910, None)
+    assert series.facts()["latency_ms"] == [1.801, None]
+
+
+def test_what_a_dying_server_says_is_kept() -> None:
+    series, rest = parse_progress(STDERR_OF_A_DEAD_SERVER)
+    assert len(series.seconds) == 1
+    assert rest.endswith("Run was aborted; the above results are incomplete.")
+
+
+def test_the_log_has_latencies_in_microseconds_and_failed_ones_have_none() -> None:
+    assert parse_log([LOG, b"", b"9 9 500 0 1 1\n"]).tolist() == [10278.0, 1368.0, 500.0]
+
+
+def test_a_log_that_was_cut_off_is_read_as_far_as_it_goes() -> None:
+    assert parse_log([b"1 1 100 0 1 1\n2 2"]).tolist() == [100.0]

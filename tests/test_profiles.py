@@ -1,0 +1,98 @@
+"""Profiles hold for every version, and are sized from the machine."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from base.errors import UsageError
+from base.version import Version
+from benchmarks.dialect import Dialect
+from benchmarks.profiles import (
+    Profile,
+    Setting,
+    parse_size,
+    profile_meanings,
+    profile_names,
+    shared_buffers_span,
+)
+
+GIB = 1 << 30
+VERSIONS = ["8.3.23", "8.4.22", *(f"9.{n}.1" for n in range(7))]
+VERSIONS += [f"{major}.1" for major in range(10, 19)] + ["19devel"]
+
+
+def settings(profile: str, version: str, memory: int = 16 * GIB) -> dict[str, str]:
+    return Profile.named(profile).settings(Version.parse(version), memory)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("profile", profile_names())
+def test_every_profile_has_settings_for_every_version(profile: str, version: str) -> None:
+    known = settings(profile, version)
+    assert known["max_connections"] == "300"
+    assert ("checkpoint_segments" in known) + ("max_wal_size" in known) == (profile == "tuned")
+
+
+def test_the_size_of_wal_is_said_in_each_versions_words() -> None:
+    assert settings("tuned", "9.4.26")["checkpoint_segments"] == "340"
+    assert settings("tuned", "9.5.0")["max_wal_size"] == "16GB"
+
+
+def test_effective_io_concurrency_is_not_set_before_it_existed() -> None:
+    assert "effective_io_concurrency" not in settings("tuned", "8.3.23")
+    assert "effective_io_concurrency" in settings("tuned", "8.4.0")
+
+
+@given(st.integers(min_value=GIB // 4, max_value=8192 * GIB))
+def test_tuned_takes_a_quarter_of_memory_up_to_32_gb(memory: int) -> None:
+    size = parse_size(settings("tuned", "18.1", memory)["shared_buffers"])
+    assert size == max(128 << 20, min(32 * GIB, memory // 4 >> 20 << 20))
+    assert size == Profile.named("tuned").shared_buffers(memory)
+
+
+def test_the_smallest_and_largest_shared_buffers_of_all_profiles() -> None:
+    assert shared_buffers_span(16 * GIB) == (128 << 20, 4 * GIB)
+
+
+def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match=r"profile \"fast\" does not exist") as caught:
+        Profile.named("fast")
+    assert "default, tuned" in caught.value.hint
+
+
+def test_every_profile_says_what_it_is() -> None:
+    assert set(profile_meanings()) == set(profile_names())
+
+
+def test_a_setting_needs_a_value_or_a_fraction() -> None:
+    for row in ({}, {"value": "1", "fraction": 0.5}):
+        with pytest.raises(ValueError, match="needs a value or a fraction"):
+            Setting.parse({"name": "x", "profiles": ["default"], **row})
+
+
+@pytest.mark.parametrize("text", ["", "128", "MB", "1.5GB", "12TB"])
+def test_a_text_that_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_has_one_dialect(version: str) -> None:
+    dialect = Dialect.of(Version.parse(version))
+    assert dialect.wal_position.startswith("SELECT pg_current_")
+    assert "pg_stat_bgwriter" in dialect.statistics_views
+
+
+def test_the_socket_directory_is_set_in_each_versions_words() -> None:
+    words = {v: Dialect.of(Version.parse(v)).socket_directory_setting for v in VERSIONS}
+    assert words["9.2.1"] == "unix_socket_directory"
+    assert words["9.3.1"] == "unix_socket_directories"
+
+
+def test_a_wal_position_before_9_3_skips_the_last_segment_of_each_log_file() -> None:
+    old, new = Dialect.of(Version.parse("9.2.1")), Dialect.of(Version.parse("9.3.1"))
+    assert old.wal_bytes("1/0") - old.wal_bytes("0/FE000000") == 16 << 20
+    assert new.wal_bytes("1/0") - new.wal_bytes("0/FF000000") == 16 << 20
+    assert new.wal_bytes("16/B374D848") == 0x16B374D848

@@ -1,0 +1,281 @@
+"""Recipes: which steps build what, that every row of the table counts, and `landspeed plan`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from base.build import Variant
+from base.errors import UsageError
+from base.paths import Paths
+from base.version import Version
+from builders import recipe as module
+from builders.builder import Builder
+from builders.catalog import Catalog
+from builders.recipe import BuildSystem, Recipe, load_table, recipe
+from builders.sandbox import Host
+from builders.store import Store
+from landspeed.plan import plan_recipe_facts, render_plan
+from landspeed.target import Target
+from landspeed.workshop import Workshop
+from tests.buildkit import TOOLCHAIN, PretendedSources
+
+GOLDEN = Path(__file__).parent / "golden"
+VERSIONS = [release.version for release in Catalog.load().releases]
+CONFIGURE, MESON = BuildSystem.CONFIGURE, BuildSystem.MESON
+
+known = st.sampled_from(VERSIONS)
+variants = st.builds(
+    Variant, blocksize=st.sampled_from([1, 2, 4, 8, 16, 32]), wal_blocksize=st.sampled_from([1, 8])
+)
+
+
+def systems(version: Version) -> list[BuildSystem]:
+    """What can build *version*."""
+    return [CONFIGURE, MESON] if version in load_table().meson_versions else [CONFIGURE]
+
+
+def all_recipes() -> list[Recipe]:
+    """The default variant of every release of the catalog, by whatever builds it."""
+    return [recipe(v, Variant(), system) for v in VERSIONS for system in systems(v)]
+
+
+def words(plan: Recipe) -> list[str]:
+    """Every argument of every step."""
+    return [argument for step in plan.steps for argument in step.argv]
+
+
+# --- the table -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quirk", load_table().quirks, ids=lambda quirk: quirk.name)
+def test_every_quirk_has_its_reason_and_a_link(quirk):
+    assert quirk.because.strip()
+    assert quirk.see.startswith("https://")
+
+
+@pytest.mark.parametrize("quirk", load_table().quirks, ids=lambda quirk: quirk.name)
+def test_no_quirk_is_dead_each_changes_the_steps_of_a_release(quirk, monkeypatch):
+    table = load_table()
+    others = replace(table, quirks=tuple(q for q in table.quirks if q != quirk))
+    whole = all_recipes()
+    monkeypatch.setattr(module, "load_table", lambda: others)
+    assert any(a.steps != b.steps for a, b in zip(whole, all_recipes(), strict=True))
+
+
+def test_quirks_have_names_of_their_own():
+    names = [quirk.name for quirk in load_table().quirks]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("directory", load_table().directories, ids=lambda d: f"{d.path}-{d.goal}")
+def test_no_directory_is_dead_each_is_visited_for_a_release(directory):
+    assert any(version in directory.versions for version in VERSIONS)
+
+
+# --- recipes -------------------------------------------------------------------------------
+
+
+@given(known, variants)
+def test_meson_builds_what_has_it_and_configure_what_has_not(version, variant):
+    plan = recipe(version, variant)
+    assert plan.system is systems(version)[-1]
+    first = "./configure" if plan.system is CONFIGURE else "{python}"
+    assert plan.steps[0].argv[0] == first
+
+
+@pytest.mark.parametrize("version", ["8.3.0", "13.16", "15.18"])
+def test_meson_for_a_release_without_it_is_a_usage_error_that_says_since_when(version):
+    with pytest.raises(UsageError) as caught:
+        recipe(Version.parse(version), Variant(), MESON)
+    assert caught.value.message == f"PostgreSQL {version} cannot be built with meson"
+    assert "from 16.0 on" in caught.value.detail
+    assert "--build-system configure" in caught.value.hint
+
+
+def test_a_development_version_is_built_as_its_release():
+    plan, released = (recipe(Version.parse(text), Variant()) for text in ("16devel", "16.0"))
+    assert plan.steps == released.steps
+
+
+@given(known, variants)
+def test_block_sizes_reach_the_first_step_spelled_as_its_build_system_does(version, variant):
+    block, wal = variant.blocksize, variant.wal_blocksize
+    for system in systems(version):
+        first = recipe(version, variant, system).steps[0].argv
+        if system is CONFIGURE:
+            assert {f"--with-blocksize={block}", f"--with-wal-blocksize={wal}"} <= set(first)
+        else:
+            assert {f"-Dblocksize={block}", f"-Dwal_blocksize={wal}"} <= set(first)
+
+
+@given(known, variants)
+def test_configure_tracks_headers_and_every_build_goes_through_ccache_at_one_optimisation(
+    version, variant
+):
+    for system in systems(version):
+        first = recipe(version, variant, system).steps[0]
+        environment = dict(first.environment)
+        assert environment["CC"] == "ccache gcc"
+        if system is CONFIGURE:
+            assert "--enable-depend" in first.argv
+            assert environment["CFLAGS"].split()[0] == "-O2"
+        else:
+            assert {"-Dbuildtype=debugoptimized", "-Ddebug=false"} <= set(first.argv)
+            assert "-Db_staticpic=false" in first.argv
+
+
+@given(known, variants)
+def test_everything_is_installed_below_the_stage_and_nowhere_else(version, variant):
+    for system in systems(version):
+        steps = recipe(version, variant, system).steps
+        installing = [s for s in steps if "install" in s.argv]
+        assert installing
+        assert all({"DESTDIR={stage}", "--destdir={stage}"} & set(s.argv) for s in installing)
+
+
+@given(known, variants)
+def test_no_step_is_a_shell_line(version, variant):
+    for system in systems(version):
+        for step in recipe(version, variant, system).steps:
+            assert step.argv[0] not in {"sh", "bash", "env"}
+            assert not any(set(argument) & set(";|&<>$`*\n") for argument in step.argv)
+
+
+def test_a_make_visits_the_generated_headers_before_what_includes_them():
+    names = [step.name for step in recipe(Version.parse("13.16"), Variant()).steps]
+    order = ["src/backend generated-headers", "src/port all", "src/common all", "src/backend all"]
+    places = [names.index(f"make {what}") for what in order]
+    assert places == sorted(places)
+
+
+# --- the digest ----------------------------------------------------------------------------
+
+
+@given(known, variants, known, variants)
+def test_recipes_share_a_digest_only_when_they_are_the_same(one, of_one, other, of_other):
+    same = (one, of_one) == (other, of_other)
+    assert (recipe(one, of_one).digest == recipe(other, of_other).digest) == same
+
+
+def test_each_build_system_has_a_digest_of_its_own():
+    version = Version.parse("18.6")
+    digests = {recipe(version, Variant(), system).digest for system in systems(version)}
+    assert len(digests) == 2
+
+
+def test_a_quirk_changes_the_digest_but_its_reason_and_link_do_not():
+    plan = recipe(Version.parse("18.6"), Variant())
+    reworded = tuple(replace(q, because="else", see="https://example.org") for q in plan.quirks)
+    assert plan.quirks
+    assert replace(plan, quirks=reworded).digest == plan.digest
+    assert replace(plan, quirks=plan.quirks[1:]).digest != plan.digest
+
+
+def test_a_flag_or_a_variable_of_any_step_changes_the_digest():
+    plan = recipe(Version.parse("13.16"), Variant())
+    for number, step in enumerate(plan.steps):
+        for changed in (
+            replace(step, argv=(*step.argv, "-x")),
+            replace(step, environment=(*step.environment, ("CFLAGS", "-O3"))),
+        ):
+            steps = (*plan.steps[:number], changed, *plan.steps[number + 1 :])
+            assert replace(plan, steps=steps).digest != plan.digest
+
+
+@given(known, variants)
+def test_no_recipe_names_a_path_of_this_machine(version, variant):
+    for argument in words(recipe(version, variant)):
+        assert argument.startswith("--prefix=/opt/pgsql") or not argument.startswith("/")
+        assert str(Path.home()) not in argument
+        assert str(Path.cwd()) not in argument
+
+
+# --- what `landspeed plan` prints ----------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownHost(Host):
+    """A Host whose toolchain is the same wherever this is tested."""
+
+    def toolchain(self) -> dict[str, str]:
+        return dict(TOOLCHAIN)
+
+
+def planned(word: str, version: str, system: BuildSystem | None = None) -> dict[str, object]:
+    """The facts of the plan for *word*, on a machine that is not this one."""
+    paths = Paths(cache=Path("/cache"), project=Path("/project"))
+    workshop = Workshop(paths=paths)
+    workshop.__dict__["builder"] = Builder(
+        paths=paths,
+        sources=PretendedSources(version=version),  # type: ignore[arg-type]
+        sandbox=KnownHost(ccache=paths.ccache, jobs=2),
+        store=Store(root=paths.store, limit=0),
+    )
+    return plan_recipe_facts(workshop, Target.parse(word, Variant()), system)
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "version", "system"),
+    [
+        ("plan-13.16", "13.16", "13.16", None),
+        ("plan-18.6", "18.6", "18.6", None),
+        ("plan-18.6-bs4-wal16", "18.6:bs4-wal16", "18.6", None),
+        ("plan-18.6-configure", "18.6", "18.6", CONFIGURE),
+    ],
+)
+def test_a_plan_reads_as_it_did(name, word, version, system):
+    """Rewrite the golden files with LANDSPEED_GOLDEN=write, and read the difference."""
+    path = GOLDEN / f"{name}.txt"
+    text = render_plan({"recipes": [planned(word, version, system)]}) + "\n"
+    if os.environ.get("LANDSPEED_GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def test_a_plan_names_every_quirk_with_its_reason_and_link():
+    facts = planned("18.6", "18.6")
+    text = render_plan({"recipes": [facts]})
+    for quirk in facts["recipe"]["quirks"]:
+        assert f"{quirk['name']}: {quirk['because']}" in text
+        assert quirk["see"] in text
+
+
+def identity(*, version: str = "18.6", tree: str = "a" * 40, **toolchain: str) -> str:
+    """The identifier of a default build, on a machine with another *toolchain*."""
+
+    class OtherHost(KnownHost):
+        def toolchain(self) -> dict[str, str]:
+            return TOOLCHAIN | toolchain
+
+    paths = Paths(cache=Path(f"/cache/{len(toolchain)}"), project=Path("/project"))
+    sources = PretendedSources(version=version)
+    source = sources.resolve(version)
+    maker = Builder(
+        paths=paths,
+        sources=sources,  # type: ignore[arg-type]
+        sandbox=OtherHost(ccache=paths.ccache, jobs=len(toolchain) + 1),
+        store=Store(root=paths.store, limit=0),
+    )
+    source = replace(source, origin=replace(source.origin, tree=tree))
+    return maker.identifier(source, maker.recipe(source, Variant()))
+
+
+def test_an_identity_changes_with_the_tree_and_every_part_of_the_toolchain():
+    same = identity()
+    assert identity(tree="b" * 40) != same
+    for part in TOOLCHAIN:
+        assert identity(**{part: "another"}) != same
+
+
+def test_an_identity_is_not_of_the_cache_or_the_number_of_jobs():
+    assert identity() == identity(cc=TOOLCHAIN["cc"])
+
+
+def test_an_identity_begins_with_what_a_person_looks_for():
+    assert identity().startswith("18.6-bs8-")

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.planning import planned_cells
 from benchmarks.scenarios import Preset, Tier
-from builders.recipe import BuildSystem
+from builders.recipe import BuildSystem, recipe
 from landspeed.progress import duration
 from landspeed.target import Target
 from landspeed.workshop import Workshop
@@ -22,17 +22,17 @@ def plan_recipe_facts(
 ) -> dict[str, Any]:
     """How *target* would be built: its source, identity and Recipe."""
     builder = workshop.builder
-    source = builder.sources.resolve(target.ref)
-    recipe = builder.recipe(source, target.variant, system)
-    identifier = builder.identifier(source, recipe)
+    version, source = builder.sources.glance(target.ref)
+    planned = recipe(version, target.variant, system)
+    identifier = builder.identifier(source, planned) if source else None
     return {
         "target": str(target),
         "identifier": identifier,
-        "prefix": str(builder.store.root / identifier),
-        "is_built": builder.store.find(identifier) is not None,
-        "origin": vars(source.origin),
+        "prefix": str(builder.store.root / identifier) if identifier else None,
+        "is_built": identifier is not None and builder.store.find(identifier) is not None,
+        "origin": vars(source.origin) if source else None,
         "toolchain": builder.sandbox.toolchain(),
-        "recipe": recipe.facts(),
+        "recipe": planned.facts(),
     }
 
 
@@ -58,7 +58,7 @@ def plan_cells_facts(
 
 def render_plan(facts: Mapping[str, Any]) -> str:
     """The facts of a plan as text a person can read and type."""
-    parts = [_render_recipe(recipe) for recipe in facts["recipes"]]
+    parts = [_render_recipe(one) for one in facts["recipes"]]
     if "measurements" in facts:
         parts.append(_render_cells(facts["measurements"]))
     return "\n\n".join(parts)
@@ -67,10 +67,11 @@ def render_plan(facts: Mapping[str, Any]) -> str:
 def _render_recipe(facts: Mapping[str, Any]) -> str:
     origin = facts["origin"]
     built = "built" if facts["is_built"] else "not built"
+    tree = f"tree {origin['tree']}" if origin else "not on this machine yet"
     lines = [
-        f"{facts['identifier']} ({built})",
-        f"  source   PostgreSQL {facts['recipe']['version']}, tree {origin['tree']}",
-        f"  prefix   {facts['prefix']}",
+        f"{facts['identifier'] or facts['target']} ({built})",
+        f"  source   PostgreSQL {facts['recipe']['version']}, {tree}",
+        f"  prefix   {facts['prefix'] or 'known when the source is here'}",
         f"  cc       {facts['toolchain']['cc']}",
     ]
     for quirk in facts["recipe"]["quirks"]:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -87,6 +87,12 @@ class PretendedSources:
 
     version: str = "13.16"
     main: str = "true"
+    is_here: bool = True
+
+    def glance(self, ref: str) -> tuple[Version, Source | None]:
+        """The version that *ref* names, and its Source if that is here."""
+        source = self.resolve(ref)
+        return source.version, source if self.is_here else None
 
     def resolve(self, ref: str) -> Source:
         """The Source; SourceError for any other *ref*."""
@@ -139,27 +145,29 @@ def build(maker: Builder, variant: Variant | None = None) -> Build:
     return maker.build(source, variant or Variant(), progress=lambda _: None)
 
 
+def a_build(name: str) -> Build:
+    """The facts of a Build called *name*, which is nowhere yet."""
+    return Build(
+        prefix=Path("/nowhere"),
+        identifier=name,
+        version=Version.parse("13.16"),
+        origin=Origin(release="13.16", commit=None, tree="a" * 40, date="2024-08-08"),
+        variant=Variant(),
+        build_system="configure",
+        quirks=(),
+        toolchain=TOOLCHAIN,
+        digest="d" * 64,
+        cpu_seconds=1.0,
+    )
+
+
 def stored(store: Store, name: str, *, used: float, megabytes: int = 1) -> Build:
     """A Build called *name* put into *store*, last used at *used* (seconds since the epoch)."""
     installed = store.root.parent / f"{name}.stage"
     (installed / "bin").mkdir(parents=True)
     with (installed / "bin" / "postgres").open("wb") as stream:
         stream.truncate(megabytes * 10**6)
-    made = store.put(
-        installed,
-        Build(
-            prefix=installed,
-            identifier=name,
-            version=Version.parse("13.16"),
-            origin=Origin(release="13.16", commit=None, tree="a" * 40, date="2024-08-08"),
-            variant=Variant(),
-            build_system="configure",
-            quirks=(),
-            toolchain=TOOLCHAIN,
-            digest="d" * 64,
-            cpu_seconds=1.0,
-        ),
-    )
+    made = store.put(installed, a_build(name))
     os.utime(made.prefix / "BUILD.json", (used, used))
     return made
 
@@ -182,11 +190,9 @@ def forked(work: Callable[[], object]) -> Iterator[int]:
     try:
         yield pid
     finally:
-        try:
+        with suppress(ProcessLookupError, ChildProcessError):
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
 
 
 def ended(pid: int) -> int:
@@ -235,3 +241,10 @@ def small_disk(directory: Path, *, kilobytes: int, read_only: bool = False) -> I
 def remount_read_only(directory: Path) -> None:
     """Make the small disk at *directory* one that cannot be written."""
     subprocess.run(["mount", "-o", "remount,ro", str(directory)], check=True)
+
+
+def fill(disk: Path) -> None:
+    """Leave no room on the small *disk*."""
+    with suppress(OSError), (disk / "ballast").open("wb", buffering=0) as stream:
+        while True:
+            stream.write(bytes(4096))

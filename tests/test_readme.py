@@ -23,6 +23,7 @@ EVERYDAY = {"help", "json", "port", "version"}
 FAST = (
     ".venv/bin/landspeed doctor",
     ".venv/bin/landspeed list",
+    ".venv/bin/landspeed plan 18:bs4 --preset regular",
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -207,13 +208,15 @@ class KnownHost(Host):
         return dict(TOOLCHAIN)
 
 
-def planned(word: str, version: str, system: BuildSystem | None = None) -> dict[str, object]:
+def planned(
+    word: str, version: str, system: BuildSystem | None = None, *, is_here: bool = True
+) -> dict[str, Any]:
     """The facts of the plan for *word*, on a machine that is not this one."""
     paths = Paths(cache=Path("/cache"), project=Path("/project"))
     workshop = Workshop(paths=paths)
     workshop.__dict__["builder"] = Builder(
         paths=paths,
-        sources=PretendedSources(version=version),  # type: ignore[arg-type]
+        sources=PretendedSources(version=version, is_here=is_here),  # type: ignore[arg-type]
         sandbox=KnownHost(ccache=paths.ccache, jobs=2),
         store=Store(root=paths.store, limit=0),
     )
@@ -236,6 +239,13 @@ def test_a_plan_reads_as_it_did(name, word, version, system):
     if os.environ.get("LANDSPEED_GOLDEN") == "write":
         path.write_text(text)
     assert text == path.read_text()
+
+
+def test_a_plan_of_a_source_that_is_not_here_has_all_but_its_identity():
+    here, elsewhere = planned("18.6", "18.6"), planned("18.6", "18.6", is_here=False)
+    assert elsewhere["recipe"] == here["recipe"]
+    assert elsewhere["identifier"] is elsewhere["origin"] is elsewhere["prefix"] is None
+    assert "not on this machine yet" in render_plan({"recipes": [elsewhere]})
 
 
 def test_a_plan_names_every_quirk_with_its_reason_and_link():

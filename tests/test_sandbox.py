@@ -1,4 +1,4 @@
-"""The Host: steps run in a clean environment, fail with everything one needs, and never stay behind."""
+"""The Host: steps run in a clean environment, fail with all one needs, and leave nobody behind."""
 
 from __future__ import annotations
 

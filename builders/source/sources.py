@@ -87,10 +87,7 @@ class Sources:
     def _resolve_major(self, major: Version) -> Source:
         _require_covered(major, f"PostgreSQL {major.major_text}")
         self._refresh(DAY)
-        of_major = {
-            v for v in self._inventory.versions() if v.major == major.major and v.is_release
-        }
-        candidates = sorted(of_major, reverse=True)
+        candidates = sorted(self._of_major(major), reverse=True)
         if not candidates:
             raise self._unknown(major, f"PostgreSQL {major.major_text}")
         here = self._repository.trees()
@@ -100,7 +97,7 @@ class Sources:
             if version in here:
                 return self._source(here[version])
             can_wait = some_here and self._fetcher.failed_recently(version)
-            if can_wait or not any(p.is_possible for p in self._prospects(version)):
+            if can_wait or not self._is_within_reach(version):
                 continue
             try:
                 return self._source(self._obtain(version))
@@ -159,6 +156,39 @@ class Sources:
                 return found
         self._refresh_upstream(MINUTES)
         return self._upstream.find(revision)
+
+    def glance(self, ref: str) -> tuple[Version, Source | None]:
+        """What *ref* would resolve to as far as is known here, and its Source if that is here.
+
+        Asks no one for a release. RefError when *ref* names nothing that is known.
+        """
+        wanted = parse_ref(ref)
+        if isinstance(wanted, Revision):
+            source = self.resolve(ref)
+            return source.version, source
+        here = self._repository.trees()
+        match wanted:
+            case Major():
+                _require_covered(wanted.version, f"PostgreSQL {wanted.version.major_text}")
+                of_major = self._of_major(wanted.version)
+                within = [v for v in of_major if v in here]
+                likely = [v for v in of_major if self._is_within_reach(v)]
+                version = max(within or likely or of_major, default=None)
+            case Exact():
+                _require_covered(wanted.version, f"PostgreSQL {wanted.version}")
+                version = wanted.version if wanted.version in self._inventory.versions() else None
+            case _:
+                assert_never(wanted)
+        if version is None:
+            raise self._unknown(wanted.version, f"PostgreSQL {ref}")
+        return version, self._source(here[version]) if version in here else None
+
+    def _is_within_reach(self, version: Version) -> bool:
+        return any(p.is_possible for p in self._prospects(version))
+
+    def _of_major(self, major: Version) -> set[Version]:
+        known = self._inventory.versions()
+        return {v for v in known if v.major == major.major and v.is_release}
 
     # -- what is known, and what is here ---------------------------------------------------
 

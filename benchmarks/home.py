@@ -68,7 +68,7 @@ class ServerHome:
         """The home that *paths* names, made if needed; StorageError if it cannot be one."""
         root, user = paths.server_root, server_user()
         with storage_errors(f'create "{root}"', root):
-            root.mkdir(mode=0o755, parents=True, exist_ok=True)
+            make_passable(root)
         if root.stat().st_uid != os.geteuid():
             raise StorageError(
                 f'"{root}" belongs to another user',
@@ -112,7 +112,7 @@ class ServerHome:
         fresh = mirror.with_name(f"{mirror.name}.new")
         for leftover in (fresh, mirror, *self._old_mirrors()):
             remove_tree(leftover)
-        self.mirrors.mkdir(exist_ok=True)
+        make_passable(self.mirrors)
         with storage_errors(f'copy "{build.prefix}" to "{mirror}"', mirror):
             clone_tree(build.prefix, fresh)
             make_readable(fresh)
@@ -138,7 +138,7 @@ class ServerHome:
 
     def _make_directory(self) -> Path:
         with storage_errors(f'create a directory in "{self.runs}"', self.runs):
-            self.runs.mkdir(exist_ok=True)
+            make_passable(self.runs)
             path = Path(tempfile.mkdtemp(prefix="", dir=self.runs))
             path.chmod(0o755)
             return path
@@ -163,6 +163,17 @@ class ServerHome:
                     _remove_run(path)
             except BusyError:
                 continue
+
+
+def make_passable(path: Path) -> None:
+    """Make directory *path*, and those above it that are missing, to be entered by any user.
+
+    A caller's umask of 077 would lock the servers' user out.
+    """
+    missing = [directory for directory in (path, *path.parents) if not directory.exists()]
+    for directory in reversed(missing):
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o755)
 
 
 def _runs_for_others(build: Build) -> bool:

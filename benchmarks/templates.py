@@ -17,7 +17,7 @@ from base.files import locked, remove_tree, require_free, storage_errors, write_
 from benchmarks.clone import clone_tree, sync_file_system, tree_bytes
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
 from benchmarks.dialect import Dialect
-from benchmarks.home import ServerHome
+from benchmarks.home import ServerHome, make_passable
 from benchmarks.pgbench import Pgbench
 from benchmarks.proctree import end_orphan
 from benchmarks.profiles import Profile
@@ -26,14 +26,14 @@ from benchmarks.scenarios import CLUSTER_BYTES, disk_bytes
 TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"
 # Part of every template's name: one that was loaded in another way is not used again.
-_FORMAT = 2
+_FORMAT = 3
 _LIMIT_VARIABLE = "LANDSPEED_TEMPLATES_GB"
 _LIMIT_GB = 100
-# Durable only at its end, and undisturbed: a load that is interrupted starts anew.
+# Durable only at its end, and undisturbed: a load that is interrupted starts anew. Not
+# synchronous_commit = off: VACUUM sets no hint bit for a commit that is not flushed yet.
 _LOAD_SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
-    "synchronous_commit": "off",
     "autovacuum": "off",
     "maintenance_work_mem": "256MB",
 }
@@ -131,6 +131,8 @@ class Templates:
 
     @contextmanager
     def _locked(self, template: Template) -> Iterator[None]:
+        with storage_errors("create a directory", self.home.templates):
+            make_passable(self.home.templates)
         with locked(template.directory.with_name(f"{template.directory.name}.lock")):
             yield
 
@@ -153,7 +155,7 @@ class Templates:
     def _load(self, build: Build, scale: int, template: Template) -> None:
         """Load *template*; its proof is written when all of it is on disk."""
         with storage_errors(f'create "{template.directory}"', template.directory):
-            template.directory.mkdir(mode=0o755, parents=True)
+            make_passable(template.directory)
         stock = Profile.named("default").settings(build.version, 0)
         settings = stock | _LOAD_SETTINGS | Dialect.of(build.version).load_settings
         with self.home.run_directory() as run:

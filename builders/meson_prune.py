@@ -1,4 +1,4 @@
-"""Cut a meson build directory's install plan down to what was built there.
+"""Cut a meson build directory's install plan down to the server that was built there.
 
 ``meson install`` installs every target or fails on the first one that is missing, and
 PostgreSQL has no target for a server alone. The plan is meson's own pickle
@@ -10,23 +10,37 @@ from __future__ import annotations
 import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 # The pickle holds mesonbuild's classes: they must be importable under their own names.
 import mesonbuild.minstall  # noqa: F401
 
 
 def prune(build: Path) -> int:
-    """Drop targets that were not built and development files; return how many stay."""
+    """Keep the targets that were built and what a server reads; return how many targets stay."""
     plan = build / "meson-private" / "install.dat"
     data = pickle.loads(plan.read_bytes())  # noqa: S301  written by meson a moment ago
-    data.targets = [
-        t for t in data.targets if (build / t.fname).exists() and getattr(t, "tag", "") != "devel"
-    ]
+    data.targets = [t for t in data.targets if (build / t.fname).exists() and _is_of_server(t)]
+    data.data = [d for d in data.data if _is_of_server(d) and not _is_of_contrib(d, data)]
+    data.install_subdirs = [d for d in data.install_subdirs if _is_of_server(d)]
+    built = {Path(t.fname).name for t in data.targets}
+    data.symlinks = [s for s in data.symlinks if _is_of_server(s) and s.target in built]
     data.headers = []
     data.install_scripts = []
-    data.install_subdirs = [d for d in data.install_subdirs if d.tag != "devel"]
     plan.write_bytes(pickle.dumps(data))
     return len(data.targets)
+
+
+def _is_of_server(entry: Any) -> bool:
+    # pgxs builds extensions; its Makefile.global would also carry the tree's path into the Build
+    place = getattr(entry, "install_path", "")
+    return getattr(entry, "tag", "") != "devel" and "pgxs" not in Path(place).parts
+
+
+def _is_of_contrib(entry: Any, data: Any) -> bool:
+    # contrib is not built: its SQL alone is of no use, and no part of what is measured
+    path = Path(entry.path)
+    return any(path.is_relative_to(Path(d, "contrib")) for d in (data.source_dir, data.build_dir))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,28 @@ class BuildSystem(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Edit:
+    """An Edit changes one file of the source tree by a sed expression.
+
+    ``{blocksize_bytes}`` and ``{wal_blocksize_bytes}`` in it stand for the Variant's sizes.
+    """
+
+    file: str
+    sed: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An Option is an argument of configure that only a range of Versions knows.
+
+    ``{blocksize}`` and ``{wal_blocksize}`` in it stand for the Variant's sizes in kB.
+    """
+
+    argument: str
+    versions: VersionRange
+
+
+@dataclass(frozen=True, kw_only=True)
 class Quirk:
     """A Quirk is what a range of Versions needs on today's toolchains, with reason and link."""
 
@@ -40,14 +62,15 @@ class Quirk:
     configure: tuple[str, ...] = ()
     meson: tuple[str, ...] = ()
     cflags: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
     def touches(self, system: BuildSystem) -> bool:
         """Whether it changes anything for *system*."""
         match system:
             case BuildSystem.CONFIGURE:
-                return bool(self.configure or self.cflags)
+                return bool(self.configure or self.cflags or self.edits)
             case BuildSystem.MESON:
-                return bool(self.meson)
+                return bool(self.meson or self.edits)
             case _:
                 assert_never(system)
 
@@ -68,7 +91,7 @@ class Table:
 
     prefix: str
     cflags: tuple[str, ...]
-    configure_options: tuple[str, ...]
+    configure_options: tuple[Option, ...]
     meson_versions: VersionRange
     meson_options: tuple[str, ...]
     meson_targets: tuple[str, ...]
@@ -129,7 +152,10 @@ def load_table() -> Table:
     return Table(
         prefix=data["common"]["prefix"],
         cflags=tuple(data["common"]["cflags"]),
-        configure_options=tuple(data["configure"]["options"]),
+        configure_options=tuple(
+            Option(argument=row["argument"], versions=_range(row))
+            for row in data["configure"]["option"]
+        ),
         meson_versions=_range(data["meson"]),
         meson_options=tuple(data["meson"]["options"]),
         meson_targets=tuple(data["meson"]["targets"]),
@@ -151,6 +177,7 @@ def load_table() -> Table:
                 configure=tuple(row.get("configure", ())),
                 meson=tuple(row.get("meson", ())),
                 cflags=tuple(row.get("cflags", ())),
+                edits=tuple(Edit(file=e["file"], sed=e["sed"]) for e in row.get("edits", ())),
             )
             for row in data["quirk"]
         ),
@@ -173,6 +200,7 @@ def recipe(version: Version, variant: Variant, system: BuildSystem | None = None
     chosen = system or (BuildSystem.MESON if has_meson else BuildSystem.CONFIGURE)
     quirks = tuple(q for q in table.quirks if version in q.versions and q.touches(chosen))
     cflags = " ".join([*table.cflags, *(flag for q in quirks for flag in q.cflags)])
+    edits = _edit_steps(variant, quirks)
     match chosen:
         case BuildSystem.CONFIGURE:
             steps = _configure_steps(table, version, variant, quirks, cflags)
@@ -185,8 +213,25 @@ def recipe(version: Version, variant: Variant, system: BuildSystem | None = None
         variant=variant,
         system=chosen,
         quirks=quirks,
-        steps=steps,
+        steps=(*edits, *steps),
         prefix=table.prefix,
+    )
+
+
+def _sized(text: str, variant: Variant) -> str:
+    for name, size in asdict(variant).items():
+        text = text.replace(f"{{{name}}}", str(size)).replace(f"{{{name}_bytes}}", str(size * 1024))
+    return text
+
+
+def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]:
+    return tuple(
+        Step(
+            name=f"edit {edit.file}",
+            argv=("sed", "-i", "-e", _sized(edit.sed, variant), edit.file),
+        )
+        for quirk in quirks
+        for edit in quirk.edits
     )
 
 
@@ -195,9 +240,11 @@ def _configure_steps(
 ) -> tuple[Step, ...]:
     options = [
         f"--prefix={table.prefix}",
-        *table.configure_options,
-        f"--with-blocksize={variant.blocksize}",
-        f"--with-wal-blocksize={variant.wal_blocksize}",
+        *(
+            _sized(option.argument, variant)
+            for option in table.configure_options
+            if version in option.versions
+        ),
         *(option for q in quirks for option in q.configure),
     ]
     directories = [d for d in table.directories if version in d.versions]

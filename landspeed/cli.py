@@ -57,13 +57,32 @@ def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What to measure: a preset, and what to change in it."""
     options = (
         click.option("--preset", type=click.Choice(list(PRESETS)), help="What to measure."),
-        click.option("--scale", "scales", multiple=True, metavar="TIER=N", help="small=100"),
-        click.option("--mode", "modes", multiple=True, type=click.Choice([m.value for m in Mode])),
+        click.option(
+            "--scale",
+            "scales",
+            multiple=True,
+            metavar="TIER=N",
+            help="Scale factor of a tier, like small=100.",
+        ),
+        click.option(
+            "--mode",
+            "modes",
+            multiple=True,
+            type=click.Choice([m.value for m in Mode]),
+            help="May be repeated.",
+        ),
         click.option(
             "--protocol", "protocols", multiple=True, type=click.Choice([p.value for p in Protocol])
         ),
-        click.option("--clients", multiple=True, type=click.IntRange(1), help="A rung."),
-        click.option("--profile", "profiles", multiple=True, help="default or tuned."),
+        click.option(
+            "--clients",
+            multiple=True,
+            type=click.IntRange(1),
+            help="Clients of a rung; may be repeated.",
+        ),
+        click.option(
+            "--profile", "profiles", multiple=True, help="Profile: default, tuned; may be repeated."
+        ),
         click.option("--samples", type=click.IntRange(1), help="Runs of each point."),
         click.option("--seconds", type=click.IntRange(1), help="Seconds of each run."),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -39,11 +40,14 @@ _RUN_COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """An Estimate is a median of runs with its 99 % interval, as asv publishes it."""
+    """An Estimate is a median of runs with its 99 % interval, as asv publishes it.
+
+    Too few runs have no interval: ``low`` and ``high`` are None.
+    """
 
     median: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate | None:
@@ -51,9 +55,12 @@ class Estimate:
         if not values:
             return None
         median, stats = compute_stats(list(values), 1)
-        return cls(median=median, low=stats["ci_99_a"], high=stats["ci_99_b"])
+        low, high = (v if math.isfinite(v) else None for v in (stats["ci_99_a"], stats["ci_99_b"]))
+        return cls(median=median, low=low, high=high)
 
     def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.median:.5g}"
         return f"{self.median:.5g} [{self.low:.5g}, {self.high:.5g}]"
 
 

@@ -182,12 +182,12 @@ def test_a_reader_whose_server_is_killed_is_one_error_and_the_next_run_works(
 
 
 def start(
-    cache: Path, build: Build, client: Build, mode: Mode, scale: int
+    cache: Path, build: Build, client: Build, mode: Mode, scale: int, *, umask: int = -1
 ) -> subprocess.Popen[str]:
     """A Run of a minute in a process of its own."""
     argv = [sys.executable, "-m", "tests.run_once", cache, build.prefix, client.prefix]
     argv += [mode.value, str(scale), "60"]
-    return subprocess.Popen(argv, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(argv, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, umask=umask)
 
 
 def loading(paths: Paths) -> bool:
@@ -243,6 +243,20 @@ def test_an_interrupt_from_the_keyboard_leaves_nothing_running(
         victim.communicate()
         assert processes_in(paths.cache) == {}
         assert list((paths.server_root / "runs").iterdir()) == []
+
+
+@pytest.mark.postgres
+def test_a_strict_umask_does_not_lock_the_servers_user_out(
+    newest_build: Build, pgbench_build: Build
+) -> None:
+    with server_paths() as paths:
+        victim = start(
+            paths.cache / "deeper", newest_build, pgbench_build, Mode.READ_WRITE, SCALE, umask=0o77
+        )
+        wait_for(lambda: measuring(paths))
+        victim.send_signal(signal.SIGTERM)
+        victim.communicate()
+        wait_for(lambda: processes_in(paths.cache) == {}, seconds=10)
 
 
 @pytest.mark.postgres

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from base.errors import MeasureError
+from base.build import Build, Origin, Variant
+from base.errors import MeasureError, StorageError
+from base.version import Version
+from benchmarks.pgbench import Pgbench
 from benchmarks.pgbench_output import parse_log, parse_progress, parse_summary
+from benchmarks.scenarios import Mode
+from tests.cluster_kit import cell
 
 REPORT = """\
 pgbench (18.6)
@@ -55,6 +62,7 @@ LOG = b"""\
 0 5 skipped 0 1795173195 777924
 2 7 serialization 0 1795173195 777925
 """
+FULL = "pgbench: error: query failed: ERROR:  could not extend file: No space left on device\n"
 NOTHING = np.array([], dtype=np.float64)
 
 
@@ -126,3 +134,73 @@ def test_the_log_has_latencies_in_microseconds_and_failed_ones_have_none() -> No
 
 def test_a_log_that_was_cut_off_is_read_as_far_as_it_goes() -> None:
     assert parse_log([b"1 1 100 0 1 1\n2 2"]).tolist() == [100.0]
+
+
+def client_that_says(tmp_path: Path, text: str) -> Pgbench:
+    """A Pgbench whose program writes *text* to stderr and fails."""
+    program = tmp_path / "bin" / "pgbench"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nprintf '%s' '{text}' >&2\nexit 2\n")
+    program.chmod(0o755)
+    version = Version.parse("18.6")
+    origin = Origin(release="18.6", commit=None, tree="0" * 40, date="2026-08-13")
+    return Pgbench(
+        Build(
+            prefix=tmp_path,
+            identifier="fake",
+            version=version,
+            origin=origin,
+            variant=Variant(),
+            build_system="meson",
+            quirks=(),
+            toolchain={},
+            digest="0" * 64,
+            cpu_seconds=0.0,
+        )
+    )
+
+
+def test_a_disk_that_fills_while_loading_is_a_storage_error(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="the disk is full"):
+        client_that_says(tmp_path, FULL).initialise(
+            tmp_path / "sockets", user="postgres", database="postgres", scale=1
+        )
+
+
+def test_a_pgbench_that_fails_shows_its_last_words_and_not_its_progress(tmp_path: Path) -> None:
+    client = client_that_says(tmp_path, STDERR_OF_A_DEAD_SERVER)
+    with pytest.raises(MeasureError, match=r"was aborted \(exit status 2\)") as caught:
+        client.run(
+            tmp_path / "sockets",
+            user="postgres",
+            database="postgres",
+            cell=cell(),
+            cores=2,
+            seconds=1,
+            seed=1,
+            scratch=tmp_path,
+        )
+    assert "the above results are incomplete" in caught.value.detail
+    assert "progress:" not in caught.value.detail
+
+
+def test_pgbench_sees_its_arguments_and_nothing_of_the_callers_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPORT", "1")
+    program = tmp_path / "bin" / "pgbench"
+    client = client_that_says(tmp_path, "")
+    program.write_text('#!/bin/sh\necho "$*" >&2\nenv >&2\nexit 1\n')
+    with pytest.raises(MeasureError) as caught:
+        client.run(
+            tmp_path / "sockets",
+            user="postgres",
+            database="postgres",
+            cell=cell(Mode.READ_WRITE, clients=64),
+            cores=8,
+            seconds=10,
+            seed=42,
+            scratch=tmp_path,
+        )
+    assert "PGPORT" not in caught.value.detail
+    assert "-n -N -M prepared -c 64 -j 8 -T 10 -P 1 --random-seed=42" in caught.value.detail

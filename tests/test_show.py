@@ -147,3 +147,10 @@ def test_the_facts_of_a_point_are_json(store: RecordStore) -> None:
 
 def test_an_estimate_of_nothing_is_none() -> None:
     assert Estimate.of([]) is None
+
+
+def test_a_single_run_has_a_median_and_no_interval():
+    one = Estimate.of([0.25])
+    assert one is not None
+    assert (one.median, one.low, one.high) == (0.25, None, None)
+    assert str(one) == "0.25"

@@ -248,3 +248,8 @@ def fill(disk: Path) -> None:
     with suppress(OSError), (disk / "ballast").open("wb", buffering=0) as stream:
         while True:
             stream.write(bytes(4096))
+
+
+def is_empty(directory: Path) -> bool:
+    """Whether nothing is in *directory*, or it is not there."""
+    return not directory.exists() or not any(directory.iterdir())

@@ -22,6 +22,7 @@ from builders.recipe import Recipe, Step
 
 _NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
 _POLL_SECONDS = (0.005, 0.25)
+_TICK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +184,7 @@ def _watcher(lock: int) -> Iterator[_Watch]:
 
 def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[int, float]:
     # wait4 and not Popen.wait: its usage covers the process and all it waited for.
-    pause = _POLL_SECONDS[0]
+    pause, shown = _POLL_SECONDS[0], time.monotonic()
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
@@ -191,7 +192,10 @@ def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[i
             return process.returncode, usage.ru_utime + usage.ru_stime
         time.sleep(pause)
         pause = min(pause * 2, _POLL_SECONDS[1])
-        tick()
+        # counting object files costs: not at every look
+        if time.monotonic() - shown >= _TICK_SECONDS:
+            shown = time.monotonic()
+            tick()
 
 
 def _tick(progress: Callable[[Progress], None], step: Step, gauge: _Gauge) -> None:

@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,8 +84,10 @@ class Campaign:
         )
         pgbench = Pgbench(build=client)
         try:
-            builds = self._build_all(sources, pgbench, cells)
-            with self.workshop.builder.store.in_use([client, *builds]), measuring():
+            with ExitStack() as held:
+                held.enter_context(self.workshop.builder.store.in_use([client]))
+                builds = self._build_all(sources, pgbench, cells, held)
+                held.enter_context(measuring())
                 self._measure_all(builds, pgbench, cells)
         finally:
             self.workshop.records.seal()
@@ -125,7 +128,11 @@ class Campaign:
         say(text)
 
     def _build_all(
-        self, sources: list[tuple[Target, Source]], pgbench: Pgbench, cells: list[Cell]
+        self,
+        sources: list[tuple[Target, Source]],
+        pgbench: Pgbench,
+        cells: list[Cell],
+        held: ExitStack,
     ) -> list[Build]:
         builds: list[Build] = []
         for number, (target, source) in enumerate(sources, start=1):
@@ -137,6 +144,8 @@ class Campaign:
             except (BuildError, StorageError) as error:
                 self._report(error)
                 continue
+            # the store may make room while the next one is built: this one is to be measured
+            held.enter_context(self.workshop.builder.store.in_use([build]))
             builds.append(build)
             self._first_dot(build, pgbench, cells)
         return list({build.identifier: build for build in builds}.values())

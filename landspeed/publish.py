@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from base.paths import Paths
 CONFIG = "asv.conf.json"
 # Beside the site, so that both are on one file system; named so that git ignores it.
 _WORKSHOP = ".site-publish"
+_FRESH = "fresh-"
 _PATHS_IN_CONFIG = ("repo", "benchmark_dir", "env_dir", "results_dir")
 _LAST_LINES = 10
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -50,11 +52,17 @@ def publish(paths: Paths, say: Callable[[str], None]) -> Path:
     with storage_errors("publish the site", workshop):
         workshop.mkdir(parents=True, exist_ok=True)
         with locked(workshop / "lock"):
-            fresh = workshop / "site"
-            remove_tree(fresh)  # of a publish that was killed
-            _make(paths, fresh, _write_config(paths, workshop), say)
-            exchange(fresh, paths.site)
-            remove_tree(fresh)
+            for left_over in workshop.glob(f"{_FRESH}*"):  # of a publish that was killed
+                remove_tree(left_over)
+            # A name of its own: the asv of a killed publish may go on writing under the old one.
+            own = Path(tempfile.mkdtemp(prefix=_FRESH, dir=workshop))
+            own.chmod(0o755)
+            try:
+                fresh = own / "site"
+                _make(paths, fresh, _write_config(paths, workshop), say)
+                exchange(fresh, paths.site)
+            finally:
+                remove_tree(own)
     return paths.site
 
 

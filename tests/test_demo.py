@@ -7,10 +7,12 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
@@ -126,6 +128,28 @@ def test_asv_knows_the_suite_the_results_and_the_site(demo: Path) -> None:
         releases=releases,
         fragment="read_only.track_latency?blocksize=8&p-clients=1",
     )
+
+
+def test_asv_previews_the_site(demo: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    argv = [program("asv"), "preview", "--port", str(port)]
+    with subprocess.Popen(argv, cwd=demo, env=environment_of(demo)) as server:
+        try:
+            assert b"landspeed" in fetched(f"http://127.0.0.1:{port}/", server)
+        finally:
+            server.send_signal(signal.SIGINT)
+
+
+def fetched(address: str, server: subprocess.Popen[bytes]) -> bytes:
+    while server.poll() is None:
+        try:
+            with urlopen(address) as page:
+                content: bytes = page.read()
+                return content
+        except URLError:
+            time.sleep(0.1)
+    raise AssertionError(f"the server ended with {server.returncode}")
 
 
 def test_asv_run_leaves_the_same_records(demo: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import asv
@@ -87,19 +88,48 @@ def test_a_failing_publish_leaves_the_old_site(tmp_path: Path) -> None:
         publish(project.paths, said().append)
     assert caught.value.detail
     assert (site / "info.json").read_bytes() == before
-    assert not (tmp_path / ".site-publish" / "site").exists()
+    assert list((tmp_path / ".site-publish").glob("fresh-*")) == []
 
 
 def test_left_overs_of_a_killed_publish_are_cleaned_up(tmp_path: Path) -> None:
     project = Project.make(tmp_path)
     project.add(synthetic_records(runs=1))
     project.derive()
-    half = tmp_path / ".site-publish" / "site"
+    half = tmp_path / ".site-publish" / "fresh-dead" / "site"
     half.mkdir(parents=True)
     (half / "half").write_text("")
     site = publish(project.paths, said().append)
     assert not (site / "half").exists()
-    assert sorted(path.name for path in half.parent.iterdir()) == ["asv.conf.json", "lock"]
+    left = sorted(path.name for path in (tmp_path / ".site-publish").iterdir())
+    assert left == ["asv.conf.json", "lock"]
+
+
+def test_a_publish_that_is_killed_leaves_the_old_site_and_the_next_one_is_whole(
+    tmp_path: Path,
+) -> None:
+    project = Project.make(tmp_path)
+    project.add(synthetic_records(runs=1))
+    project.derive()
+    site = publish(project.paths, said().append)
+    before = (site / "info.json").read_bytes()
+    script = (
+        "import sys; from pathlib import Path; from base.paths import Paths;"
+        "from landspeed.publish import publish;"
+        "publish(Paths(cache=Path(sys.argv[1]), project=Path(sys.argv[2])), print)"
+    )
+    argv = [sys.executable, "-c", script, str(project.paths.cache), str(tmp_path)]
+    process = subprocess.Popen(argv, cwd=CHECKOUT)
+    while not list((tmp_path / ".site-publish").glob("fresh-*/site/index.html")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    assert (site / "info.json").read_bytes() == before
+    publish(project.paths, said().append)
+    # the asv of the killed one may still be at work, in a directory that is no site's
+    assert (site / "info.json").read_bytes() != before
+    assert list(site.glob("graphs/**/read_only.track_latency.json"))
+    assert (site / "index.json").is_file()
 
 
 def test_two_publishes_at_once_both_end_with_a_whole_site(tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ class Campaign:
         have = self._have(pgbench)
         wanted = samples or preset.samples
         due = list(turns(points, have, samples=wanted, seed=random.SystemRandom().getrandbits(32)))
-        self.tally.present = len({p.key for p in points}) * wanted - len(due)
+        before = len({p.key for p in points}) * wanted - len(due)
+        self.tally.present = max(0, before - self.tally.measured)
         if not due:
             return
         say(

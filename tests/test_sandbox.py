@@ -153,7 +153,8 @@ def test_progress_names_each_step_and_grows_with_what_is_compiled(site):
     assert starts == {"make backend": 0.0, "make port": 0.5, "install": 1.0}
 
 
-def test_progress_believes_ninja_when_it_counts(site):
+def test_progress_believes_ninja_when_it_counts(site, monkeypatch):
+    monkeypatch.setattr("builders.sandbox._TICK_SECONDS", 0.0)
     site.run(shell("echo '[30/120] Compiling C object a.o'; sleep 0.05", "ninja"))
     assert site.seen[0].share == 0.0
     assert site.seen[-1] == Progress(step="ninja", share=0.25)

@@ -11,19 +11,22 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Self
 
 from base.errors import BuildError
 from base.files import canonical_json
 from builders import session
 from builders.diagnosis import SETUP_HINT, failure
+from builders.jobserver import JobServer
 from builders.recipe import Recipe, Step
 
 _NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
 _POLL_SECONDS = (0.005, 0.25)
 _TICK_SECONDS = 2.0
+_JOBS = "-j{jobs}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +41,22 @@ class Progress:
 class Host:
     """A Host is the Sandbox of this very machine.
 
-    ``ccache`` is the compiler cache's directory; ``jobs`` how many processes compile at once.
+    ``ccache`` is the compiler cache's directory; ``jobs`` how many processes compile at once,
+    all builds of one ``job_server`` together.
     """
 
     ccache: Path
     jobs: int
+    job_server: JobServer | None = None
     ccache_limit: str = "10G"
 
     def toolchain(self) -> dict[str, str]:
         """What compiles here: part of a Build's identity."""
         return dict(_toolchain(_search_path()))
+
+    def sharing(self, server: JobServer) -> Self:
+        """This Host, as one of the builds that share the jobs of *server*."""
+        return replace(self, job_server=server)
 
     def run(
         self,
@@ -97,7 +106,8 @@ class Host:
         tick: Callable[[], None],
         watch: _Watch,
     ) -> tuple[int, float]:
-        argv = [_fill(argument, tokens) for argument in step.argv]
+        server = self.job_server if _JOBS in step.argv else None
+        argv = [_fill(a, tokens) for a in step.argv if server is None or a != _JOBS]
         with log.open("ab") as stream:
             stream.write(f"$ {' '.join(argv)}\n".encode())
             stream.flush()
@@ -105,12 +115,14 @@ class Host:
                 process = subprocess.Popen(
                     argv,
                     cwd=source,
-                    env=self._environment(source) | dict(step.environment),
+                    env=self._environment(source)
+                    | (server.environment if server else {})
+                    | dict(step.environment),
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    pass_fds=(watch.lock,),
+                    pass_fds=(watch.lock, *(server.descriptors if server else ())),
                 )
             except OSError as error:
                 stream.write(f"{error}\n".encode())
@@ -144,6 +156,22 @@ class Host:
             is_plain = "/" not in name and "{" not in name
             if is_plain and shutil.which(name, path=_search_path()) is None:
                 raise _missing(name, f"PostgreSQL {recipe.version} is built with it.")
+
+
+def printed(program: Path, *arguments: str) -> str:
+    """What *program* prints; OSError if it cannot be run, or fails."""
+    done = subprocess.run(
+        [program, *arguments],
+        env={"PATH": _search_path(), "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ChildProcessError(f"It ended with exit code {done.returncode}. {done.stderr}".strip())
+    return done.stdout
 
 
 def _search_path() -> str:

@@ -1,4 +1,4 @@
-"""All figures, one JSON line each: ``make perf``. About 20 minutes on two cores."""
+"""All figures, one JSON line each: ``make perf``. About 50 minutes on two cores."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 _MODULES = (
     ("perf.build_cost",),
+    ("perf.build_set",),
     ("perf.harness_share",),
     ("perf.records_year",),
     ("perf.second_demo",),

@@ -102,6 +102,10 @@ class PretendedSources:
         origin = Origin(release=self.version, commit=None, tree="a" * 40, date="2024-08-08")
         return Source(version=version, origin=origin)
 
+    def size(self, source: Source) -> int:
+        """How many C files it has."""
+        return 1
+
     def export(self, source: Source, directory: Path) -> None:
         """Write the tree of *source* to *directory*."""
         plan = recipe(source.version, Variant(), BuildSystem.CONFIGURE)

@@ -67,18 +67,37 @@ def _check(what: str, size: int, allowed: tuple[int, ...]) -> None:
 class Origin:
     """An Origin is where a source tree came from: a release or a commit, and its git tree.
 
-    ``date`` is ISO 8601 (the release day, or the commit's committer time).
+    ``date`` is ISO 8601 (the release day, or the commit's committer time). What somebody else
+    built has a name it is ``registered`` under instead, an empty tree, and its program's date.
     """
 
     release: str | None
     commit: str | None
     tree: str
     date: str
+    registered: str | None = None
 
     @property
     def name(self) -> str:
-        """How people call it: ``17.11``, or a commit's first ten digits."""
+        """How people call it: ``17.11``, a commit's first ten digits, or ``@name``."""
+        if self.registered is not None:
+            return f"@{self.registered}"
         return self.release or (self.commit or self.tree)[:10]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign:
+    """A Foreign is a server that somebody else built: where, as its pg_config says, its parts are.
+
+    ``said`` is the version in that program's own words.
+    """
+
+    pg_config: str
+    bindir: str
+    libdir: str
+    pkglibdir: str
+    sharedir: str
+    said: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +105,8 @@ class Build:
     """A Build is an install prefix proven by its ``BUILD.json``.
 
     ``identifier`` names it in the store; ``digest`` is a sha256 over every
-    installed file: two Builds with one digest are the same server.
+    installed file: two Builds with one digest are the same server. Of what is ``foreign``
+    the prefix holds the proof alone, the server stays where it is.
     """
 
     prefix: Path
@@ -99,6 +119,7 @@ class Build:
     toolchain: dict[str, str]
     digest: str
     cpu_seconds: float
+    foreign: Foreign | None = None
 
     @classmethod
     def load(cls, prefix: Path) -> Self:
@@ -117,6 +138,7 @@ class Build:
                 toolchain=facts["toolchain"],
                 digest=facts["digest"],
                 cpu_seconds=facts["cpu_seconds"],
+                foreign=Foreign(**facts["foreign"]) if facts.get("foreign") else None,
             )
         except (OSError, ValueError, KeyError, TypeError, VariantError) as error:
             raise StorageError(
@@ -140,8 +162,10 @@ class Build:
 
     def program(self, name: str) -> Path:
         """The path of an installed program."""
-        return self.prefix / "bin" / name
+        directory = Path(self.foreign.bindir) if self.foreign else self.prefix / "bin"
+        return directory / name
 
     def environment(self) -> dict[str, str]:
         """What its programs need to run from this prefix (the compiled-in one is not used)."""
-        return {"LD_LIBRARY_PATH": str(self.prefix / "lib"), "LC_ALL": "C", "TZ": "UTC"}
+        libraries = self.foreign.libdir if self.foreign else str(self.prefix / "lib")
+        return {"LD_LIBRARY_PATH": libraries, "LC_ALL": "C", "TZ": "UTC"}

@@ -45,6 +45,10 @@ class Paths:
         return self.cache / "builds"
 
     @property
+    def foreign(self) -> Path:
+        return self.cache / "foreign"
+
+    @property
     def trees(self) -> Path:
         return self.cache / "trees"
 

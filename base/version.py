@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Self
 
 _FORM = re.compile(r"(\d+(?:\.\d+)*)(?:(devel|alpha|beta|rc)(\d*))?\Z")
+_WITHIN = re.compile(r"(?<![\w.])\d+(?:\.\d+)*(?:(?:devel|alpha|beta|rc)\d*)?")
 _TAG = re.compile(r"REL_?(\d+(?:_\d+)*)(?:_?(ALPHA|BETA|RC)(\d+))?")
 _STAGES = ("devel", "alpha", "beta", "rc", "")
 
@@ -47,6 +48,20 @@ class Version:
             return cls(tuple(numbers), _STAGES.index(stage), int(number or 0))
         minor = numbers[parts] if len(numbers) > parts else 0
         return cls(tuple(numbers[:parts]), _STAGES.index(""), minor)
+
+    @classmethod
+    def said_in(cls, text: str) -> Self:
+        """The first Version in what a program says of itself; ``ValueError`` if there is none.
+
+        Vendors add to it: ``PostgreSQL 15.18 (Debian 15.18-0+deb12u1)``, ``16.4-acme``,
+        ``14.5.0``. Numbers behind the minor one are the vendor's.
+        """
+        match = _WITHIN.search(text)
+        if match is None:
+            raise ValueError(f'"{text}" has no PostgreSQL version')
+        numbers = match[0].split(".")
+        parts = 2 if numbers[0].isdigit() and int(numbers[0]) < 10 else 1
+        return cls.parse(".".join(numbers[: parts + 1]))
 
     @classmethod
     def from_tag(cls, tag: str) -> Self | None:

@@ -97,10 +97,17 @@ class ServerHome:
     def reachable(self, build: Build) -> Build:
         """*build* where the server's user can run it: itself, or a copy of it in this home.
 
-        A copy is named by the build's digest, so the same server is copied once.
+        A copy is named by the build's digest, so the same server is copied once. What
+        somebody else built is not copied: it may lie in many places. StorageError then.
         """
         if self.user is None or _runs_for_others(build):
             return build
+        if build.foreign is not None:
+            raise StorageError(
+                f'user "{self.user.pw_name}" cannot run "{build.program("postgres")}"',
+                detail="PostgreSQL refuses to run as root, so its servers run as that user.",
+                hint="Install it where every user may read it, or run landspeed as its owner.",
+            )
         mirror = self.mirrors / build.digest[:16]
         with locked(self.root / "builds.lock"):
             if not (mirror / BUILD_JSON).exists():
@@ -177,8 +184,12 @@ def make_passable(path: Path) -> None:
 
 
 def _runs_for_others(build: Build) -> bool:
-    postgres = build.program("postgres")
-    return reachable_by_others(build.prefix / "share") and reachable_by_others(postgres)
+    parts = [build.program("postgres")]
+    if build.foreign is None:
+        parts.append(build.prefix / "share")
+    else:
+        parts += map(Path, (build.foreign.sharedir, build.foreign.pkglibdir, build.foreign.libdir))
+    return all(map(reachable_by_others, parts))
 
 
 def _remove_run(path: Path) -> None:

@@ -47,6 +47,7 @@ COLUMNS: tuple[Column, ...] = (
         commit="build.origin.commit",
         tree="build.origin.tree",
         origin_date="build.origin.date",
+        registered="build.origin.registered",
     ),
     *_columns(
         pa.int32(),

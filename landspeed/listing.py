@@ -10,6 +10,7 @@ from typing import Any
 from base.build import Build, Variant
 from benchmarks.records import RecordStore
 from builders.source import ReleaseStatus
+from landspeed.point_query import name_of
 from landspeed.workshop import Workshop
 
 
@@ -37,8 +38,8 @@ class Row:
 
 
 def listing(workshop: Workshop) -> list[Row]:
-    """Every known release, then every other commit that is built or measured; asks no one."""
-    built = _built(workshop.builder.store.all())
+    """Every known release, then all else that is built, registered or measured; asks no one."""
+    built = _built([*workshop.builder.store.all(), *workshop.foreigners.all()])
     runs = _runs(workshop.records)
     statuses = workshop.builder.sources.statuses()
     rows = [_release_row(status, built, runs) for status in statuses]
@@ -48,7 +49,7 @@ def listing(workshop: Workshop) -> list[Row]:
             Row(
                 name=name,
                 date="",
-                source="commit",
+                source="built elsewhere" if name.startswith("@") else "commit",
                 reach=(),
                 built=tuple(built.get(name, ())),
                 runs=dict(runs.get(name, {})),
@@ -83,23 +84,23 @@ def _built(builds: Iterable[Build]) -> dict[str, list[str]]:
 
 
 def _runs(records: RecordStore) -> dict[str, dict[str, int]]:
-    keys = ["release", "commit", "tree", "blocksize", "wal_blocksize"]
+    keys = ["release", "commit", "tree", "registered", "blocksize", "wal_blocksize"]
     counted = records.table([*keys, "id"]).group_by(keys).aggregate([("id", "count")])
     runs: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in counted.to_pylist():
         variant = Variant(blocksize=row["blocksize"], wal_blocksize=row["wal_blocksize"])
-        name = row["release"] or (row["commit"] or row["tree"])[:10]
+        name = name_of(row)
         runs[name][variant.name] += row["id_count"]
     return runs
 
 
 def render_listing(rows: Sequence[Row]) -> str:
     """The rows as a table, and below it what would reach the sources that are out of reach."""
-    lines = [f"{'release':<12} {'date':<10}  {'source':<14}  {'built':<16}  measured"]
+    lines = [f"{'release':<12} {'date':<10}  {'source':<15}  {'built':<16}  measured"]
     for row in rows:
         measured = ", ".join(f"{n} runs {variant}" for variant, n in sorted(row.runs.items()))
         lines.append(
-            f"{row.name:<12} {row.date:<10}  {row.source:<14}  "
+            f"{row.name:<12} {row.date:<10}  {row.source:<15}  "
             f"{' '.join(row.built) or '-':<16}  {measured or '-'}"
         )
     missing = [row for row in rows if row.source == "out of reach"]

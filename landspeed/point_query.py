@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from base.build import Variant
+from base.build import Origin, Variant
 from base.errors import UsageError
 from base.version import Version
 from benchmarks.asv_names import PARAM_NAMES, mode_of, scale_param
@@ -118,8 +118,21 @@ def _named(ref: str, release_at: ReleaseAt) -> str:
     return ref if version is None else str(version)
 
 
+def name_of(row: Mapping[str, Any]) -> str:
+    """How people call the origin of a run, from the scalar columns of its record."""
+    return Origin(
+        release=row["release"],
+        commit=row["commit"],
+        tree=row["tree"],
+        date="",
+        registered=row["registered"],
+    ).name
+
+
 def _is_ref(row: Mapping[str, Any], ref: str) -> bool:
     release, commit = row["release"], row["commit"]
+    if row["registered"] is not None:
+        return ref == f"@{row['registered']}"
     if release is not None and (release == ref or release.startswith(f"{ref}.")):
         return True
     return bool(commit is not None and _HASH.fullmatch(ref) and commit.startswith(ref))

@@ -13,7 +13,7 @@ from base.build import Origin
 from benchmarks.asv_names import METRICS, scale_param
 from landspeed.asv_benchmarks import Params
 
-_ORIGIN = ("release", "commit", "tree", "origin_date", "time")
+_ORIGIN = ("release", "commit", "tree", "origin_date", "registered", "time")
 _NAME = "origin"
 _CELL = ("blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale", "clients", "profile")
 _SERVER = ("digest", "epoch")
@@ -69,7 +69,8 @@ def _grouped(table: pa.Table) -> Iterator[Dot]:
     keys = [_NAME, "machine", *_CELL, *_SERVER]
     lists = [metric.column for metric in METRICS]
     # One release may have come as a tarball and from git: it is one origin, whatever its tree.
-    names = [table[name].cast(pa.string()) for name in ("release", "commit", "tree")]
+    whence = ("registered", "release", "commit", "tree")
+    names = [table[name].cast(pa.string()) for name in whence]
     table = table.append_column(_NAME, pc.coalesce(*names))
     # One thread keeps the samples of a group in the order of their ids.
     groups = pa.TableGroupBy(
@@ -89,6 +90,7 @@ def _grouped(table: pa.Table) -> Iterator[Dot]:
                     commit=row["commit"],
                     tree=row["tree"],
                     date=row["origin_date"],
+                    registered=row["registered"],
                 ),
                 blocksize=row["blocksize"],
                 wal_blocksize=row["wal_blocksize"],

@@ -17,7 +17,7 @@ from rich.table import Table
 from base.build import Variant
 from base.errors import RefError
 from benchmarks.asv_names import METRICS, Metric, scale_param
-from landspeed.point_query import PointQuery
+from landspeed.point_query import PointQuery, name_of
 
 _KEY = (
     *("machine", "blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale"),
@@ -78,7 +78,7 @@ class Shown:
         variant = Variant(blocksize=run["blocksize"], wal_blocksize=run["wal_blocksize"])
         scale = scale_param(run["tier"], run["scale"])
         cell = (run["mode"], run["protocol"], scale, f"c{run['clients']}", run["profile"])
-        return f"{_ref(run)}:{variant}/{'/'.join(cell)}"
+        return f"{name_of(run)}:{variant}/{'/'.join(cell)}"
 
     def estimate(self, metric: Metric) -> Estimate | None:
         """The Estimate of *metric* over the runs that have it."""
@@ -107,7 +107,7 @@ def find_points(table: pa.Table, query: PointQuery) -> list[Shown]:
     for batch in table.to_batches(max_chunksize=16384):
         for row in batch.to_pylist():
             if query.matches(row):
-                key = (_ref(row), *(row[name] for name in _KEY))
+                key = (name_of(row), *(row[name] for name in _KEY))
                 servers = groups.setdefault(key, {})
                 servers.setdefault(tuple(row[name] for name in _SERVER), []).append(row)
     if not groups:
@@ -117,10 +117,6 @@ def find_points(table: pa.Table, query: PointQuery) -> list[Shown]:
         for of in groups.values()
         for runs in of.values()
     ]
-
-
-def _ref(run: Mapping[str, Any]) -> str:
-    return str(run["release"] or (run["commit"] or run["tree"])[:10])
 
 
 def _nothing(table: pa.Table) -> RefError:
@@ -168,11 +164,10 @@ def as_text(shown: RenderableType) -> str:
 
 def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     build, machine, epoch = record["build"], record["machine"], record["epoch"]
-    origin, memory = build["origin"], machine["memory_bytes"] / 2**30
+    memory = machine["memory_bytes"] / 2**30
     quirks = ", ".join(build["quirks"]) or "none"
     return [
-        ("source", f"{origin['release'] or origin['commit']} of {origin['date']}"),
-        ("tree", str(origin["tree"])),
+        *_source(build),
         ("build", f"{build['identifier']}, {build['build_system']}, quirks: {quirks}"),
         ("toolchain", ", ".join(str(value) for value in build["toolchain"].values())),
         ("installed files", f"sha256 {build['digest']}"),
@@ -182,6 +177,18 @@ def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("command", " ".join(record["run"]["argv"])),
         ("settings", ", ".join(f"{k} = {v}" for k, v in record["settings"].items())),
     ]
+
+
+def _source(build: Mapping[str, Any]) -> list[tuple[str, str]]:
+    origin, foreign = build["origin"], build.get("foreign")
+    if foreign:
+        where = f"built elsewhere, of {origin['date']}: {foreign['said']}"
+        return [
+            ("source", f"@{origin['registered']}, {where}"),
+            ("pg_config", foreign["pg_config"]),
+        ]
+    named = origin["release"] or origin["commit"]
+    return [("source", f"{named} of {origin['date']}"), ("tree", str(origin["tree"]))]
 
 
 def _table(*titles: str) -> Table:

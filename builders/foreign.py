@@ -1,0 +1,195 @@
+"""Servers that somebody else built: found by their pg_config, kept under a name, used in place.
+
+What makes such a Build like any other is its digest: should the server be replaced where it
+lies, by a package's upgrade say, it is another one, and is refused until it is registered anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from base.build import BUILD_JSON, Build, Foreign, Origin, Variant
+from base.errors import RefError, StorageError, UsageError
+from base.files import canonical_json, digest_file, digest_text, digest_tree, write_atomic
+from base.version import Version
+from builders.catalog import OLDEST, is_covered
+from builders.sandbox import printed
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_PROGRAMS = ("postgres", "initdb", "pg_controldata")
+# Of pg_config's facts, those that say what built it.
+_TOOLCHAIN = {"cc": "CC", "cflags": "CFLAGS", "configure": "CONFIGURE"}
+
+
+def is_name(text: str) -> bool:
+    """Whether a server can be registered under *text*."""
+    return _NAME.fullmatch(text) is not None
+
+
+def inspect(pg_config: str, name: str | None) -> Build:
+    """The Build of *pg_config*'s server, to be called *name*, by default its version.
+
+    Which sizes its blocks have only the server can tell: the variant is not known yet, and
+    is the default one. UsageError if that is no pg_config of a server.
+    """
+    program = shutil.which(pg_config)
+    if program is None:
+        raise UsageError(
+            f'"{pg_config}" is not a program',
+            hint="Give the path of the server's pg_config, such as "
+            "/usr/lib/postgresql/15/bin/pg_config.",
+        )
+    facts = _facts(Path(program).absolute())
+    version = _version(facts["VERSION"])
+    foreign = Foreign(
+        pg_config=str(Path(program).absolute()),
+        bindir=facts["BINDIR"],
+        libdir=facts["LIBDIR"],
+        pkglibdir=facts["PKGLIBDIR"],
+        sharedir=facts["SHAREDIR"],
+        said=facts["VERSION"],
+    )
+    chosen = str(version) if name is None else name
+    if not is_name(chosen):
+        raise UsageError(
+            f'"{chosen}" is not a name for a server',
+            hint="Names have letters, digits, dots, dashes, underscores and plus signs.",
+        )
+    digest = _digest(foreign)
+    made = (Path(foreign.bindir) / "postgres").stat().st_mtime
+    return Build(
+        prefix=Path(),
+        identifier=f"foreign-{chosen}-{digest[:12]}",
+        version=version,
+        origin=Origin(
+            release=None,
+            commit=None,
+            tree="",
+            date=datetime.fromtimestamp(int(made), UTC).isoformat(),
+            registered=chosen,
+        ),
+        variant=Variant(),
+        build_system="foreign",
+        quirks=(),
+        toolchain={key: facts.get(fact, "") for key, fact in _TOOLCHAIN.items()},
+        digest=digest,
+        cpu_seconds=0.0,
+        foreign=foreign,
+    )
+
+
+def _facts(program: Path) -> dict[str, str]:
+    """What *program* says of its installation: ``NAME = value`` lines."""
+    try:
+        lines = printed(program).splitlines()
+    except OSError as error:
+        raise _no_server(program, str(error)) from error
+    pairs = (line.partition(" = ") for line in lines)
+    facts = {name: value.strip() for name, sign, value in pairs if sign}
+    for needed in ("BINDIR", "LIBDIR", "PKGLIBDIR", "SHAREDIR", "VERSION"):
+        if not facts.get(needed):
+            raise _no_server(program, f"It says nothing of {needed}.")
+    for name in _PROGRAMS:
+        path = Path(facts["BINDIR"]) / name
+        if not os.access(path, os.X_OK):
+            raise _no_server(program, f'There is no program "{path}".')
+    return facts
+
+
+def _no_server(program: Path, detail: str) -> UsageError:
+    return UsageError(
+        f'"{program}" is not the pg_config of an installed server',
+        detail=detail,
+        hint="A package of client libraries has a pg_config too: give the server's own.",
+    )
+
+
+def _version(said: str) -> Version:
+    try:
+        version = Version.said_in(said)
+    except ValueError as error:
+        raise UsageError(f'"{said}" has no version that is understood') from error
+    if not is_covered(version):
+        raise UsageError(
+            f"PostgreSQL {version} is too old",
+            detail=f"landspeed deals with PostgreSQL {OLDEST.major_text} and later.",
+        )
+    return version
+
+
+def _digest(foreign: Foreign) -> str:
+    """A sha256 over what the server is made of; not over all of a bindir it may share."""
+    programs = {name: digest_file(Path(foreign.bindir) / name) for name in _PROGRAMS}
+    trees = [digest_tree(Path(path)) for path in (foreign.pkglibdir, foreign.sharedir)]
+    return digest_text(canonical_json([programs, trees]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreigners:
+    """Foreigners are the servers of others that are registered on this machine."""
+
+    root: Path
+
+    def put(self, build: Build) -> Build:
+        """Keep *build*, which `inspect` found, under its name.
+
+        UsageError where the name stands for a server somewhere else.
+        """
+        name = build.origin.registered or ""
+        known = next((b for b in self.all() if b.origin.registered == name), None)
+        if (
+            known
+            and known.foreign
+            and build.foreign
+            and known.foreign.pg_config != (build.foreign.pg_config)
+        ):
+            raise UsageError(
+                f'"{name}" is registered already',
+                detail=f"It stands for {known.foreign.pg_config}.",
+                hint="Choose another name with --name.",
+            )
+        prefix = self.root / name
+        write_atomic(prefix / BUILD_JSON, canonical_json(build.facts()) + "\n")
+        return Build.load(prefix)
+
+    def find(self, name: str) -> Build:
+        """The Build registered as *name*; RefError if there is none, or it is not the same now."""
+        try:
+            build = Build.load(self.root / name)
+        except StorageError:
+            known = ", ".join(f"@{b.origin.registered}" for b in self.all()) or "none"
+            raise RefError(
+                f'no server is registered as "{name}"',
+                detail=f"Registered: {known}.",
+                hint=f"Register it: landspeed register PG_CONFIG --name {name}.",
+            ) from None
+        if build.foreign is not None and not _is_unchanged(build, build.foreign):
+            raise RefError(
+                f'the server registered as "{name}" is not the same any more',
+                detail=f"It was {build.foreign.said}; {build.foreign.bindir} has changed since.",
+                hint=f"Register it anew: landspeed register {build.foreign.pg_config} "
+                f"--name {name}.",
+            )
+        return build
+
+    def all(self) -> list[Build]:
+        """Every registered Build, by name; whether it is still the same is not looked at."""
+        builds = []
+        for proof in sorted(self.root.glob(f"*/{BUILD_JSON}")):
+            try:
+                builds.append(Build.load(proof.parent))
+            except StorageError:
+                continue
+        return builds
+
+
+def _is_unchanged(build: Build, foreign: Foreign) -> bool:
+    try:
+        return _digest(foreign) == build.digest
+    except OSError:
+        return False

@@ -54,10 +54,24 @@ def initdb(build: Build, data: Path, run: RunDirectory) -> None:
         data.mkdir(mode=0o700)
         run.own(data)
     options = Dialect.of(build.version).initdb_options
-    argv: list[str | Path] = [build.program("initdb"), "-D", data, "-U", SUPERUSER, "-A", "trust"]
-    argv += ["-E", "UTF8", "--locale=C", *options]
+    arguments = ["-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+    _said(build, run, "initdb", *arguments, *options)
+    conf = data / "postgresql.conf"
+    write_atomic(data / _STOCK_CONF, conf.read_text())
+    write_atomic(data / _MARKER, "Made by landspeed, which may remove it at any time.\n")
+
+
+def control_data(build: Build, data: Path, run: RunDirectory) -> dict[str, str]:
+    """What pg_controldata says of the cluster at *data*: ``"Database block size": "8192"``."""
+    lines = _said(build, run, "pg_controldata", str(data)).splitlines()
+    pairs = (line.partition(":") for line in lines)
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _said(build: Build, run: RunDirectory, program: str, *arguments: str) -> str:
+    """What *program* of *build*, run as the server's user, prints; ClusterError if it fails."""
     done = subprocess.run(
-        guarded(argv, death=signal.SIGKILL, user=run.user),
+        guarded([build.program(program), *arguments], death=signal.SIGKILL, user=run.user),
         env=clean_environment(build),
         cwd=run.path,
         stdin=subprocess.DEVNULL,
@@ -69,10 +83,8 @@ def initdb(build: Build, data: Path, run: RunDirectory) -> None:
         start_new_session=True,
     )
     if done.returncode != 0:
-        raise server_error(f"initdb of {build.label} failed", done.stdout)
-    conf = data / "postgresql.conf"
-    write_atomic(data / _STOCK_CONF, conf.read_text())
-    write_atomic(data / _MARKER, "Made by landspeed, which may remove it at any time.\n")
+        raise server_error(f"{program} of {build.label} failed", done.stdout)
+    return done.stdout
 
 
 def is_ours(data: Path) -> bool:

@@ -12,7 +12,10 @@ MEASURE_LOCK = Path("/tmp/landspeed-measure.lock")  # noqa: S108  flock'ed, its 
 
 
 @contextmanager
-def measuring() -> Iterator[None]:
-    """Hold this machine's measuring lock; BusyError naming the process that has it."""
-    with locked(MEASURE_LOCK, wait=False, busy="another landspeed is measuring on this machine"):
+def measuring(*, wait: bool = False) -> Iterator[None]:
+    """Hold this machine's measuring lock; BusyError naming the process that has it.
+
+    With *wait* it is waited for instead.
+    """
+    with locked(MEASURE_LOCK, wait=wait, busy="another landspeed is measuring on this machine"):
         yield

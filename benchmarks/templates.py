@@ -121,6 +121,17 @@ class Templates:
             sync_file_system(template.work)
             write_atomic(boot, _boot_id())
 
+    @contextmanager
+    def borrowed(self, build: Build, scale: int) -> Iterator[None]:
+        """Leave of *build* at *scale* what there was before: a Template made inside is removed."""
+        template = self._template(build, scale)
+        was_there = template.facts() is not None
+        try:
+            yield
+        finally:
+            if not was_there:
+                self._remove(template)
+
     def reclaimable_bytes(self) -> int:
         """The disk space that removing all templates would free."""
         return sum(tree_bytes(template.directory) for _, template in self._by_last_use())

@@ -96,12 +96,12 @@ class Campaign:
             self.publish()
         return self.tally
 
-    def _sources(self) -> list[tuple[Target, Source]]:
+    def _sources(self) -> list[tuple[Target, Source | Build]]:
         # all of them before the first compiler starts: a mistyped REF is known in seconds
-        found = []
+        found: list[tuple[Target, Source | Build]] = []
         for target in self.request.targets:
             try:
-                found.append((target, self.workshop.builder.sources.resolve(target.ref)))
+                found.append((target, self.workshop.named(target)))
             except SourceError as error:
                 self._report(error)
         return found
@@ -129,18 +129,15 @@ class Campaign:
 
     def _build_all(
         self,
-        sources: list[tuple[Target, Source]],
+        sources: list[tuple[Target, Source | Build]],
         pgbench: Pgbench,
         cells: list[Cell],
         held: ExitStack,
     ) -> list[Build]:
         builds: list[Build] = []
-        for number, (target, source) in enumerate(sources, start=1):
-            name = f"building {source.origin.name} {target.variant} ({number} of {len(sources)})"
+        for number, (target, named) in enumerate(sources, start=1):
             try:
-                build = self.workshop.build(
-                    source, target.variant, title=name, narrate=self._narrate_build
-                )
+                build = self._built(named, target.variant, f"({number} of {len(sources)})")
             except (BuildError, StorageError) as error:
                 self._report(error)
                 continue
@@ -149,6 +146,12 @@ class Campaign:
             builds.append(build)
             self._first_dot(build, pgbench, cells)
         return list({build.identifier: build for build in builds}.values())
+
+    def _built(self, named: Source | Build, variant: Variant, which: str) -> Build:
+        if isinstance(named, Build):
+            return named
+        title = f"building {named.origin.name} {variant} {which}"
+        return self.workshop.build(named, variant, title=title, narrate=self._narrate_build)
 
     def _first_dot(self, build: Build, pgbench: Pgbench, cells: list[Cell]) -> None:
         # A person who asked for a site sees one dot while the other builds are still made:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -12,45 +11,34 @@ from typing import Any
 
 import click
 
-from base.build import Variant
+from base.build import Build, Variant
 from base.errors import LandspeedError, UsageError
 from base.paths import Paths
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import PRESETS, Mode, Preset, Protocol, parse_scales, preset_named
 from builders.recipe import BuildSystem
+from landspeed import build_verbs
 from landspeed import doctor as doctor_
 from landspeed.campaign import Campaign, Request, failed, summary
 from landspeed.listing import listing, render_listing
+from landspeed.options import (
+    emit,
+    emit_json,
+    jobs_option,
+    json_option,
+    system_option,
+    variant_options,
+)
 from landspeed.plan import plan_cells_facts, plan_recipe_facts, render_plan
 from landspeed.point_query import SPELLING, parse_point
 from landspeed.preview import serving
 from landspeed.progress import say
 from landspeed.show import as_text, details, find_points, overview
 from landspeed.site import update_site
-from landspeed.target import parse_targets
-from landspeed.workshop import Workshop
+from landspeed.target import parse_targets, require_sources
+from landspeed.workshop import Workshop, build_failure
 
 _INTERRUPTED = 130  # what a shell calls a command that SIGINT ended
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
-
-
-def variant_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--blocksize and --wal-blocksize, in kB."""
-    for name, what in (("--wal-blocksize", "WAL block"), ("--blocksize", "Block")):
-        command = click.option(
-            name, type=int, default=8, show_default=True, metavar="K", help=f"{what} size in kB."
-        )(command)
-    return command
-
-
-def system_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--build-system."""
-    return click.option(
-        "--build-system",
-        type=click.Choice([s.value for s in BuildSystem]),
-        help="Build with this; by default meson where the release has it.",
-    )(command)
 
 
 def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,16 +91,6 @@ def chosen_preset(name: str, **changes: Any) -> Preset:
         "seconds": changes["seconds"],
     }
     return replace(preset, **{field: value for field, value in given.items() if value})
-
-
-def emit(text: str) -> None:
-    """Data, on stdout."""
-    click.echo(text)
-
-
-def emit_json(value: Any) -> None:
-    """Data for a program, on stdout."""
-    emit(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 @click.group(
@@ -171,6 +149,7 @@ def plan(
     if not refs and preset is None:
         raise UsageError("nothing to plan", hint="Name a REF, a --preset, or both.")
     targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    require_sources(targets)
     workshop = Workshop.open()
     system = BuildSystem(build_system) if build_system else None
     facts: dict[str, Any] = {
@@ -190,6 +169,7 @@ def plan(
 @click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
 @variant_options
 @system_option
+@jobs_option
 @json_option
 def build(
     *,
@@ -197,9 +177,12 @@ def build(
     blocksize: int,
     wal_blocksize: int,
     build_system: str | None,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Build REF and print its install prefix; at once if it is in the store.
+    """Build every REF and print its install prefix; at once if it is in the store.
+
+    Several are built side by side on all cores. One that fails keeps no other from being built.
 
     \b
     Examples:
@@ -208,16 +191,18 @@ def build(
       landspeed build 18:bs4 18:bs8-wal16 --json
     """
     targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    require_sources(targets)
     workshop = Workshop.open()
     system = BuildSystem(build_system) if build_system else None
-    builds = []
-    for target in targets:
-        source = workshop.builder.sources.resolve(target.ref)
-        builds.append(workshop.build(source, target.variant, system))
-        if not as_json:
-            emit(str(builds[-1].prefix))
+    outcomes = workshop.build_all(targets, system, jobs=jobs)
+    builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
     if as_json:
         emit_json([{"prefix": str(b.prefix), **b.facts()} for b in builds])
+    for one in () if as_json else builds:
+        emit(str(one.prefix))
+    error = build_failure(list(outcomes.values()))
+    if error is not None:
+        raise error
 
 
 @cli.command()
@@ -346,6 +331,10 @@ def doctor(as_json: bool) -> None:
     else:
         emit(doctor_.render(seen))
     sys.exit(doctor_.exit_code(seen))
+
+
+for verb in (build_verbs.matrix, build_verbs.register, build_verbs.verify):
+    cli.add_command(verb)
 
 
 def _terminated(number: int, frame: object) -> None:

@@ -19,9 +19,12 @@ from benchmarks.scenarios import preset_named
 from builders.source import Source
 from landspeed import campaign as campaign_
 from landspeed.campaign import Campaign, Request, failed, summary
-from landspeed.target import parse_targets
+from landspeed.target import Target, parse_targets
 
 PRESET = replace(preset_named("quick"), rungs=(1,), samples=2)
+
+
+_FOREIGN = Origin(release=None, commit=None, tree="", date="2025-01-01", registered="vendor")
 
 
 class _Store:
@@ -67,6 +70,11 @@ class _Workshop:
     def records(self) -> RecordStore:
         return RecordStore(self.paths.records)
 
+    def named(self, target: Target) -> Source | Build:
+        if target.registered is None:
+            return self.builder.sources.resolve(target.ref)
+        return self._made(Source(version=Version.parse("15.1"), origin=_FOREIGN), Variant())
+
     def build(
         self, source: Source, variant: Variant, *, narrate: Callable[[str], None], title: str = ""
     ) -> Build:
@@ -76,6 +84,10 @@ class _Workshop:
         if name not in self.builds:
             self.builds.append(name)
             narrate(f"built {name}")
+        return self._made(source, variant)
+
+    def _made(self, source: Source, variant: Variant) -> Build:
+        name = f"{source.version}-{variant}"
         return Build(
             prefix=Path("/nowhere"),
             identifier=name,
@@ -190,6 +202,16 @@ def test_a_build_or_source_that_fails_is_told_and_the_others_are_measured(
     tally = campaign(workshop, "15", "9.0", "18").run()
     assert tally.measured == 4
     assert [error.exit_code for error in tally.errors] == [5, 6]
+
+
+def test_what_was_built_elsewhere_is_measured_like_any_other(
+    workshop: _Workshop, runs: _Runs
+) -> None:
+    tally = campaign(workshop, "17", "@vendor").run()
+    assert (tally.measured, tally.errors) == (8, [])
+    assert "15.1-bs8" not in workshop.builds
+    names = workshop.records.table()["registered"].to_pylist()
+    assert names.count("vendor") == names.count(None) == 4
 
 
 def test_a_mistyped_ref_is_told_before_anything_is_built(workshop: _Workshop, runs: _Runs) -> None:

@@ -1,0 +1,92 @@
+"""The verbs about sets of builds: what to build where, and whether what was built serves."""
+
+from __future__ import annotations
+
+import click
+
+from base.build import Variant
+from base.files import canonical_json
+from landspeed.matrix import matrix_facts, matrix_targets
+from landspeed.options import emit, emit_json, jobs_option, json_option, variant_options
+from landspeed.register import register as register_
+from landspeed.show import as_text
+from landspeed.target import parse_targets
+from landspeed.verify import verify as verify_
+from landspeed.verify import verify_failure, verify_table
+from landspeed.workshop import Workshop
+
+
+@click.command()
+@click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
+@variant_options
+@jobs_option
+@json_option
+def verify(
+    *, refs: tuple[str, ...], blocksize: int, wal_blocksize: int, jobs: int | None, as_json: bool
+) -> None:
+    """Build every REF and have it serve: initdb, start, sizes, psycopg, stop, all pgbench modes.
+
+    Servers run as a user other than root; nothing is recorded. One that fails keeps no other
+    from being tried.
+
+    \b
+    Examples:
+      landspeed verify 18
+      landspeed verify 13 17.11 18:bs4 --json
+    """
+    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    rows = verify_(Workshop.open(), targets, jobs)
+    if as_json:
+        emit_json([row.facts() for row in rows])
+    else:
+        emit(as_text(verify_table(rows)))
+    error = verify_failure(rows)
+    if error is not None:
+        raise error
+
+
+@click.command()
+@click.argument("foreign", metavar="PG_CONFIG")
+@click.option("--name", help="Call it this; by default its version.")
+@json_option
+def register(*, foreign: str, name: str | None, as_json: bool) -> None:
+    """Take a server that was built elsewhere for measuring, by its pg_config; print its name.
+
+    It stays where it is. "landspeed run", "verify" and "show" take it as @NAME.
+
+    \b
+    Examples:
+      landspeed register /usr/lib/postgresql/15/bin/pg_config --name debian15
+      landspeed run @debian15 15 --preset quick
+    """
+    build = register_(Workshop.open(), foreign, name)
+    if as_json:
+        emit_json({"prefix": str(build.prefix), **build.facts()})
+    else:
+        emit(build.origin.name)
+
+
+@click.command()
+@click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
+@click.option(
+    "--blocksize", type=int, multiple=True, metavar="K", help="Block size in kB; may be repeated."
+)
+@click.option(
+    "--wal-blocksize",
+    type=int,
+    multiple=True,
+    metavar="K",
+    help="WAL block size in kB; may be repeated.",
+)
+def matrix(
+    *, refs: tuple[str, ...], blocksize: tuple[int, ...], wal_blocksize: tuple[int, ...]
+) -> None:
+    """Print a set of builds as one line of JSON, the matrix of a GitHub Actions job.
+
+    \b
+    Examples:
+      landspeed matrix 13 18 --blocksize 2 --blocksize 8
+      echo "matrix=$(landspeed matrix 17 18:bs4)" >> "$GITHUB_OUTPUT"
+    """
+    targets = matrix_targets(refs, blocksize, wal_blocksize)
+    emit(canonical_json(matrix_facts(Workshop.open(), targets)))

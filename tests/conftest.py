@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from landspeed.workshop import Workshop
 CHECKOUT = Path(__file__).resolve().parent.parent
 _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
 
-Landspeed = Callable[..., subprocess.CompletedProcess[str]]
+# Started in the background of a shell we would ignore SIGINT, and so would all that we start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

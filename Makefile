@@ -1,6 +1,6 @@
 # Every line here is a command a person could type; the work is in tools/setup and landspeed.
 
-.PHONY: setup demo preview test lint perf clean
+.PHONY: setup demo preview docker-base test lint perf clean
 
 setup:
 	tools/setup
@@ -11,6 +11,10 @@ demo: setup
 preview: setup
 	.venv/bin/landspeed preview
 
+# make docker-base DEBIAN=trixie: the base of toolchain images where no registry can be reached
+docker-base:
+	tools/docker-base $(DEBIAN)
+
 test:
 	tools/setup --test
 	.venv/bin/pytest
@@ -20,7 +24,7 @@ lint:
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	shellcheck tools/setup .ci/run
+	shellcheck tools/setup tools/docker-base .ci/run
 
 perf:
 	tools/setup --dev

@@ -22,6 +22,7 @@ from base.files import (
 from base.paths import Paths
 from builders.catalog import Catalog
 from builders.config import CONFIG_NAME, SourceConfig
+from builders.docker.container import Sandbox
 from builders.recipe import BuildSystem, Recipe, recipe
 from builders.sandbox import Host, Progress
 from builders.source import Source, Sources
@@ -31,23 +32,31 @@ from builders.store import Store, limit_from_environment
 _BUILD_BYTES = 1_500_000_000
 
 
+def cores() -> int:
+    """How many processes can compile at once: the processors we may use."""
+    return len(os.sched_getaffinity(0))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Builder:
     """A Builder turns Sources into Builds in one Sandbox and keeps them in one Store."""
 
     paths: Paths
     sources: Sources
-    sandbox: Host
+    sandbox: Sandbox
     store: Store
 
     @classmethod
-    def open(cls, paths: Paths, say: Callable[[str], None]) -> Self:
-        """The Builder of this machine, with the sources that the project's landspeed.toml names."""
+    def open(cls, paths: Paths, say: Callable[[str], None], sandbox: Sandbox | None = None) -> Self:
+        """The Builder of this machine, with the sources that the project's landspeed.toml names.
+
+        It builds in *sandbox*, by default on the Host.
+        """
         config = SourceConfig.load(paths.project / CONFIG_NAME)
         return cls(
             paths=paths,
             sources=Sources(paths=paths, catalog=Catalog.load(), config=config, say=say),
-            sandbox=Host(ccache=paths.ccache, jobs=len(os.sched_getaffinity(0))),
+            sandbox=sandbox or Host(ccache=paths.ccache, jobs=cores()),
             store=Store(root=paths.store, limit=limit_from_environment()),
         )
 

@@ -114,7 +114,7 @@ def build_many(
     count = max(1, min(at_once, jobs, len(waiting)))
     state = _Set(waiting=waiting, weights=weights)
     with job_server(jobs - count) as server:
-        own = replace(builder, sandbox=builder.sandbox.sharing(server))
+        own = replace(builder, sandbox=builder.sandbox.sharing(server, builds=count))
         threads = [
             # daemons: one that waits for another landspeed's lock must not keep us from ending
             threading.Thread(target=_work, args=(own, state, server), daemon=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -16,14 +15,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Self
 
+from base.build import Build
 from base.errors import BuildError
 from base.files import canonical_json
 from builders import session
 from builders.diagnosis import SETUP_HINT, failure
+from builders.gauge import Gauge
 from builders.jobserver import JobServer
 from builders.recipe import Recipe, Step
 
-_NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
 _POLL_SECONDS = (0.005, 0.25)
 _TICK_SECONDS = 2.0
 _JOBS = "-j{jobs}"
@@ -54,8 +54,9 @@ class Host:
         """What compiles here: part of a Build's identity."""
         return dict(_toolchain(_search_path()))
 
-    def sharing(self, server: JobServer) -> Self:
-        """This Host, as one of the builds that share the jobs of *server*."""
+    def sharing(self, server: JobServer, *, builds: int) -> Self:
+        """This Host, for *builds* at once that share the jobs of *server*."""
+        del builds
         return replace(self, job_server=server)
 
     def run(
@@ -76,7 +77,7 @@ class Host:
         """
         self._require_programs(recipe)
         tokens = {"stage": str(stage), "jobs": str(self.jobs), "python": sys.executable}
-        gauge = _Gauge(source=source, log=log, expected=_count_sources(source, recipe))
+        gauge = Gauge.of(recipe, source=source, log=log)
         spent = 0.0
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"# landspeed: PostgreSQL {recipe.version} {recipe.variant} in {source}\n")
@@ -107,7 +108,7 @@ class Host:
         watch: _Watch,
     ) -> tuple[int, float]:
         server = self.job_server if _JOBS in step.argv else None
-        argv = [_fill(a, tokens) for a in step.argv if server is None or a != _JOBS]
+        argv = [fill(a, tokens) for a in step.argv if server is None or a != _JOBS]
         with log.open("ab") as stream:
             stream.write(f"$ {' '.join(argv)}\n".encode())
             stream.flush()
@@ -131,24 +132,13 @@ class Host:
                 return _wait(process, tick)
 
     def _environment(self, source: Path) -> dict[str, str]:
-        # From scratch: nothing of the caller's CFLAGS, MAKEFLAGS or PG* may leak in.
-        return {
-            "PATH": _search_path(),
-            "HOME": str(source),
-            "LC_ALL": "C",
-            "TZ": "UTC",
-            "CCACHE_DIR": str(self.ccache),
-            "CCACHE_MAXSIZE": self.ccache_limit,
-            "CCACHE_BASEDIR": str(source),
-            "CCACHE_NOHASHDIR": "1",
-            # The compiler's own list of headers tells what an object depends on: a miss then
-            # costs no second run of the preprocessor (ccache's manual, "The depend mode").
-            "CCACHE_DEPEND": "1",
-            # The tree was unpacked a moment ago and nobody else writes to it.
-            "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
-            # -MMD leaves system headers out: another C library is another compiler.
-            "CCACHE_COMPILERCHECK": f"string:{canonical_json(self.toolchain())}",
-        }
+        return step_environment(
+            path=_search_path(),
+            tree=str(source),
+            ccache=str(self.ccache),
+            ccache_limit=self.ccache_limit,
+            toolchain=self.toolchain(),
+        )
 
     def _require_programs(self, recipe: Recipe) -> None:
         # a missing ccache is to configure and meson "a compiler that does not work"
@@ -172,6 +162,47 @@ def printed(program: Path, *arguments: str) -> str:
     if done.returncode != 0:
         raise ChildProcessError(f"It ended with exit code {done.returncode}. {done.stderr}".strip())
     return done.stdout
+
+
+def refusal_of(build: Build) -> str:
+    """Why the server of *build* does not run on this machine, in the loader's words, or "".
+
+    What a Container built may ask for a libc that is newer than ours.
+    """
+    argv = [str(build.program("postgres")), "--version"]
+    try:
+        done = subprocess.run(
+            argv, env=build.environment(), capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        return str(error)
+    return "" if done.returncode == 0 else done.stderr.strip() or f"exit code {done.returncode}"
+
+
+def step_environment(
+    *, path: str, tree: str, ccache: str, ccache_limit: str, toolchain: dict[str, str]
+) -> dict[str, str]:
+    """The environment of every step in *tree*, whose compiler *toolchain* tells.
+
+    It is made from scratch: nothing of the caller's CFLAGS, MAKEFLAGS or PG* may leak in.
+    """
+    return {
+        "PATH": path,
+        "HOME": tree,
+        "LC_ALL": "C",
+        "TZ": "UTC",
+        "CCACHE_DIR": ccache,
+        "CCACHE_MAXSIZE": ccache_limit,
+        "CCACHE_BASEDIR": tree,
+        "CCACHE_NOHASHDIR": "1",
+        # The compiler's own list of headers tells what an object depends on: a miss then
+        # costs no second run of the preprocessor (ccache's manual, "The depend mode").
+        "CCACHE_DEPEND": "1",
+        # The tree was unpacked a moment ago and nobody else writes to it.
+        "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
+        # -MMD leaves system headers out: another C library is another compiler.
+        "CCACHE_COMPILERCHECK": f"string:{canonical_json(toolchain)}",
+    }
 
 
 def _search_path() -> str:
@@ -234,44 +265,15 @@ def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[i
             tick()
 
 
-def _tick(progress: Callable[[Progress], None], step: Step, gauge: _Gauge) -> None:
+def _tick(progress: Callable[[Progress], None], step: Step, gauge: Gauge) -> None:
     progress(Progress(step=step.name, share=gauge.share()))
 
 
-def _fill(argument: str, tokens: dict[str, str]) -> str:
+def fill(argument: str, tokens: dict[str, str]) -> str:
+    """*argument* with what its tokens stand for, ``{jobs}`` and the like."""
     for name, value in tokens.items():
         argument = argument.replace(f"{{{name}}}", value)
     return argument
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Gauge:
-    """How far a build is: ninja counts for us, under make object files are counted."""
-
-    source: Path
-    log: Path
-    expected: int
-
-    def share(self) -> float:
-        with self.log.open("rb") as stream:
-            stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, stream.tell() - 4096))
-            counts = _NINJA_COUNT.findall(stream.read())
-        if counts:
-            done, total = map(int, counts[-1])
-        else:
-            done, total = _count(self.source / "src", ".o"), self.expected
-        return min(1.0, done / max(1, total))
-
-
-def _count(directory: Path, suffix: str) -> int:
-    return sum(name.endswith(suffix) for _, _, names in os.walk(directory) for name in names)
-
-
-def _count_sources(source: Path, recipe: Recipe) -> int:
-    places = [a for s in recipe.steps for a in s.argv if a.startswith("src/")]
-    roots = [p for p in set(places) if not any(p.startswith(f"{o}/") for o in set(places))]
-    return sum(_count(source / root, ".c") for root in roots)
 
 
 def _missing(program: str, why: str) -> BuildError:

@@ -33,6 +33,7 @@ from landspeed.plan import plan_cells_facts, plan_recipe_facts, render_plan
 from landspeed.point_query import SPELLING, parse_point
 from landspeed.preview import serving
 from landspeed.progress import say
+from landspeed.sandbox_options import chosen_sandbox, runs_here, sandbox_options
 from landspeed.show import as_text, details, find_points, overview
 from landspeed.site import update_site
 from landspeed.target import parse_targets, require_sources
@@ -170,6 +171,7 @@ def plan(
 @variant_options
 @system_option
 @jobs_option
+@sandbox_options
 @json_option
 def build(
     *,
@@ -179,6 +181,7 @@ def build(
     build_system: str | None,
     jobs: int | None,
     as_json: bool,
+    **sandbox: Any,
 ) -> None:
     """Build every REF and print its install prefix; at once if it is in the store.
 
@@ -189,15 +192,18 @@ def build(
       landspeed build 18
       landspeed build 13 17.11 --blocksize 2
       landspeed build 18:bs4 18:bs8-wal16 --json
+      landspeed build 13 --in docker --toolchain bookworm-clang-14 --memory 2g --cpus 2
     """
     targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
     require_sources(targets)
-    workshop = Workshop.open()
+    workshop = Workshop.open(chosen_sandbox(**sandbox))
     system = BuildSystem(build_system) if build_system else None
     outcomes = workshop.build_all(targets, system, jobs=jobs)
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
+    runs = [runs_here(one) for one in builds]
     if as_json:
-        emit_json([{"prefix": str(b.prefix), **b.facts()} for b in builds])
+        pairs = zip(builds, runs, strict=True)
+        emit_json([{"prefix": str(b.prefix), "runs_here": r, **b.facts()} for b, r in pairs])
     for one in () if as_json else builds:
         emit(str(one.prefix))
     error = build_failure(list(outcomes.values()))

@@ -13,6 +13,7 @@ from base.paths import Paths
 from benchmarks.machine import Machine
 from benchmarks.records import RecordStore
 from builders.builder import Builder
+from builders.docker.container import Sandbox
 from builders.foreign import Foreigners
 from builders.many import Order, Outcomes, Standing, build_many
 from builders.recipe import BuildSystem
@@ -26,15 +27,17 @@ class Workshop:
     """A Workshop holds builder, records and machine; each is made when used."""
 
     paths: Paths
+    sandbox: Sandbox | None = None
 
     @classmethod
-    def open(cls) -> Workshop:
-        """The Workshop of the project we are in."""
-        return cls(paths=Paths.find())
+    def open(cls, in_: Callable[[Paths], Sandbox | None] = lambda _: None) -> Workshop:
+        """The Workshop of the project we are in; it builds on the Host, or where *in_* says."""
+        paths = Paths.find()
+        return cls(paths=paths, sandbox=in_(paths))
 
     @cached_property
     def builder(self) -> Builder:
-        return Builder.open(self.paths, say)
+        return Builder.open(self.paths, say, self.sandbox)
 
     @cached_property
     def foreigners(self) -> Foreigners:

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "landspeed": {"base", "builders", "benchmarks", "landspeed"},
 }
 MAY_START_PROCESSES = (
+    "builders.docker",
     "builders.sandbox",
     "builders.source",
     "benchmarks.cluster",
@@ -28,7 +29,7 @@ MAY_START_PROCESSES = (
 )
 MAY_COMPARE_VERSIONS = ("base.version", "builders.catalog")
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
-SCRIPTS = ("tools/setup", ".ci/run")
+SCRIPTS = ("tools/setup", "tools/docker-base", ".ci/run")
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Builds in Docker: toolchain images, and the Container that Recipes run in."""

@@ -1,0 +1,52 @@
+"""The Gauge: how far a build is, from what it leaves on disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from builders.recipe import Recipe
+
+_NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gauge:
+    """A Gauge is how far a build is: ninja counts for us, under make object files are counted.
+
+    ``source`` is the tree that is built in, ``expected`` its number of objects.
+    """
+
+    source: Path
+    log: Path
+    expected: int
+
+    @classmethod
+    def of(cls, recipe: Recipe, *, source: Path, log: Path, counted: Path | None = None) -> Self:
+        """The Gauge of *recipe* in *source*; *counted* has the same files, if *source* has none."""
+        return cls(source=source, log=log, expected=_count_sources(counted or source, recipe))
+
+    def share(self) -> float:
+        """The share done, 0 … 1."""
+        with self.log.open("rb") as stream:
+            stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, stream.tell() - 4096))
+            counts = _NINJA_COUNT.findall(stream.read())
+        if counts:
+            done, total = map(int, counts[-1])
+        else:
+            done, total = _count(self.source / "src", ".o"), self.expected
+        return min(1.0, done / max(1, total))
+
+
+def _count(directory: Path, suffix: str) -> int:
+    return sum(name.endswith(suffix) for _, _, names in os.walk(directory) for name in names)
+
+
+def _count_sources(source: Path, recipe: Recipe) -> int:
+    places = [a for s in recipe.steps for a in s.argv if a.startswith("src/")]
+    roots = [p for p in set(places) if not any(p.startswith(f"{o}/") for o in set(places))]
+    return sum(_count(source / root, ".c") for root in roots)

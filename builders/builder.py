@@ -23,6 +23,7 @@ from base.paths import Paths
 from builders.catalog import Catalog
 from builders.config import CONFIG_NAME, SourceConfig
 from builders.docker.container import Sandbox
+from builders.kept import KeptTree, Work, taken, trim
 from builders.recipe import BuildSystem, Recipe, recipe
 from builders.sandbox import Host, Progress
 from builders.source import Source, Sources
@@ -39,12 +40,18 @@ def cores() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Builder:
-    """A Builder turns Sources into Builds in one Sandbox and keeps them in one Store."""
+    """A Builder turns Sources into Builds in one Sandbox and keeps them in one Store.
+
+    If it ``keeps_trees``, and the Sandbox builds in place, commits are built in a tree that goes
+    from one to the next; releases, which are far apart, always in a clean one. What is
+    installed is the same.
+    """
 
     paths: Paths
     sources: Sources
     sandbox: Sandbox
     store: Store
+    keeps_trees: bool = True
 
     @classmethod
     def open(cls, paths: Paths, say: Callable[[str], None], sandbox: Sandbox | None = None) -> Self:
@@ -123,43 +130,93 @@ class Builder:
         found = self.store.find(identifier)
         if found:
             return found
+        with storage_errors(f"build {source.origin.name} {plan.variant}", self.paths.trees):
+            require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
+            self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
+            if self._is_walked(source):
+                build = self._build_kept(source, plan, identifier, progress)
+            else:
+                build = self._build_afresh(source, plan, identifier, progress, lock)
+        self.store.trim(keep={identifier})
+        return build
+
+    def _is_walked(self, source: Source) -> bool:
+        is_commit = source.origin.release is None
+        return is_commit and self.keeps_trees and self.sandbox.builds_in_place
+
+    def _build_afresh(
+        self,
+        source: Source,
+        plan: Recipe,
+        identifier: str,
+        progress: Callable[[Progress], None],
+        lock: int,
+    ) -> Build:
         tree = self.paths.trees / identifier
         stage = self.paths.trees / f"{identifier}.stage"
         # a name of our own: what the git of a killed landspeed still writes is no part of this
         fresh = self.paths.trees / f"{identifier}.unpack-{os.getpid()}"
-        with storage_errors(f"build {source.origin.name} {plan.variant}", tree):
-            require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
-            for leftover in (tree, *self.paths.trees.glob(f"{identifier}.*")):
-                remove_tree(leftover)
-            progress(Progress(step="unpack", share=0.0))
-            self.sources.export(source, fresh)
-            fresh.rename(tree)
-            self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
-            seconds = self.sandbox.run(
-                plan,
-                source=tree,
-                stage=stage,
-                log=self.paths.cache / "logs" / f"{identifier}.log",
-                progress=progress,
-                lock=lock,
-            )
-            build = self._proven(source, plan, identifier, stage, seconds)
-            for leftover in (tree, stage):
-                remove_tree(leftover)
-        self.store.trim(keep={identifier})
+        for leftover in (tree, *self.paths.trees.glob(f"{identifier}.*")):
+            remove_tree(leftover)
+        progress(Progress(step="unpack", share=0.0))
+        self.sources.export(source, fresh)
+        fresh.rename(tree)
+        seconds = self.sandbox.run(
+            plan,
+            source=tree,
+            stage=stage,
+            log=self._log(identifier),
+            progress=progress,
+            lock=lock,
+        )
+        build = self._proven(source, plan, identifier, stage, seconds)
+        for leftover in (tree, stage):
+            remove_tree(leftover)
         return build
+
+    def _build_kept(
+        self,
+        source: Source,
+        plan: Recipe,
+        identifier: str,
+        progress: Callable[[Progress], None],
+    ) -> Build:
+        """Build a commit in a tree that is kept for its variant, build system and toolchain."""
+        toolchain = digest_text(canonical_json(self.sandbox.toolchain()))
+        name = f"{plan.variant}-{plan.system}-{toolchain[:8]}"
+        with taken(self.paths.trees / "kept", name, self.sources) as (kept, lock):
+
+            def run(work: Work) -> float:
+                seconds = self.sandbox.run(
+                    work.recipe,
+                    source=kept.tree,
+                    stage=kept.stage,
+                    log=self._log(identifier),
+                    progress=progress,
+                    lock=lock,
+                )
+                _require_server(plan, kept.stage)
+                return seconds
+
+            progress(Progress(step="update the tree", share=0.0))
+            seconds = _continue(kept, source, plan, run)
+            if seconds is None:
+                progress(Progress(step="unpack", share=0.0))
+                work = kept.renew(source, plan)
+                seconds = run(work)
+                kept.trust(source, plan, work)
+            build = self._proven(source, plan, identifier, kept.stage, seconds)
+            remove_tree(kept.stage)
+        trim(self.paths.trees / "kept")
+        return build
+
+    def _log(self, identifier: str) -> Path:
+        return self.paths.cache / "logs" / f"{identifier}.log"
 
     def _proven(
         self, source: Source, plan: Recipe, identifier: str, stage: Path, seconds: float
     ) -> Build:
-        installed = stage / plan.prefix.removeprefix("/")
-        for program in ("postgres", "initdb", "pg_config"):
-            if not (installed / "bin" / program).is_file():
-                raise BuildError(
-                    f"the build of PostgreSQL {plan.version} installed no {program}",
-                    detail=f"Looked in {installed}/bin.",
-                    hint="The recipe's targets are in builders/recipes.toml.",
-                )
+        installed = _require_server(plan, stage)
         build = Build(
             prefix=installed,
             identifier=identifier,
@@ -173,3 +230,31 @@ class Builder:
             cpu_seconds=round(seconds, 2),
         )
         return self.store.put(installed, build)
+
+
+def _continue(
+    kept: KeptTree, source: Source, plan: Recipe, run: Callable[[Work], float]
+) -> float | None:
+    """CPU seconds of a build that goes on where *kept* is; None where it must start anew."""
+    work = kept.advance(source, plan)
+    if work is None:
+        return None
+    try:
+        seconds = run(work)
+    except BuildError:
+        # may be the tree's fault: only a tree that was clean tells that a commit does not build
+        return None
+    return seconds if kept.trust(source, plan, work) else None
+
+
+def _require_server(plan: Recipe, stage: Path) -> Path:
+    """Where below *stage* a server was installed; BuildError if none was."""
+    installed = stage / plan.prefix.removeprefix("/")
+    for program in ("postgres", "initdb", "pg_config"):
+        if not (installed / "bin" / program).is_file():
+            raise BuildError(
+                f"the build of PostgreSQL {plan.version} installed no {program}",
+                detail=f"Looked in {installed}/bin.",
+                hint="The recipe's targets are in builders/recipes.toml.",
+            )
+    return installed

@@ -101,11 +101,17 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A Step is one process: what people call it, its argv, its extra environment."""
+    """A Step is one process: what people call it, its argv, its extra environment.
+
+    ``edits`` is the source file it changes in place, if it does; a Step that ``configures``
+    has a lasting effect: in a tree that was built in before it need not be done again.
+    """
 
     name: str
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
+    edits: str | None = None
+    configures: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,6 +235,7 @@ def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]
         Step(
             name=f"edit {edit.file}",
             argv=("sed", "-i", "-e", _sized(edit.sed, variant), edit.file),
+            edits=edit.file,
         )
         for quirk in quirks
         for edit in quirk.edits
@@ -253,6 +260,7 @@ def _configure_steps(
             name="configure",
             argv=("./configure", *options),
             environment=(("CC", "ccache gcc"), ("CFLAGS", cflags)),
+            configures=True,
         ),
         *(
             Step(
@@ -287,6 +295,7 @@ def _meson_steps(table: Table, variant: Variant, quirks: tuple[Quirk, ...]) -> t
             name="meson setup",
             argv=(*meson, "setup", build, *options),
             environment=(("CC", "ccache gcc"),),
+            configures=True,
         ),
         Step(name="ninja", argv=("ninja", "-C", build, "-j{jobs}", *table.meson_targets)),
         # meson installs all or fails; the plan is cut to what was built.

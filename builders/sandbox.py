@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from base.build import Build
 from base.errors import BuildError
@@ -42,13 +42,15 @@ class Host:
     """A Host is the Sandbox of this very machine.
 
     ``ccache`` is the compiler cache's directory; ``jobs`` how many processes compile at once,
-    all builds of one ``job_server`` together.
+    all builds of one ``job_server`` together. It ``builds_in_place``: objects stay where the
+    source is.
     """
 
     ccache: Path
     jobs: int
     job_server: JobServer | None = None
     ccache_limit: str = "10G"
+    builds_in_place: ClassVar[bool] = True
 
     def toolchain(self) -> dict[str, str]:
         """What compiles here: part of a Build's identity."""

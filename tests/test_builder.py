@@ -128,7 +128,7 @@ def test_a_recipe_that_installs_no_server_is_a_build_error_and_no_build(cache):
     assert builder(cache).store.all() == []
 
 
-@pytest.mark.parametrize("missing", ["gcc", "bison", "make"])
+@pytest.mark.parametrize("missing", ["gcc", "bison", "make", "ccache"])
 def test_a_missing_tool_is_a_build_error_that_says_make_setup(
     cache, tmp_path, monkeypatch, missing
 ):

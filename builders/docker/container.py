@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from base.errors import BuildError
 from base.files import digest_text, remove_tree
@@ -65,6 +65,7 @@ class Container:
     memory: int | None = None
     cpus: float | None = None
     ccache_limit: str = "10G"
+    builds_in_place: ClassVar[bool] = False
 
     def toolchain(self) -> dict[str, str]:
         """What compiles in the image, and which image that is: part of a Build's identity.

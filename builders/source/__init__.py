@@ -1,7 +1,8 @@
 """A release or commit of PostgreSQL → a clean tree: where sources come from and are kept."""
 
 from builders.config import SourceConfig
+from builders.source.difference import Change, ChangeKind
 from builders.source.inventory import ReleaseStatus
 from builders.source.sources import Source, Sources
 
-__all__ = ["ReleaseStatus", "Source", "SourceConfig", "Sources"]
+__all__ = ["Change", "ChangeKind", "ReleaseStatus", "Source", "SourceConfig", "Sources"]

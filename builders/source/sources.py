@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +16,7 @@ from base.paths import Paths
 from base.version import Version
 from builders.catalog import OLDEST, Catalog, is_covered
 from builders.config import SourceConfig, SourceKind
+from builders.source.difference import Change, apply, changes
 from builders.source.fetch import Fetcher, Prospect
 from builders.source.inventory import Inventory, ReleaseStatus
 from builders.source.refs import Exact, Major, Revision, parse_ref
@@ -207,8 +208,26 @@ class Sources:
 
     def size(self, source: Source) -> int:
         """How many C files are in the tree of *source*: about how long it takes to compile."""
-        names = self._repository.git.text("ls-tree", "-r", "--name-only", source.origin.tree)
-        return sum(name.endswith(".c") for name in names.splitlines())
+        return sum(name.endswith(".c") for name in self.files(source))
+
+    def changes(self, tree: str, source: Source) -> list[Change] | None:
+        """The Changes from *tree* to the tree of *source*; None if *tree* is no longer here."""
+        git = self._repository.git
+        known = git.peel(tree, "tree") is not None
+        return changes(git, tree, source.origin.tree) if known else None
+
+    def update(self, some: Iterable[Change], directory: Path, *, time_ns: int) -> None:
+        """Carry *some* Changes out in *directory*; the files written are dated *time_ns*."""
+        apply(self._repository.git, some, directory, time_ns=time_ns)
+
+    def files(self, source: Source) -> list[str]:
+        """The paths of all files of *source*."""
+        listed = self._repository.git.run("ls-tree", "-r", "-z", "--name-only", source.origin.tree)
+        return listed.decode(errors="surrogateescape").split("\0")[:-1]
+
+    def hashes(self, source: Source, paths: Iterable[str]) -> str:
+        """Which files or directories of *paths* are in *source*, each with its hash, as text."""
+        return self._repository.git.text("ls-tree", source.origin.tree, "--", *paths)
 
     def _source(self, kept: TreeRef) -> Source:
         release = self.catalog.get(kept.version)

@@ -7,6 +7,7 @@ import sys
 
 _MODULES = (
     ("perf.build_cost",),
+    ("perf.walk",),
     ("perf.build_set",),
     ("perf.harness_share",),
     ("perf.records_year",),

@@ -35,6 +35,7 @@ from benchmarks.segments import (
     verify_segment,
     write_segment,
 )
+from benchmarks.twins import TwinStore
 
 SCHEMA = 1
 _ID = re.compile(r"[0-9a-z]{26,32}")
@@ -66,6 +67,7 @@ class RecordStore:
         self.root = root
         self._loose = root / "loose"
         self._segments = root / "segments"
+        self.twins = TwinStore(root=root / "twins")
 
     def add(self, record: Mapping[str, Any]) -> Path:
         """Keep *record* durably; the path of its loose file.
@@ -159,7 +161,7 @@ class RecordStore:
         for path in other._segment_paths():
             verify_segment(path)
             copied += _copy(path, self._segments / path.relative_to(other._segments))
-        return copied
+        return copied + self.twins.merge(other.twins)
 
     def verify(self) -> int:
         """Read every byte of the store; how many records it has. RecordError for damage."""

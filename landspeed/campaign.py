@@ -27,6 +27,7 @@ from benchmarks.pgbench import Pgbench
 from benchmarks.planning import planned_cells
 from benchmarks.point import Comparable, Point, PointKey, count_samples
 from benchmarks.scenarios import Cell, Preset, Tier
+from benchmarks.twins import SERVER_COLUMNS, origins_by_digest
 from builders.source import Source
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.schedule import Turn, turns
@@ -91,6 +92,7 @@ class Campaign:
                 self._measure_all(builds, pgbench, cells)
         finally:
             self.workshop.records.seal()
+        self._note_twins(builds)
         # also when nothing is new: the last one may have been ended before it published
         if self.publish and builds:
             self.publish()
@@ -189,6 +191,21 @@ class Campaign:
         self._load(points, pgbench)
         with meter("measuring") as shown:
             self._take_turns(due, pgbench, shown)
+
+    def _note_twins(self, builds: list[Build]) -> None:
+        """Write down which of *builds* have only samples of others that are the same server."""
+        records = self.workshop.records
+        table = records.table(["id", *SERVER_COLUMNS])
+        measured = origins_by_digest(table, ())
+        samples = Counter(table["digest"].to_pylist())
+        for build in builds:
+            same = measured.get(build.digest, {})
+            if same and build.origin.name not in same:
+                records.twins.add(build)
+                say(
+                    f"{build.label} is the same server as {', '.join(same)}: "
+                    f"shares its {samples[build.digest]} samples"
+                )
 
     def _load(self, points: list[Point], pgbench: Pgbench) -> None:
         store = templates(self.workshop.paths, pgbench, say)

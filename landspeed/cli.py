@@ -311,7 +311,7 @@ def show(point: str, as_json: bool) -> None:
     """
     workshop = Workshop.open()
     query = parse_point(point, workshop.builder.sources.release_at)
-    points = find_points(workshop.records.table(), query)
+    points = find_points(workshop.records.table(), query, workshop.records.twins.all())
     records = workshop.records.records([run["id"] for p in points for run in p.runs])
     if as_json:
         by_id = {record["id"]: record for record in records}

@@ -26,6 +26,7 @@ from asv.runner import BenchmarkResult
 from base.build import Origin
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
 from benchmarks.asv_names import METRICS, VARIANT_NAMES
+from benchmarks.twins import Twin
 from landspeed.asv_benchmarks import Params, benchmark_entries, benchmark_entry
 from landspeed.points import Dot, dots
 
@@ -109,17 +110,19 @@ class _File:
         return digest_text(canonical_json(facts))
 
 
-def derive(table: pa.Table, layout: AsvLayout, commit_of: CommitOf) -> Derived:
+def derive(
+    table: pa.Table, layout: AsvLayout, commit_of: CommitOf, twins: Iterable[Twin] = ()
+) -> Derived:
     """Make the files below ``layout.results`` say what *table* (RecordStore.table()) says.
 
-    Files that would not change are left alone, files of dots that are gone are removed.
-    One derivation at a time.
+    *twins* are drawn with the samples of what they are twins of. Files that would not change
+    are left alone, files of dots that are gone are removed. One derivation at a time.
     """
     layout.results.mkdir(parents=True, exist_ok=True)
     with locked(layout.results / ".derive.lock"):
         for left_over in layout.results.parent.glob(f"{_SCRATCH}*"):
             remove_tree(left_over)
-        collection = dots(table)
+        collection = dots(table, twins)
         files, unplaced = _files(collection.dots, collection.machines, layout, commit_of)
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
             written = _write_files(files, layout, Path(scratch))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 
 from base.build import Origin
 from benchmarks.asv_names import METRICS, scale_param
+from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.asv_benchmarks import Params
 
-_ORIGIN = ("release", "commit", "tree", "origin_date", "registered", "time")
-_NAME = "origin"
 _CELL = ("blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale", "clients", "profile")
 _SERVER = ("digest", "epoch")
 _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
@@ -50,28 +49,26 @@ class Dots:
     superseded: int
 
 
-def dots(table: pa.Table) -> Dots:
+def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
     """The Dots of *table* (RecordStore.table()), each origin's newest last.
 
-    Samples of different servers or epochs are never mixed: where one commit's cell was
-    measured in more than one, the one with the newest run is the dot.
+    Origins that are one server (they installed the very same files) have the same samples, and
+    so have *twins*, which were not measured for that reason. Samples of different servers or
+    epochs are never mixed: where one commit's cell was measured in more than one, the one with
+    the newest run is the dot.
     """
     newest: dict[tuple[Any, ...], Dot] = {}
     superseded = 0
-    for dot in _grouped(table):  # the newest of a key comes last
+    for dot in _grouped(table, origins_by_digest(table, twins)):  # the newest of a key comes last
         key = (dot.machine, dot.origin.name, dot.blocksize, dot.wal_blocksize, dot.mode, dot.params)
         superseded += key in newest
         newest[key] = dot
     return Dots(dots=tuple(newest.values()), machines=machines(table), superseded=superseded)
 
 
-def _grouped(table: pa.Table) -> Iterator[Dot]:
-    keys = [_NAME, "machine", *_CELL, *_SERVER]
+def _grouped(table: pa.Table, origins: Origins) -> Iterator[Dot]:
+    keys = ["machine", *_CELL, *_SERVER]
     lists = [metric.column for metric in METRICS]
-    # One release may have come as a tarball and from git: it is one origin, whatever its tree.
-    whence = ("registered", "release", "commit", "tree")
-    names = [table[name].cast(pa.string()) for name in whence]
-    table = table.append_column(_NAME, pc.coalesce(*names))
     # One thread keeps the samples of a group in the order of their ids.
     groups = pa.TableGroupBy(
         table.select([*keys, *lists, "id"]), keys, use_threads=False
@@ -79,35 +76,34 @@ def _grouped(table: pa.Table) -> Iterator[Dot]:
     groups = groups.sort_by("id_max")
     # The table is in the order of its ids, so these rows are in the order of the groups.
     last = table.filter(pc.is_in(table["id"], value_set=groups["id_max"].combine_chunks()))
-    for name in _ORIGIN:
-        groups = groups.append_column(name, last[name])
+    groups = groups.append_column("time", last["time"])
     for batch in groups.to_batches(max_chunksize=16384):
         for row in batch.to_pylist():
-            yield Dot(
-                machine=row["machine"],
-                origin=Origin(
-                    release=row["release"],
-                    commit=row["commit"],
-                    tree=row["tree"],
-                    date=row["origin_date"],
-                    registered=row["registered"],
-                ),
-                blocksize=row["blocksize"],
-                wal_blocksize=row["wal_blocksize"],
-                mode=row["mode"],
-                params=Params(
-                    row["protocol"],
-                    scale_param(row["tier"], row["scale"]),
-                    row["clients"],
-                    row["profile"],
-                ),
-                digest=row["digest"],
-                epoch=row["epoch"],
-                count=len(row[f"{lists[0]}_list"]),
-                last_id=row["id_max"],
-                last_time=row["time"],
-                samples={name: row[f"{name}_list"] for name in lists},
-            )
+            for origin in origins[row["digest"]].values():
+                yield _dot(row, origin, lists)
+
+
+def _dot(row: Mapping[str, Any], origin: Origin, lists: Iterable[str]) -> Dot:
+    samples = {name: row[f"{name}_list"] for name in lists}
+    return Dot(
+        machine=row["machine"],
+        origin=origin,
+        blocksize=row["blocksize"],
+        wal_blocksize=row["wal_blocksize"],
+        mode=row["mode"],
+        params=Params(
+            row["protocol"],
+            scale_param(row["tier"], row["scale"]),
+            row["clients"],
+            row["profile"],
+        ),
+        digest=row["digest"],
+        epoch=row["epoch"],
+        count=max(map(len, samples.values())),
+        last_id=row["id_max"],
+        last_time=row["time"],
+        samples=samples,
+    )
 
 
 def machines(table: pa.Table) -> dict[str, dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from textwrap import fill
@@ -17,6 +17,7 @@ from rich.table import Table
 from base.build import Variant
 from base.errors import RefError
 from benchmarks.asv_names import METRICS, Metric, scale_param
+from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.point_query import PointQuery, name_of
 
 _KEY = (
@@ -98,14 +99,16 @@ class Shown:
         }
 
 
-def find_points(table: pa.Table, query: PointQuery) -> list[Shown]:
+def find_points(table: pa.Table, query: PointQuery, twins: Sequence[Twin] = ()) -> list[Shown]:
     """The points that *query* means in *table* (RecordStore.table()); RefError if none.
 
     Runs of different servers or epochs are different points; the newest is the published one.
+    Origins that are one server, as *twins* are, have its runs in common.
     """
+    origins = {} if query.run else origins_by_digest(table, twins)
     groups: dict[tuple[Any, ...], dict[tuple[Any, ...], list[Mapping[str, Any]]]] = {}
     for batch in table.to_batches(max_chunksize=16384):
-        for row in batch.to_pylist():
+        for row in _of_each_origin(batch.to_pylist(), origins):
             if query.matches(row):
                 key = (name_of(row), *(row[name] for name in _KEY))
                 servers = groups.setdefault(key, {})
@@ -117,6 +120,16 @@ def find_points(table: pa.Table, query: PointQuery) -> list[Shown]:
         for of in groups.values()
         for runs in of.values()
     ]
+
+
+def _of_each_origin(
+    rows: Iterable[Mapping[str, Any]], origins: Origins
+) -> Iterator[Mapping[str, Any]]:
+    for row in rows:
+        yield row
+        for name, origin in origins.get(row["digest"], {}).items():
+            if name != name_of(row):
+                yield {**row, **vars(origin), "origin_date": origin.date}
 
 
 def _nothing(table: pa.Table) -> RefError:

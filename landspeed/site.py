@@ -28,7 +28,7 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
         )
     link_repository(workshop)
     layout = AsvLayout.of(asv_config(paths.project), paths.results / "asv")
-    derived = derive(table, layout, _placer(workshop))
+    derived = derive(table, layout, _placer(workshop), workshop.records.twins.all())
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
     return publish(paths, say), derived

@@ -65,6 +65,7 @@ class _Workshop:
     builder: _Builder = field(default_factory=_Builder)
     machine: Machine = field(default_factory=lambda: Machine.detect("elephant"))
     builds: list[str] = field(default_factory=list)
+    twins: tuple[str, ...] = ()
 
     @property
     def records(self) -> RecordStore:
@@ -97,7 +98,7 @@ class _Workshop:
             build_system="meson",
             quirks=(),
             toolchain={},
-            digest=name,
+            digest="twins" if str(source.version) in self.twins else name,
             cpu_seconds=1.0,
         )
 
@@ -168,6 +169,21 @@ def test_what_is_recorded_is_not_measured_again(workshop: _Workshop, runs: _Runs
     assert (again.measured, again.present) == (4, 4)
     assert all(asked.startswith("17.1") for asked in runs.asked[4:])
     assert "4 runs measured, 4 were recorded before" in summary(again)
+
+
+def test_of_builds_that_are_one_server_only_one_is_measured_and_the_other_noted(
+    workshop: _Workshop, runs: _Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workshop.twins = ("17.1", "18.1")
+    tally = campaign(workshop, "17", "18").run()
+    assert tally.measured == 4
+    (measured,) = {str(name) for name in workshop.records.table()["release"].to_pylist()}
+    (twin,) = workshop.records.twins.all()
+    assert {measured, twin.origin.release} == {"17.1", "18.1"}
+    said = f"{twin.origin.release} bs8 is the same server as {measured}: shares its 4 samples"
+    assert said in capsys.readouterr().err
+    campaign(workshop, "17", "18").run()
+    assert len(workshop.records.twins.all()) == 1
 
 
 def test_an_interrupted_campaign_keeps_its_runs_and_goes_on(

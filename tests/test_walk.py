@@ -123,6 +123,7 @@ def walked(request, tmp_path_factory) -> Walked:
     history = History(root / "history.git", shared.paths.sources)
     stops = make_walk(history, release.origin.tree, system)
     walker = builder_of(history, shared, root / "kept")
+    uncached = without_ccache(walker, root / "disabled")
     cleaner = replace(builder_of(history, shared, root / "clean"), keeps_trees=False)
     kept: dict[str, Outcome] = {}
     clean: dict[str, Future[Outcome]] = {}
@@ -132,9 +133,7 @@ def walked(request, tmp_path_factory) -> Walked:
         for name, commit in stops.items():
             if name == CORRUPTED:
                 corrupt(kept_tree(walker))
-            if name == UNCACHED:
-                walker = without_ccache(walker, root / "disabled")
-            kept[name] = outcome(walker, commit)
+            kept[name] = outcome(uncached if name == UNCACHED else walker, commit)
             if is_continued(walker, commit):
                 continued.add(name)
             known = next((other for other in clean if stops[other] == commit), None)

@@ -50,6 +50,7 @@ _COMMON: dict[str, Edits] = {
     },
     "a deleted file": {f"{ADT}/landspeed.c": None, "src/include/utils/landspeed.h": None},
     "flags of a directory": {},
+    UNCACHED: {f"{ADT}/char.c": append(function("landspeed_uncached", 4))},
 }
 
 _OWN: dict[BuildSystem, dict[str, Edits]] = {
@@ -105,9 +106,6 @@ def make_walk(history: History, release_tree: str, system: BuildSystem) -> dict[
     stops |= {JUMP_BACK: history.tips[ONE_FILE], CORRUPTED: history.tips[ONE_FILE]}
     if system is BuildSystem.CONFIGURE:
         stops |= _with_shipped_parser(history, release_tree)
-    stops[UNCACHED] = history.commit(
-        UNCACHED, {f"{ADT}/char.c": append(function("landspeed_uncached", 4))}
-    )
     return stops
 
 

@@ -10,7 +10,7 @@ is continued only where that is certain, else it starts anew, which ccache makes
   sources and headers, grammars, catalog data. A build description, a script, a new or a removed
   file in the server's directories: anew. (PostgreSQL's make does not rebuild an object when its
   Makefile changes, and a new header may hide another one.)
-- PostgreSQL's make does not link a program again when a library of its own changed (psql:
+- PostgreSQL's make does not link a program again when a library of its own changed (pgbench:
   $(OBJS) | submake-libpgport): what is linked is always removed first.
 - A build that fails in a continued tree, or changes a file that git knows (a shipped gram.c
   that is older than its gram.y), proves nothing: it is done again, anew.
@@ -54,10 +54,12 @@ _DIGITS = 12
 _CONFIGURE_INPUTS = ("configure", "config", "src/template", "src/makefiles")
 # Whose dependents make and ninja know: by -MMD, by rules, or because install copies them.
 _FOLLOWED = frozenset({".c", ".h", ".y", ".l", ".dat", ".txt", ".sql", ".sample", ".stop"})
-# What no installed file is made of. meson reads descriptions there, and ninja sees to that; psql's
-# help is made of the reference pages: ninja and make follow a changed one, but not their number.
-_REFERENCE = "doc/src/sgml/ref"
-_APART = ("doc", "contrib", "src/test", "src/tutorial", "src/interfaces/ecpg", "src/tools/pgindent")
+# What no installed file is made of. meson reads descriptions there, and ninja sees to that.
+_APART = (
+    *("doc", "contrib", "src/test", "src/tutorial", "src/interfaces/ecpg", "src/tools/pgindent"),
+    *("src/bin/psql", "src/bin/pg_dump", "src/bin/scripts", "src/bin/pg_basebackup"),
+    *("src/bin/pg_upgrade", "src/bin/pg_rewind", "src/pl/plperl", "src/pl/plpython", "src/pl/tcl"),
+)
 # A kept tree has about half a gigabyte.
 _MOST_KEPT = 8
 _ELF = b"\x7fELF"
@@ -221,8 +223,6 @@ class KeptTree:
 def starts_anew(change: Change, system: BuildSystem) -> bool:
     """Whether a tree cannot be continued after *change*: what depends on it is not certain."""
     path = PurePosixPath(change.path)
-    if path.is_relative_to(_REFERENCE):
-        return change.kind is not ChangeKind.MODIFIED
     if any(path.is_relative_to(place) for place in _APART):
         # what configure reads there, make does not look at again
         return system is BuildSystem.CONFIGURE and path.suffix == ".in"

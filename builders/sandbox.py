@@ -25,7 +25,7 @@ from builders.jobserver import JobServer
 from builders.recipe import Recipe, Step
 
 _POLL_SECONDS = (0.005, 0.25)
-_TICK_SECONDS = 2.0
+_TICK_SECONDS = 5.0
 _JOBS = "-j{jobs}"
 
 
@@ -120,7 +120,7 @@ class Host:
                     cwd=source,
                     env=self._environment(source)
                     | (server.environment if server else {})
-                    | dict(step.environment),
+                    | step.surroundings(),
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=subprocess.STDOUT,

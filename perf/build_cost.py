@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from base.build import Variant
+from base.errors import BuildError
 from base.files import remove_tree
 from base.paths import Paths
 from builders.builder import Builder
@@ -23,8 +24,12 @@ from builders.store import Store
 from landspeed.progress import say
 from perf.figure import Figure, cpu_seconds
 
-# What a server does without in our builds too; a plain build of 16+ ends without ICU's headers.
-_WITHOUT = ("--without-readline", "--without-zlib", "--without-icu")
+# What configure wants by default: without these headers a plain build ends in an error.
+_HEADERS = {
+    "libreadline-dev": "readline/readline.h",
+    "zlib1g-dev": "zlib.h",
+    "libicu-dev": "unicode/ucol.h",
+}
 
 
 def plain(builder: Builder, source: Source, directory: Path) -> float:
@@ -34,7 +39,7 @@ def plain(builder: Builder, source: Source, directory: Path) -> float:
     jobs = f"-j{len(os.sched_getaffinity(0))}"
     before = cpu_seconds()
     for argv in (
-        ["./configure", f"--prefix={directory / 'installed'}", *_WITHOUT],
+        ["./configure", f"--prefix={directory / 'installed'}"],
         ["make", "-s", jobs],
         ["make", "-s", "install"],
     ):
@@ -51,6 +56,15 @@ def ours(builder: Builder, source: Source) -> float:
 
 def main(ref: str) -> None:
     """Print the figures for *ref*."""
+    missing = [
+        name for name, header in _HEADERS.items() if not Path("/usr/include", header).exists()
+    ]
+    if missing:
+        raise BuildError(
+            "a plain ./configure of PostgreSQL would end in an error here",
+            detail=f"Headers are missing: {', '.join(missing)}.",
+            hint=f"apt-get install {' '.join(missing)}",
+        )
     shared = Builder.open(Paths.find(), say)
     source = shared.sources.resolve(ref)
     with tempfile.TemporaryDirectory(prefix="landspeed-perf-") as name:

@@ -75,9 +75,10 @@ def test_a_source_that_comes_goes_or_becomes_a_link_starts_anew(kind):
     assert not starts_anew(change("doc/src/sgml/new.sgml", kind), BuildSystem.MESON)
 
 
-def test_a_reference_page_that_comes_or_goes_starts_anew_because_psql_has_help_made_of_it():
+def test_a_program_that_is_not_built_may_come_and_go():
     for kind in (ChangeKind.ADDED, ChangeKind.DELETED):
-        assert starts_anew(change("doc/src/sgml/ref/new.sgml", kind), BuildSystem.MESON)
+        assert not starts_anew(change("src/bin/psql/crosstabview.c", kind), BuildSystem.MESON)
+        assert starts_anew(change("src/bin/pgbench/new.c", kind), BuildSystem.MESON)
 
 
 def test_builds_side_by_side_have_a_tree_each_and_find_it_again(tmp_path):

@@ -25,7 +25,7 @@ from builders.store import Store
 
 pytestmark = pytest.mark.postgres
 
-NEEDED = {"postgres", "initdb", "pg_ctl", "psql", "pg_config", "pg_controldata", "pgbench"}
+NEEDED = {"postgres", "initdb", "pg_config", "pg_controldata", "pgbench"}
 
 
 @pytest.fixture(scope="module")

@@ -190,6 +190,14 @@ def test_a_commit_that_is_not_postgresql_is_refused(
         sources.resolve("master")
 
 
+def test_a_beta_that_only_upstream_tagged_is_known_at_the_first_glance(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    postgres.git("tag", "REL_18_BETA1", "master~1")
+    version, _ = sources.glance("REL_18_BETA1")
+    assert str(version) == "18beta1"
+
+
 @pytest.mark.parametrize("ref", ["no-such-branch", "deadbeef", "master~99", "REL_17_9_STABLE"])
 def test_what_upstream_has_not_is_a_clear_error(sources: Sources, ref: str) -> None:
     with pytest.raises(RefError, match="the git upstream has no"):

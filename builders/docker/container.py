@@ -178,7 +178,7 @@ class Container:
                 self.tools.compiler if name == "CC" and word == _COMPILER else word
                 for word in value.split(" ")
             )
-            for name, value in step.environment
+            for name, value in step.surroundings().items()
         }
 
     def _parallel(self) -> int:

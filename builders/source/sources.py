@@ -177,6 +177,8 @@ class Sources:
                 version = max(within or likely or of_major, default=None)
             case Exact():
                 _require_covered(wanted.version, f"PostgreSQL {wanted.version}")
+                if wanted.version not in self._inventory.versions():
+                    self._refresh_upstream(MINUTES)  # a beta is known by its tag alone
                 version = wanted.version if wanted.version in self._inventory.versions() else None
             case _:
                 assert_never(wanted)

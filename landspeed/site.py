@@ -8,6 +8,7 @@ from typing import Any
 
 from base.errors import PublishError, StorageError
 from base.files import storage_errors
+from benchmarks.point import scheduled
 from landspeed.derive import AsvLayout, Derived, derive
 from landspeed.progress import say
 from landspeed.publish import asv_config, publish
@@ -20,10 +21,10 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
     """Bring the site up to date with the records; its directory and what was derived."""
     paths = workshop.paths
     table = workshop.records.table()
-    if table.num_rows == 0:
+    if scheduled(table).num_rows == 0:
         raise PublishError(
             "nothing to publish yet",
-            detail=f"{paths.records} has no records.",
+            detail=f"{paths.records} has no records that are drawn.",
             hint='Measure something first: "landspeed run 18 --preset quick".',
         )
     link_repository(workshop)

@@ -19,6 +19,7 @@ class Metric:
     column: str
     unit: str
     meaning: str
+    higher_is_better: bool = False
 
 
 METRICS = (
@@ -33,6 +34,7 @@ METRICS = (
         column="tps",
         unit="tx/s",
         meaning="transactions per second without connection time; higher is better, never flagged",
+        higher_is_better=True,
     ),
 )
 

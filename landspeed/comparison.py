@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -35,8 +36,8 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
-    """A Rule is what a Comparison must reach: a precision, as a share, and a confidence.
+class Goal:
+    """A Goal is what a Comparison must reach: a precision, as a share, and a confidence.
 
     ``confidence`` holds for all verdicts of one Comparison together, at all looks.
     ``narrow`` asks for the precision also where a difference is proven.
@@ -53,8 +54,8 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """An Outcome is what is known of one side (B) against the first (A).
+class Finding:
+    """A Finding is what is known of one side (B) against the first (A).
 
     ``ratio`` is B's number by A's, None before the first block; an interval is None while it
     has no end. ``needed`` are about the blocks that a verdict takes in all, None if unknown.
@@ -74,8 +75,13 @@ class Outcome:
             return 0
         return None if self.needed is None else max(1, self.needed - self.blocks)
 
+    def __str__(self) -> str:
+        if self.ratio is None:
+            return "no ratio yet"
+        return f"ratio {self.ratio:.4f} [{self.interval or 'no interval yet'}]"
+
     def facts(self) -> dict[str, Any]:
-        """The Outcome as JSON can hold it."""
+        """The Finding as JSON can hold it."""
         return {
             "verdict": self.verdict.value,
             "ratio": self.ratio,
@@ -115,20 +121,20 @@ class SideSummary:
         return asdict(self)
 
 
-def judge(blocks: Floats, rule: Rule) -> tuple[Outcome, ...]:
+def judge(blocks: Floats, goal: Goal) -> tuple[Finding, ...]:
     """What *blocks* (a row for each block, a column for each side) say of every side but the first.
 
-    One Outcome each, in the order of the sides; all numbers are above zero.
+    One Finding each, in the order of the sides; all numbers are above zero.
     """
     sides = blocks.shape[1]
     logs = np.log(blocks)
-    alpha = rule.alpha(sides)
-    return tuple(_outcome(logs[:, n] - logs[:, 0], rule, alpha, sides) for n in range(1, sides))
+    alpha = goal.alpha(sides)
+    return tuple(_finding(logs[:, n] - logs[:, 0], goal, alpha, sides) for n in range(1, sides))
 
 
-def _outcome(differences: Floats, rule: Rule, alpha: float, sides: int) -> Outcome:
+def _finding(differences: Floats, goal: Goal, alpha: float, sides: int) -> Finding:
     if len(differences) == 0:
-        return Outcome(
+        return Finding(
             verdict=Verdict.UNDECIDED,
             ratio=None,
             interval=None,
@@ -137,25 +143,25 @@ def _outcome(differences: Floats, rule: Rule, alpha: float, sides: int) -> Outco
             needed=None,
         )
     sure = interval(differences, alpha)
-    return Outcome(
-        verdict=_verdict(differences, sure, rule, alpha),
+    return Finding(
+        verdict=_verdict(differences, sure, goal, alpha),
         ratio=float(np.exp(typical(differences))),
         interval=sure,
         readable=interval(differences, (1 - READABLE) / max(1, sides - 1)),
         blocks=len(differences),
-        needed=blocks_needed(differences, rule.precision, alpha),
+        needed=blocks_needed(differences, goal.precision, alpha),
     )
 
 
-def _verdict(differences: Floats, sure: Interval | None, rule: Rule, alpha: float) -> Verdict:
+def _verdict(differences: Floats, sure: Interval | None, goal: Goal, alpha: float) -> Verdict:
     if sure is None:
         return Verdict.UNDECIDED
-    if sure.within(rule.precision):
+    if sure.within(goal.precision):
         return Verdict.SAME
     # the interval's ends are found on a grid: "no difference" itself must be refuted as well
     if sure.holds(1.0) or log_wealth(differences)[-1] < -np.log(alpha):
         return Verdict.UNDECIDED
-    return direction(sure.low, rule.higher_is_better)
+    return direction(sure.low, goal.higher_is_better)
 
 
 def direction(ratio: float, higher_is_better: bool) -> Verdict:
@@ -163,16 +169,49 @@ def direction(ratio: float, higher_is_better: bool) -> Verdict:
     return Verdict.FASTER if (ratio > 1) == higher_is_better else Verdict.SLOWER
 
 
-def is_settled(outcomes: Sequence[Outcome], rule: Rule) -> bool:
-    """Whether no further block is wanted: every ratio has its verdict, and is narrow if asked."""
-    decided = all(outcome.verdict is not Verdict.UNDECIDED for outcome in outcomes)
-    return decided and (not rule.narrow or all(_is_narrow(o, rule) for o in outcomes))
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A Comparison is two or more sides, their blocks so far, and the Goal that ends it.
+
+    Each of ``blocks`` has a number for every side, in the metric's unit, above zero.
+    """
+
+    goal: Goal
+    sides: int
+    blocks: tuple[tuple[float, ...], ...] = ()
+
+    def with_block(self, values: Sequence[float]) -> Self:
+        """The Comparison with one more block."""
+        return replace(self, blocks=(*self.blocks, tuple(values)))
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is known of every side but the first, against the first."""
+        return judge(np.array(self.blocks, dtype=float).reshape(-1, self.sides), self.goal)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no further block is wanted: each ratio has its verdict, is narrow if asked."""
+        decided = all(finding.verdict is not Verdict.UNDECIDED for finding in self.findings)
+        return decided and (
+            not self.goal.narrow or all(_is_narrow(one, self.goal) for one in self.findings)
+        )
+
+    @property
+    def further(self) -> int | None:
+        """About how many blocks all verdicts still take; None if nobody can say yet."""
+        each = [finding.further for finding in self.findings]
+        return None if None in each else max(n for n in each if n is not None)
+
+    def summaries(self) -> tuple[SideSummary, ...]:
+        """The plain statistics of every side; none without a block."""
+        return tuple(map(SideSummary.of, zip(*self.blocks, strict=True)))
 
 
-def _is_narrow(outcome: Outcome, rule: Rule) -> bool:
-    if outcome.interval is None:
+def _is_narrow(finding: Finding, goal: Goal) -> bool:
+    if finding.interval is None:
         return False
-    return outcome.interval.high / outcome.interval.low <= (1 + rule.precision) ** 2
+    return finding.interval.high / finding.interval.low <= (1 + goal.precision) ** 2
 
 
 def block_order(comparison: str, block: int, sides: int) -> list[tuple[int, int]]:
@@ -189,8 +228,8 @@ def block_order(comparison: str, block: int, sides: int) -> list[tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact:
-    """An Exact is one measurement of a metric that repeats: its value and its repeatability.
+class ExactValue:
+    """An ExactValue is one measurement of a metric that repeats: its value and its repeatability.
 
     ``spread`` is by how much, in the metric's unit, another measurement may differ.
     """
@@ -199,7 +238,7 @@ class Exact:
     spread: float
 
 
-def judge_exact(first: Exact, other: Exact, *, higher_is_better: bool = False) -> Outcome:
+def judge_exact(first: ExactValue, other: ExactValue, *, higher_is_better: bool = False) -> Finding:
     """What one exact measurement a side says: they differ if by at least 0.2 %.
 
     The spreads must not reach over that limit: if they do, it is UNDECIDED.
@@ -215,13 +254,17 @@ def judge_exact(first: Exact, other: Exact, *, higher_is_better: bool = False) -
         verdict = Verdict.SAME
     else:
         verdict = Verdict.UNDECIDED
-    return Outcome(
+    return Finding(
         verdict=verdict, ratio=ratio, interval=spans, readable=spans, blocks=1, needed=None
     )
 
 
-def values_by_block(rows: Sequence[Mapping[str, Any]], column: str, sides: int) -> Floats:
-    """The blocks that are whole in *rows* (scalars of records), oldest first, as ``judge`` takes.
+def whole_blocks(
+    rows: Sequence[Mapping[str, Any]], column: str, sides: Sequence[int]
+) -> tuple[tuple[float, ...], ...]:
+    """The blocks that are whole in *rows* (scalars of records), oldest first.
+
+    *sides* are the numbers that the records have for them, in the order that is asked for.
 
     A block that was interrupted, or a Run of it that has no such number, is left out as a
     whole: what is not side by side in time is no pair.
@@ -230,8 +273,11 @@ def values_by_block(rows: Sequence[Mapping[str, Any]], column: str, sides: int) 
     for row in rows:
         if row[column]:
             runs.setdefault(row["block"], {})[row["side"]] = row[column]
-    whole = [[runs[b][s] for s in range(sides)] for b in sorted(runs) if len(runs[b]) == sides]
-    return np.array(whole, dtype=float).reshape(len(whole), sides)
+    return tuple(
+        tuple(runs[block][side] for side in sides)
+        for block in sorted(runs)
+        if runs[block].keys() >= set(sides)
+    )
 
 
 def _ends(interval_: Interval | None) -> list[float] | None:

@@ -52,6 +52,9 @@ class Interval:
         """Whether *ratio* is one of them."""
         return self.low <= ratio <= self.high
 
+    def __str__(self) -> str:
+        return f"{self.low:.4f} … {self.high:.4f}"
+
     def within(self, precision: float) -> bool:
         """Whether all of them are 1 ± *precision*, as a factor either way."""
         return self.low >= 1 / (1 + precision) and self.high <= 1 + precision

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from landspeed.comparison import (
-    Exact,
-    Outcome,
-    Rule,
+    Comparison,
+    ExactValue,
+    Finding,
+    Goal,
     SideSummary,
     Verdict,
     block_order,
-    is_settled,
     judge,
     judge_exact,
-    values_by_block,
+    whole_blocks,
 )
 from landspeed.confidence import Floats
 from tests.noise import differences, drifting, heavy, normal
 
-RULE = Rule()
+GOAL = Goal()
 
 
 def blocks_of(logs: Floats) -> Floats:
@@ -51,53 +52,54 @@ def quiet(effect: float, *, blocks: int = 60, seed: int = 1) -> Floats:
 def test_faster_means_that_b_is_faster_whatever_the_metrics_direction(
     effect: float, higher: bool, verdict: Verdict
 ) -> None:
-    (outcome,) = judge(quiet(effect), Rule(higher_is_better=higher))
-    assert outcome.verdict is verdict
-    assert outcome.ratio == pytest.approx(math.exp(effect), rel=0.003)
-    assert outcome.interval is not None
-    assert outcome.readable is not None
-    assert outcome.interval.holds(math.exp(effect))
-    assert outcome.interval.low <= outcome.readable.low < outcome.readable.high
-    assert outcome.further == 0
+    (finding,) = judge(quiet(effect), Goal(higher_is_better=higher))
+    assert finding.verdict is verdict
+    assert finding.ratio == pytest.approx(math.exp(effect), rel=0.003)
+    assert finding.interval is not None
+    assert finding.readable is not None
+    assert finding.interval.holds(math.exp(effect))
+    assert finding.interval.low <= finding.readable.low < finding.readable.high
+    assert finding.further == 0
 
 
 def test_without_blocks_or_with_few_nothing_is_decided_and_no_interval_is_claimed() -> None:
-    (none,) = judge(np.empty((0, 2)), RULE)
+    (none,) = judge(np.empty((0, 2)), GOAL)
     assert (none.verdict, none.ratio, none.further) == (Verdict.UNDECIDED, None, None)
-    (few,) = judge(quiet(0.5)[:12], RULE)
+    (few,) = judge(quiet(0.5)[:12], GOAL)
     assert (few.verdict, few.interval, few.further) == (Verdict.UNDECIDED, None, 1)
     assert few.facts()["interval"] is None
 
 
-def stops(logs: Floats, rule: Rule, every: int = 1) -> Outcome:
-    """The Outcome at which a comparison of these log ratios ends, looking after *every* block."""
+def stops(logs: Floats, goal: Goal, every: int = 1) -> Finding:
+    """The Finding at which a comparison of these log ratios ends, looking after *every* block."""
     blocks = blocks_of(logs)
+    comparison = Comparison(goal=goal, sides=2)
     for n in range(13, len(blocks) + 1, every):
-        outcomes = judge(blocks[:n], rule)
-        if is_settled(outcomes, rule):
+        comparison = replace(comparison, blocks=tuple(map(tuple, blocks[:n])))
+        if comparison.is_settled:
             break
-    return outcomes[0]
+    return comparison.findings[0]
 
 
 @pytest.mark.parametrize("noise", [heavy, drifting])
 def test_comparisons_that_stop_as_soon_as_they_may_are_right(noise: Any) -> None:
     for effect, verdict in ((0.0, Verdict.SAME), (0.04, Verdict.SLOWER), (-0.04, Verdict.FASTER)):
         logs = 0.01 * differences(noise, comparisons=6, blocks=120, seed=3) + effect
-        found = [stops(row, Rule(precision=0.02)).verdict for row in logs]
+        found = [stops(row, Goal(precision=0.02)).verdict for row in logs]
         assert found == [verdict] * 6
 
 
 def test_a_difference_smaller_than_the_precision_is_the_same() -> None:
-    (outcome,) = judge(quiet(0.003, blocks=200), RULE)
-    assert outcome.verdict is Verdict.SAME
-    assert outcome.interval is not None
-    assert not outcome.interval.holds(1.0)
+    (finding,) = judge(quiet(0.003, blocks=200), GOAL)
+    assert finding.verdict is Verdict.SAME
+    assert finding.interval is not None
+    assert not finding.interval.holds(1.0)
 
 
 def test_a_proven_difference_ends_it_unless_its_size_is_asked_for() -> None:
     (logs,) = differences(normal, comparisons=1, blocks=200, seed=5)
-    early = stops(0.03 * logs + 0.1, RULE)
-    late = stops(0.03 * logs + 0.1, Rule(narrow=True, precision=0.02))
+    early = stops(0.03 * logs + 0.1, GOAL)
+    late = stops(0.03 * logs + 0.1, Goal(narrow=True, precision=0.02))
     assert early.verdict is late.verdict is Verdict.SLOWER
     assert early.blocks < late.blocks < 200
     assert late.interval is not None
@@ -107,22 +109,22 @@ def test_a_proven_difference_ends_it_unless_its_size_is_asked_for() -> None:
 def test_with_more_sides_each_interval_is_wider_so_that_all_hold_together() -> None:
     two = quiet(0.05)
     three = np.column_stack([two, two[:, 1]])
-    (alone,) = judge(two, RULE)
-    beside, same = judge(three, RULE)
+    (alone,) = judge(two, GOAL)
+    beside, same = judge(three, GOAL)
     assert beside == same
     assert alone.interval is not None
     assert beside.interval is not None
     assert beside.interval.low < alone.interval.low
-    assert RULE.alpha(3) == pytest.approx(RULE.alpha(2) / 2)
+    assert GOAL.alpha(3) == pytest.approx(GOAL.alpha(2) / 2)
 
 
 def test_the_projection_says_about_what_a_decision_takes() -> None:
     taken, said = [], []
     for row in differences(normal, comparisons=9, blocks=200, seed=6):
         logs = 0.02 * row + 0.02
-        (early,) = judge(blocks_of(logs[:20]), RULE)
+        (early,) = judge(blocks_of(logs[:20]), GOAL)
         said.append(early.blocks + (early.further or 0))
-        taken.append(stops(logs, RULE, every=8).blocks)
+        taken.append(stops(logs, GOAL, every=8).blocks)
     assert 0.5 < np.median(said) / np.median(taken) < 2
 
 
@@ -148,9 +150,11 @@ def test_the_lot_is_the_same_for_everybody_and_fair() -> None:
 def test_an_exact_metric_differs_by_a_fifth_of_a_percent_or_not_at_all(
     other: float, spread: float, verdict: Verdict
 ) -> None:
-    outcome = judge_exact(Exact(value=100.0, spread=spread), Exact(value=other, spread=spread))
-    assert outcome.verdict is verdict
-    assert outcome.ratio == pytest.approx(other / 100)
+    finding = judge_exact(
+        ExactValue(value=100.0, spread=spread), ExactValue(value=other, spread=spread)
+    )
+    assert finding.verdict is verdict
+    assert finding.ratio == pytest.approx(other / 100)
 
 
 def row(block: int, side: int, latency: float | None) -> dict[str, Any]:
@@ -160,8 +164,19 @@ def row(block: int, side: int, latency: float | None) -> dict[str, Any]:
 def test_a_block_that_was_interrupted_is_no_pair() -> None:
     rows = [row(1, 0, 1.0), row(1, 1, 2.0), row(2, 1, 9.0), row(3, 1, 4.0), row(3, 0, 3.0)]
     rows += [row(4, 0, 5.0), row(4, 1, None)]
-    assert values_by_block(rows, "latency_ms", 2).tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert values_by_block([], "latency_ms", 3).shape == (0, 3)
+    assert whole_blocks(rows, "latency_ms", (0, 1)) == ((1.0, 2.0), (3.0, 4.0))
+    assert whole_blocks(rows, "latency_ms", (1, 0)) == ((2.0, 1.0), (4.0, 3.0))
+    assert whole_blocks([], "latency_ms", (0, 1, 2)) == ()
+
+
+def test_a_comparison_grows_by_blocks_and_says_what_is_left() -> None:
+    comparison = Comparison(goal=GOAL, sides=3)
+    assert (comparison.further, comparison.summaries(), comparison.is_settled) == (None, (), False)
+    for values in quiet(0.05, blocks=20):
+        comparison = comparison.with_block((*values, values[0] * 1.3))
+    assert comparison.is_settled
+    assert comparison.further == 0
+    assert [s.runs for s in comparison.summaries()] == [20, 20, 20]
 
 
 def test_a_summary_is_plain_statistics() -> None:

@@ -29,7 +29,7 @@ def metric_named(name: str) -> Metric:
 
 
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
-@click.argument("words", nargs=-1, required=True, metavar="SIDE SIDE...")
+@click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
 @variant_options
 @click.option("--metric", type=click.Choice([m.name for m in METRICS]), default="latency")
 @click.option("--scenario", metavar="SCENARIO", help="As landspeed show spells it.")
@@ -57,7 +57,7 @@ def metric_named(name: str) -> Metric:
 @json_option
 def compare_(
     *,
-    words: tuple[str, ...],
+    sides: tuple[str, ...],
     blocksize: int,
     wal_blocksize: int,
     aa: bool,
@@ -85,10 +85,10 @@ def compare_(
         **{name: options[name] for name in ("mode", "protocol", "scale", "clients", "profile")},
         seconds=options["seconds"],
     )
-    sides = [Side.parse(word, variant, question.profile) for word in words]
-    if aa and len(sides) == 1:
-        sides *= 2
-    if len(sides) < 2:
+    parsed = [Side.parse(word, variant, question.profile) for word in sides]
+    if aa and len(parsed) == 1:
+        parsed *= 2
+    if len(parsed) < 2:
         raise UsageError(
             "nothing to compare it with",
             hint="Name two sides or more, or compare one with a copy of itself: --aa.",
@@ -104,7 +104,7 @@ def compare_(
     workshop = Workshop.open()
     with ExitStack() as held:
         contest = prepare_contest(
-            workshop, sides, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
+            workshop, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
         )
         say(_announced(contest))
         course = compare(workshop, contest, fresh=fresh)

@@ -157,9 +157,16 @@ def blocks_needed(differences: Floats, precision: float, alpha: float) -> int | 
     """
     if len(differences) < 2:
         return None
-    deviation = float(np.std(differences, ddof=1))
     effect = abs(typical(differences))
     wanted = max(effect, math.log1p(precision) - effect)
+    return blocks_for(float(np.std(differences, ddof=1)), wanted, alpha)
+
+
+def blocks_for(deviation: float, wanted: float, alpha: float) -> int:
+    """About how many blocks make the interval ± *wanted* wide, in log ratio.
+
+    *deviation* is the standard deviation of a block's log ratio.
+    """
     low, high = 1, _MOST_BLOCKS
     while low < high:
         middle = (low + high) // 2

@@ -10,6 +10,8 @@ from base.errors import PublishError, StorageError
 from base.files import storage_errors
 from benchmarks.point import scheduled
 from landspeed.derive import AsvLayout, Derived, derive
+from landspeed.ledger import ledger
+from landspeed.ledger_page import write_ledger_page
 from landspeed.progress import say
 from landspeed.publish import asv_config, publish
 from landspeed.workshop import Workshop
@@ -32,6 +34,7 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
     derived = derive(table, layout, _placer(workshop), workshop.records.twins.all())
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
+    write_ledger_page(ledger(table), layout.results)
     return publish(paths, say), derived
 
 

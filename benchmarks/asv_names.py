@@ -13,13 +13,17 @@ VARIANT_NAMES = ("blocksize", "wal_blocksize")
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A Metric is one number of a sample that asv draws: ``column`` is the record's scalar."""
+    """A Metric is one number of a sample that asv draws: ``column`` is the record's scalar.
+
+    One that is ``exact`` needs no second measurement: how well it repeats is said with it.
+    """
 
     name: str
     column: str
     unit: str
     meaning: str
     higher_is_better: bool = False
+    exact: bool = False
 
 
 METRICS = (

@@ -8,9 +8,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from landspeed.comparing import Contest, Course
-from landspeed.comparison import READABLE, Finding, SideSummary, Verdict
+from landspeed.comparison import EXACT_DIFFERENCE, READABLE, Finding, SideSummary, Verdict
 from landspeed.confidence import Interval
 from landspeed.progress import duration
+
+
+_EXACT = "how well it repeats does not tell the two apart, and a second measurement would not"
 
 
 def comparison_facts(contest: Contest, course: Course) -> dict[str, Any]:
@@ -60,7 +63,8 @@ def _table(contest: Contest, course: Course) -> Table:
     table.add_column("side", no_wrap=True)
     unit = contest.metric.unit
     titles = ("runs", f"avg {unit}", "± stddev", "min", "median", "max", "ratio")
-    for title in (*titles, f"{_percent(contest.goal.confidence)} interval", "verdict"):
+    interval = "" if contest.goal.exact else f"{_percent(contest.goal.confidence)} "
+    for title in (*titles, f"{interval}interval", "verdict"):
         table.add_column(title, justify="right", no_wrap=True)
     summaries: tuple[SideSummary | None, ...] = comparison.summaries() or (None,) * comparison.sides
     findings: list[Finding | None] = [None, *comparison.findings]
@@ -95,7 +99,7 @@ def _sentences(contest: Contest, course: Course) -> list[str]:
         f"comparison {course.identifier}"
     )
     if any(finding.verdict is Verdict.UNDECIDED for finding in course.comparison.findings):
-        lines.append(_what_it_takes(course))
+        lines.append(_EXACT if contest.goal.exact else _what_it_takes(course))
     return lines
 
 
@@ -105,15 +109,18 @@ def _sentence(contest: Contest, first: str, other: str, finding: Finding) -> str
         return f"{other} against {first}: nothing is measured yet"
     says = f"its {metric.name} is {finding.ratio:.4f} times that of {first}"
     sure = _span(finding.interval, _percent(goal.confidence))
-    also = _span(finding.readable, _percent(READABLE))
+    sure = f"{sure}; {_span(finding.readable, _percent(READABLE))}"
+    if goal.exact:
+        sure = f"{finding.interval} by how well it repeats"
     match finding.verdict:
         case Verdict.FASTER | Verdict.SLOWER:
             verdict = f"{other} is {finding.verdict}"
         case Verdict.SAME:
-            verdict = f"{other} is the SAME within {_percent(goal.precision)}"
+            within = EXACT_DIFFERENCE if goal.exact else goal.precision
+            verdict = f"{other} is the SAME within {_percent(within)}"
         case Verdict.UNDECIDED:
             verdict = f"{other} is UNDECIDED"
-    return f"{verdict}: {says} ({sure}; {also})"
+    return f"{verdict}: {says} ({sure})"
 
 
 def _span(interval: Interval | None, sure: str) -> str:

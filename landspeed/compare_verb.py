@@ -98,6 +98,7 @@ def compare_(
         precision=parse_share(options["precision"]),
         confidence=parse_share(options["confidence"]),
         higher_is_better=metric.higher_is_better,
+        exact=metric.exact,
         narrow=options["narrow"],
     )
     budget = parse_duration(options["budget"])

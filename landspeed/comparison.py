@@ -40,13 +40,15 @@ class Goal:
     """A Goal is what a Comparison must reach: a precision, as a share, and a confidence.
 
     ``confidence`` holds for all verdicts of one Comparison together, at all looks.
-    ``narrow`` asks for the precision also where a difference is proven.
+    ``narrow`` asks for the precision also where a difference is proven. On an ``exact`` metric
+    one block is all there is to know.
     """
 
     precision: float = 0.01
     confidence: float = 0.999
     higher_is_better: bool = False
     narrow: bool = False
+    exact: bool = False
 
     def alpha(self, sides: int) -> float:
         """The error allowed for each ratio to the first of *sides* (Bonferroni)."""
@@ -173,12 +175,15 @@ def direction(ratio: float, higher_is_better: bool) -> Verdict:
 class Comparison:
     """A Comparison is two or more sides, their blocks so far, and the Goal that ends it.
 
-    Each of ``blocks`` has a number for every side, in the metric's unit, above zero.
+    Each of ``blocks`` has a number for every side, in the metric's unit, above zero. Of an
+    exact metric the newest one counts, and ``spreads`` has each side's repeatability, in the
+    metric's unit.
     """
 
     goal: Goal
     sides: int
     blocks: tuple[tuple[float, ...], ...] = ()
+    spreads: tuple[float, ...] = ()
 
     def with_block(self, values: Sequence[float]) -> Self:
         """The Comparison with one more block."""
@@ -187,11 +192,18 @@ class Comparison:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What is known of every side but the first, against the first."""
+        if self.goal.exact and self.blocks:
+            spreads = self.spreads or (0.0,) * self.sides
+            first, *others = map(ExactValue, self.blocks[-1], spreads)
+            higher = self.goal.higher_is_better
+            return tuple(judge_exact(first, one, higher_is_better=higher) for one in others)
         return judge(np.array(self.blocks, dtype=float).reshape(-1, self.sides), self.goal)
 
     @property
     def is_settled(self) -> bool:
         """Whether no further block is wanted: each ratio has its verdict, is narrow if asked."""
+        if self.goal.exact:
+            return bool(self.blocks)
         decided = all(finding.verdict is not Verdict.UNDECIDED for finding in self.findings)
         return decided and (
             not self.goal.narrow or all(_is_narrow(one, self.goal) for one in self.findings)
@@ -227,7 +239,7 @@ def block_order(comparison: str, block: int, sides: int) -> list[tuple[int, int]
     return [(side, seed) for side in order]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ExactValue:
     """An ExactValue is one measurement of a metric that repeats: its value and its repeatability.
 

@@ -54,6 +54,7 @@ class Bench:
 
     latency: dict[str, float] = field(default_factory=dict)
     noise: float = 0.01
+    spread: float = 0.0
     seconds: float = 3.0
     failing: str = ""
     stop_after: int | None = None
@@ -84,7 +85,11 @@ class Bench:
                 "phases": {"pgbench": self.seconds},
                 **context,
             },
-            "sample": {"latency_ms": latency, "tps": 1000 / latency},
+            "sample": {
+                "latency_ms": latency,
+                "latency_ms_spread": self.spread,
+                "tps": 1000 / latency,
+            },
         }
 
 

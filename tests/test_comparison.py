@@ -185,3 +185,17 @@ def test_a_summary_is_plain_statistics() -> None:
     assert (summary.minimum, summary.maximum) == (1.0, 6.0)
     assert summary.stddev == pytest.approx(math.sqrt(7))
     assert SideSummary.of([1.0]).stddev is None
+
+
+def test_on_an_exact_metric_one_block_is_all_there_is_to_know() -> None:
+    goal = Goal(exact=True)
+    none = Comparison(goal=goal, sides=3)
+    assert not none.is_settled
+    assert [one.verdict for one in none.findings] == [Verdict.UNDECIDED] * 2
+    one = replace(none, blocks=((100.0, 100.1, 101.0),), spreads=(0.01, 0.01, 5.0))
+    assert one.is_settled
+    assert [found.verdict for found in one.findings] == [Verdict.SAME, Verdict.UNDECIDED]
+    assert [found.verdict for found in replace(one, spreads=()).findings] == [
+        Verdict.SAME,
+        Verdict.SLOWER,
+    ]

@@ -12,7 +12,6 @@ from landspeed.comparison import EXACT_DIFFERENCE, READABLE, Finding, SideSummar
 from landspeed.confidence import Interval
 from landspeed.progress import duration
 
-
 _EXACT = "how well it repeats does not tell the two apart, and a second measurement would not"
 
 

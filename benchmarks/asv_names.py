@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from base.errors import UsageError
+
 BENCHMARK_VERSION = "1"
 """Set by hand: asv's default, a hash of the code, would hide all history at every edit."""
 
@@ -41,6 +43,17 @@ METRICS = (
         higher_is_better=True,
     ),
 )
+
+
+def metric_named(name: str) -> Metric:
+    """The Metric called *name*; UsageError if there is none."""
+    for metric in METRICS:
+        if metric.name == name:
+            return metric
+    raise UsageError(
+        f'metric "{name}" does not exist',
+        hint=f"There are: {', '.join(metric.name for metric in METRICS)}.",
+    )
 
 
 def benchmark_name(mode: str, metric: Metric) -> str:

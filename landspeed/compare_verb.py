@@ -9,7 +9,7 @@ import click
 
 from base.build import Variant
 from base.errors import UsageError
-from benchmarks.asv_names import METRICS, Metric
+from benchmarks.asv_names import METRICS, metric_named
 from benchmarks.scenarios import Mode, Protocol
 from landspeed.compare_report import comparison_facts, comparison_text
 from landspeed.comparing import Contest, compare
@@ -21,11 +21,6 @@ from landspeed.quantities import parse_duration, parse_share
 from landspeed.show import as_text
 from landspeed.sides import SCENARIO, SIDE, Question, Side, parse_question
 from landspeed.workshop import Workshop
-
-
-def metric_named(name: str) -> Metric:
-    """The Metric called *name*."""
-    return next(metric for metric in METRICS if metric.name == name)
 
 
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from benchmarks.pgbench import Pgbench
 from landspeed.ledger import CHECK_ALPHA, Account, AlarmRate, Alarms, Ledger, Variation, ledger
+from landspeed.nomination import counted, counts_line, newest
 from landspeed.options import emit, emit_json, json_option
 from landspeed.self_comparison import BLOCKS, compare_with_itself, least_tried
 from landspeed.show import as_text
@@ -110,11 +111,12 @@ def ledger_(*, runs: int | None, as_json: bool) -> None:
     if runs is not None:
         _measure(workshop, runs)
     book = ledger(workshop.records.table())
+    steps = newest(workshop.records.confirmations.all()).values()
     if as_json:
-        emit_json(book.facts())
+        emit_json({**book.facts(), "steps": counted(steps)})
         return
     emit(as_text(_as_table(book)))
-    emit("\n".join(summary_lines(book)))
+    emit("\n".join([*summary_lines(book), counts_line(steps)]))
 
 
 def _measure(workshop: Workshop, runs: int) -> None:

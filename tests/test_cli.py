@@ -63,6 +63,8 @@ def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
         (["compare", "18", "17", "--precision", "2"], 2, 'error:  "2" is not a share'),
         (["compare", "18", "17", "--scenario", "x"], 2, 'error:  mode "x" does not exist'),
         (["compare", "@debian15", "18"], 3, 'error:  no server is registered as "debian15"'),
+        (["confirm"], 2, "error:  missing argument"),
+        (["confirm", "asv.conf.json"], 2, "error:  this is not a list of steps"),
         (["fly"], 2, "error:  no such command 'fly'"),
         (["show", "18/a/b/c/d/e/f/g"], 2, 'error:  "18/a/b/c/d/e/f/g" is not a point'),
         (["show", "18.6"], 3, "error:  no runs of such a point"),

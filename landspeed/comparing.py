@@ -6,6 +6,7 @@ question again goes on where the last one stopped, or gets the answer from the r
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -75,11 +76,11 @@ class Contest:
 
         Not the metric, and not when to stop: all of them are answered from the same Runs.
         """
-        cell = self.contenders[0].cell
+        cell = self.contenders[0].cell.facts(cores=1)
+        del cell["profile"]
         facts = {
             "sides": sorted(contender.key for contender in self.contenders),
-            "scenario": [str(value) for value in vars(cell.scenario).values()],
-            "clients": cell.clients,
+            "cell": cell,
             "seconds": self.seconds,
             "pgbench": self.pgbench.version,
             "preset": self.preset,
@@ -130,10 +131,13 @@ def recorded(
     )
     mine = pc.starts_with(table["comparison"].cast("string"), contest.question)
     rows = table.filter(pc.fill_null(mine, False)).to_pylist()
-    here = [row for row in rows if row["comparison"].startswith(stem)]
-    number = max((int(row["comparison"].removeprefix(stem)) for row in here), default=1)
-    identifier = f"{stem}{number + 1 if fresh and here else number}"
-    here = [row for row in here if row["comparison"] == identifier]
+    # the newest, should there be several: begun anew, or merged from another store
+    newest = max((row for row in rows if row["comparison"].startswith(stem)), key=_id, default=None)
+    if newest is None or fresh:
+        identifier = f"{stem}{secrets.token_hex(3)}"
+    else:
+        identifier = newest["comparison"]
+    here = [row for row in rows if row["comparison"] == identifier]
     blocks = whole_blocks(here, contest.metric.column, contest.ranks)
     return Course(
         identifier=identifier,
@@ -154,6 +158,10 @@ def recorded(
             if not row["comparison"].startswith(stem)
         ),
     )
+
+
+def _id(row: Mapping[str, Any]) -> str:
+    return str(row["id"])
 
 
 def _spreads(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from base.errors import MeasureError, UsageError
+from base.paths import Paths
 from landspeed.compare_report import comparison_facts, comparison_text
 from landspeed.comparing import compare, recorded
 from landspeed.comparison import Goal, Verdict
 from landspeed.show import as_text
-from tests.compare_kit import LATENCY, TPS, Bench, bench, contest, elsewhere, workshop
+from tests.compare_kit import LATENCY, TPS, Bench, FakeWorkshop, bench, contest, elsewhere, workshop
 
 __all__ = ["bench", "workshop"]
 
@@ -93,7 +95,7 @@ def test_one_that_is_finished_answers_from_its_records_unless_it_is_to_begin_ane
     assert (len(bench.asked), again.comparison) == (runs, first.comparison)
     fresh = compare(workshop, contest("17", "18"), fresh=True)
     assert len(bench.asked) > runs
-    assert (first.identifier[-2:], fresh.identifier[-2:]) == ("-1", "-2")
+    assert first.identifier != fresh.identifier
     assert compare(workshop, contest("17", "18")).identifier == fresh.identifier
 
 
@@ -201,3 +203,18 @@ def test_an_exact_metric_is_measured_once_a_side_and_its_repeatability_is_read_t
     assert "by how well it repeats" in said
     assert "a second measurement would not" in said
     assert "99.9 %" not in said
+
+
+def test_comparisons_that_were_made_apart_are_not_mixed_when_their_records_are_merged(
+    workshop: Any, bench: Bench, tmp_path: Path
+) -> None:
+    bench.noise = 0.1
+    asked = contest("17", "18", budget=30.0)
+    course = compare(workshop, asked)
+    apart = FakeWorkshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path / "apart"))
+    other = compare(cast(Any, apart), asked)
+    assert other.identifier != course.identifier
+    workshop.records.merge(apart.records.root)
+    merged = recorded(asked, workshop.records, workshop.machine)
+    assert merged.identifier == other.identifier
+    assert merged.comparison == other.comparison

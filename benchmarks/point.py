@@ -12,6 +12,18 @@ from base.build import Build
 from benchmarks.machine import Machine
 from benchmarks.scenarios import Cell
 
+ADAPTIVE = ("compare", "confirm", "ledger", "bisect")
+"""Presets whose Runs are as many as their own outcome asked for: no dot is made of them."""
+
+
+def scheduled(table: pa.Table) -> pa.Table:
+    """The rows of *table* (RecordStore.table()) whose number was settled before they were made.
+
+    What stops when a difference shows has samples that lean towards that difference.
+    """
+    adaptive = pc.is_in(table["preset"].cast(pa.string()), value_set=pa.array(ADAPTIVE))
+    return table.filter(pc.invert(adaptive))
+
 
 @dataclass(frozen=True, kw_only=True)
 class PointKey:
@@ -67,7 +79,7 @@ class Comparable:
 
     def of(self, table: pa.Table) -> pa.Table:
         """The rows of *table* (RecordStore.table()) that count."""
-        return table.filter(
+        return scheduled(table).filter(
             (pc.field("machine") == self.machine.name)
             & (pc.field("epoch") == self.machine.epoch.identifier)
             & (pc.field("pgbench_version") == self.pgbench_version)

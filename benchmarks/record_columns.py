@@ -71,6 +71,7 @@ COLUMNS: tuple[Column, ...] = (
         tier="cell.tier",
         profile="cell.profile",
         preset="run.preset",
+        comparison="run.comparison",
     ),
     *_columns(
         pa.int64(),
@@ -78,6 +79,8 @@ COLUMNS: tuple[Column, ...] = (
         clients="cell.clients",
         threads="cell.threads",
         round="run.round",
+        block="run.block",
+        side="run.side",
         seed="run.seed",
         transactions="sample.transactions",
         failed="sample.failed",

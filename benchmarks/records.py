@@ -25,6 +25,7 @@ import pyarrow.dataset as ds
 
 from base.errors import RecordError
 from base.files import digest_text, locked, storage_errors, write_atomic
+from benchmarks.notes import NoteStore
 from benchmarks.record_cache import cached_scalars, each_once
 from benchmarks.record_columns import COLUMNS, scalars
 from benchmarks.segments import (
@@ -68,6 +69,7 @@ class RecordStore:
         self._loose = root / "loose"
         self._segments = root / "segments"
         self.twins = TwinStore(root=root / "twins")
+        self.confirmations = NoteStore(root=root / "confirmations")
 
     def add(self, record: Mapping[str, Any]) -> Path:
         """Keep *record* durably; the path of its loose file.
@@ -161,6 +163,7 @@ class RecordStore:
         for path in other._segment_paths():
             verify_segment(path)
             copied += _copy(path, self._segments / path.relative_to(other._segments))
+        copied += self.confirmations.merge(other.confirmations)
         return copied + self.twins.merge(other.twins)
 
     def verify(self) -> int:

@@ -14,7 +14,8 @@ from asv.publishing import OutputPublisher
 from asv.util import UserError
 
 STATIC = Path(__file__).parent / "static"
-PAGES = ("landspeed.css", "landspeed.js", "commit.html", "commit.js")
+LEDGER = "ledger.html"
+PAGES = (LEDGER, "landspeed.css", "landspeed.js", "commit.html", "commit.js")
 
 # asv's page names these on hosts of others; the first part of the file name tells which is which
 _LOCAL = {
@@ -46,6 +47,11 @@ _BRAND_NEW = """<p class="navbar-text">
               <a href="https://github.com/airspeed-velocity/asv/" rel="noreferrer">asv</a></span>
           </p>"""
 _WORDS = (
+    (
+        '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>',
+        '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>\n'
+        f'        <li><a href="{LEDGER}">Ledger</a></li>',
+    ),
     ("<title>airspeed velocity</title>", "<title>landspeed</title>"),
     (
         '<div style="position: absolute; left: 220px; top: 60px; bottom: 10px; right: 20px;">\n',
@@ -76,6 +82,9 @@ class LocalAssets(OutputPublisher):  # type: ignore[misc]
         shutil.copytree(STATIC / "vendor", site / "vendor", dirs_exist_ok=True)
         for page in PAGES:
             shutil.copyfile(STATIC / page, site / page)
+        written = Path(conf.results_dir) / LEDGER
+        if written.is_file():
+            shutil.copyfile(written, site / LEDGER)
         for path in (site / "index.html", site / "error.html"):
             path.write_text(localised(path.read_text(), whole=path.name == "index.html"))
 

@@ -31,6 +31,7 @@ from benchmarks.twins import SERVER_COLUMNS, origins_by_digest
 from builders.source import Source
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.schedule import Turn, turns
+from landspeed.self_comparison import RUNS_A_BLOCK, compare_with_itself, point_due
 from landspeed.target import Target
 from landspeed.workshop import Workshop
 
@@ -93,6 +94,7 @@ class Campaign:
         finally:
             self.workshop.records.seal()
         self._note_twins(builds)
+        self._keep_ledger(builds, pgbench, cells)
         # also when nothing is new: the last one may have been ended before it published
         if self.publish and builds:
             self.publish()
@@ -206,6 +208,18 @@ class Campaign:
                     f"{build.label} is the same server as {', '.join(same)}: "
                     f"shares its {samples[build.digest]} samples"
                 )
+
+    def _keep_ledger(self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]) -> None:
+        """Compare a server with itself a little, once for every so many Runs measured."""
+        blocks = self.tally.measured // RUNS_A_BLOCK
+        point = point_due(self.workshop, builds, cells) if blocks else None
+        if point is None:
+            return
+        try:
+            seconds = self.request.preset.seconds
+            compare_with_itself(self.workshop, pgbench, point, seconds=seconds, blocks=blocks)
+        except LandspeedError as error:
+            self._report(error)
 
     def _load(self, points: list[Point], pgbench: Pgbench) -> None:
         store = templates(self.workshop.paths, pgbench, say)

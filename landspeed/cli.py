@@ -20,6 +20,9 @@ from builders.recipe import BuildSystem
 from landspeed import build_verbs
 from landspeed import doctor as doctor_
 from landspeed.campaign import Campaign, Request, failed, summary
+from landspeed.compare_verb import compare_
+from landspeed.confirm_verb import confirm_
+from landspeed.ledger_verb import ledger_
 from landspeed.listing import listing, render_listing
 from landspeed.options import (
     emit,
@@ -339,7 +342,14 @@ def doctor(as_json: bool) -> None:
     sys.exit(doctor_.exit_code(seen))
 
 
-for verb in (build_verbs.matrix, build_verbs.register, build_verbs.verify):
+for verb in (
+    build_verbs.matrix,
+    build_verbs.register,
+    build_verbs.verify,
+    compare_,
+    confirm_,
+    ledger_,
+):
     cli.add_command(verb)
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from base.build import Origin
 from benchmarks.asv_names import METRICS, scale_param
+from benchmarks.point import scheduled
 from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.asv_benchmarks import Params
 
@@ -55,8 +56,10 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
     Origins that are one server (they installed the very same files) have the same samples, and
     so have *twins*, which were not measured for that reason. Samples of different servers or
     epochs are never mixed: where one commit's cell was measured in more than one, the one with
-    the newest run is the dot.
+    the newest run is the dot. Runs that a comparison or a bisection asked for are left out:
+    see ``scheduled``.
     """
+    table = scheduled(table)
     newest: dict[tuple[Any, ...], Dot] = {}
     superseded = 0
     for dot in _grouped(table, origins_by_digest(table, twins)):  # the newest of a key comes last

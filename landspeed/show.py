@@ -17,6 +17,7 @@ from rich.table import Table
 from base.build import Variant
 from base.errors import RefError
 from benchmarks.asv_names import METRICS, Metric, scale_param
+from benchmarks.point import ADAPTIVE
 from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.point_query import PointQuery, name_of
 
@@ -67,10 +68,14 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A Shown is one point with its runs; ``published`` is whether the site's dot is of them."""
+    """A Shown is one point with its runs; ``published`` is whether the site's dot is of them.
+
+    Runs that a comparison or a bisection asked for are ``adaptive``, and never published.
+    """
 
     runs: tuple[Mapping[str, Any], ...]
     published: bool
+    adaptive: bool = False
 
     @property
     def name(self) -> str:
@@ -103,6 +108,7 @@ def find_points(table: pa.Table, query: PointQuery, twins: Sequence[Twin] = ()) 
     """The points that *query* means in *table* (RecordStore.table()); RefError if none.
 
     Runs of different servers or epochs are different points; the newest is the published one.
+    So are, beside it, the runs that comparisons asked for.
     Origins that are one server, as *twins* are, have its runs in common.
     """
     origins = {} if query.run else origins_by_digest(table, twins)
@@ -112,14 +118,23 @@ def find_points(table: pa.Table, query: PointQuery, twins: Sequence[Twin] = ()) 
             if query.matches(row):
                 key = (name_of(row), *(row[name] for name in _KEY))
                 servers = groups.setdefault(key, {})
-                servers.setdefault(tuple(row[name] for name in _SERVER), []).append(row)
+                server = (*(row[name] for name in _SERVER), row["preset"] in ADAPTIVE)
+                servers.setdefault(server, []).append(row)
     if not groups:
         raise _nothing(table)
-    return [
-        Shown(runs=tuple(runs), published=runs[-1]["id"] == max(r[-1]["id"] for r in of.values()))
-        for of in groups.values()
-        for runs in of.values()
-    ]
+    return [one for of in groups.values() for one in _shown(of)]
+
+
+def _shown(servers: Mapping[tuple[Any, ...], Sequence[Mapping[str, Any]]]) -> Iterator[Shown]:
+    newest = max(
+        (runs[-1]["id"] for (*_, adaptive), runs in servers.items() if not adaptive), default=""
+    )
+    for (*_, adaptive), runs in servers.items():
+        yield Shown(
+            runs=tuple(runs),
+            published=not adaptive and runs[-1]["id"] == newest,
+            adaptive=adaptive,
+        )
 
 
 def _of_each_origin(
@@ -149,11 +164,17 @@ def overview(points: Iterable[Shown]) -> Table:
         table.add_row(
             point.name,
             run["machine"],
-            run["epoch"] + ("" if point.published else " (superseded)"),
+            run["epoch"] + _standing(point),
             str(len(point.runs)),
             *(_text(point.estimate(metric)) for metric in METRICS),
         )
     return table
+
+
+def _standing(point: Shown) -> str:
+    if point.adaptive:
+        return " (comparisons)"
+    return "" if point.published else " (superseded)"
 
 
 def details(point: Shown, record: Mapping[str, Any]) -> RenderableType:

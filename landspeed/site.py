@@ -8,7 +8,10 @@ from typing import Any
 
 from base.errors import PublishError, StorageError
 from base.files import storage_errors
+from benchmarks.point import scheduled
 from landspeed.derive import AsvLayout, Derived, derive
+from landspeed.ledger import ledger
+from landspeed.ledger_page import write_ledger_page
 from landspeed.progress import say
 from landspeed.publish import asv_config, publish
 from landspeed.workshop import Workshop
@@ -20,10 +23,10 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
     """Bring the site up to date with the records; its directory and what was derived."""
     paths = workshop.paths
     table = workshop.records.table()
-    if table.num_rows == 0:
+    if scheduled(table).num_rows == 0:
         raise PublishError(
             "nothing to publish yet",
-            detail=f"{paths.records} has no records.",
+            detail=f"{paths.records} has no records that are drawn.",
             hint='Measure something first: "landspeed run 18 --preset quick".',
         )
     link_repository(workshop)
@@ -31,6 +34,7 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
     derived = derive(table, layout, _placer(workshop), workshop.records.twins.all())
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
+    write_ledger_page(ledger(table), layout.results)
     return publish(paths, say), derived
 
 

@@ -275,3 +275,25 @@ def test_a_template_that_cannot_be_loaded_is_told_and_its_points_are_given_up(
     tally = campaign(workshop, "17", "18").run()
     assert tally.measured == 4
     assert "could not load" in str(failed(tally))
+
+
+def test_a_server_is_compared_with_itself_a_little_for_every_so_many_runs(
+    workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def compare_with_itself(_: Any, __: Any, point: Any, *, seconds: int, blocks: int) -> None:
+        asked.append((point.build.identifier, blocks))
+        raise MeasureError("its copy died")
+
+    monkeypatch.setattr(campaign_, "compare_with_itself", compare_with_itself)
+    campaign(workshop, "18").run()
+    assert asked == []
+    monkeypatch.setattr(campaign_, "RUNS_A_BLOCK", 2)
+    tally = campaign(workshop, "18", "17").run()
+    ((name, blocks),) = asked
+    assert name in workshop.builds
+    assert blocks == tally.measured // 2 == 2
+    assert [error.message for error in tally.errors] == ["its copy died"]
+    campaign(workshop, "18", "17").run()
+    assert len(asked) == 1

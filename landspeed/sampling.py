@@ -1,0 +1,55 @@
+"""Fresh samples on demand: what decides by measuring (a Comparison, a bisection) takes one here.
+
+Every Run is kept as a raw record before its number is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from base.build import Build
+from base.errors import MeasureError
+from benchmarks.asv_names import Metric
+from benchmarks.measure import measure
+from benchmarks.pgbench import Pgbench
+from benchmarks.scenarios import Cell
+from landspeed.workshop import Workshop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampler:
+    """A Sampler makes Runs of one Cell, of *seconds* each, and reads one Metric off them."""
+
+    workshop: Workshop
+    pgbench: Pgbench
+    cell: Cell
+    metric: Metric
+    seconds: int
+
+    def sample(self, build: Build, *, context: Mapping[str, Any], seed: int) -> float:
+        """The Metric's value (in its unit) of one Run on a freshly started *build*.
+
+        The record, with *context* (preset, …) in its ``run``, is kept first. MeasureError if
+        the server dies or the Run has no such number, ClusterError if it does not start.
+        """
+        record = measure(
+            build=build,
+            pgbench=self.pgbench,
+            cell=self.cell,
+            seconds=self.seconds,
+            seed=seed,
+            machine=self.workshop.machine,
+            paths=self.workshop.paths,
+            context=dict(context),
+        )
+        self.workshop.records.add(record)
+        value = record["sample"][self.metric.column]
+        if value is None or value <= 0:
+            raise MeasureError(
+                f"a run of {build.label} has no {self.metric.name}",
+                detail=f"The record {record['id']} says {self.metric.column} = {value}.",
+                hint=f'"landspeed show run:{record["id"]}" shows all that was seen.',
+            )
+        return float(value)

@@ -82,7 +82,7 @@ class Builder:
             {
                 "tree": source.origin.tree,
                 "recipe": plan.digest,
-                "toolchain": self.sandbox.toolchain(),
+                "toolchain": self.sandbox.toolchain(plan.variant),
             }
         )
         return f"{source.version}-{plan.variant}-{digest_text(whole)[:12]}"
@@ -182,7 +182,7 @@ class Builder:
         progress: Callable[[Progress], None],
     ) -> Build:
         """Build a commit in a tree that is kept for its variant, build system and toolchain."""
-        toolchain = digest_text(canonical_json(self.sandbox.toolchain()))
+        toolchain = digest_text(canonical_json(self.sandbox.toolchain(plan.variant)))
         name = f"{plan.variant}-{plan.system}-{toolchain[:8]}"
         with taken(self.paths.trees / "kept", name, self.sources) as (kept, lock):
 
@@ -225,7 +225,7 @@ class Builder:
             variant=plan.variant,
             build_system=plan.system.value,
             quirks=tuple(q.name for q in plan.quirks),
-            toolchain=self.sandbox.toolchain(),
+            toolchain=self.sandbox.toolchain(plan.variant),
             digest=digest_tree(installed),
             cpu_seconds=round(seconds, 2),
         )

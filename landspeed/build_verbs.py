@@ -7,7 +7,14 @@ import click
 from base.build import Variant
 from base.files import canonical_json
 from landspeed.matrix import matrix_facts, matrix_targets
-from landspeed.options import emit, emit_json, jobs_option, json_option, variant_options
+from landspeed.options import (
+    emit,
+    emit_json,
+    jobs_option,
+    json_option,
+    variant_options,
+    variants_options,
+)
 from landspeed.register import register as register_
 from landspeed.show import as_text
 from landspeed.target import parse_targets
@@ -21,9 +28,7 @@ from landspeed.workshop import Workshop
 @variant_options
 @jobs_option
 @json_option
-def verify(
-    *, refs: tuple[str, ...], blocksize: int, wal_blocksize: int, jobs: int | None, as_json: bool
-) -> None:
+def verify(*, refs: tuple[str, ...], variant: Variant, jobs: int | None, as_json: bool) -> None:
     """Build every REF and have it serve: initdb, start, sizes, psycopg, stop, all pgbench modes.
 
     Servers run as a user other than root; nothing is recorded. One that fails keeps no other
@@ -34,7 +39,7 @@ def verify(
       landspeed verify 18
       landspeed verify 13 17.11 18:bs4 --json
     """
-    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    targets = parse_targets(refs, variant)
     rows = verify_(Workshop.open(), targets, jobs)
     if as_json:
         emit_json([row.facts() for row in rows])
@@ -68,25 +73,15 @@ def register(*, foreign: str, name: str | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
-@click.option(
-    "--blocksize", type=int, multiple=True, metavar="K", help="Block size in kB; may be repeated."
-)
-@click.option(
-    "--wal-blocksize",
-    type=int,
-    multiple=True,
-    metavar="K",
-    help="WAL block size in kB; may be repeated.",
-)
-def matrix(
-    *, refs: tuple[str, ...], blocksize: tuple[int, ...], wal_blocksize: tuple[int, ...]
-) -> None:
+@variants_options
+def matrix(*, refs: tuple[str, ...], variants: list[Variant]) -> None:
     """Print a set of builds as one line of JSON, the matrix of a GitHub Actions job.
 
     \b
     Examples:
       landspeed matrix 13 18 --blocksize 2 --blocksize 8
+      landspeed matrix 18 --compiler gcc --compiler clang --flags O2 --flags O3-lto
       echo "matrix=$(landspeed matrix 17 18:bs4)" >> "$GITHUB_OUTPUT"
     """
-    targets = matrix_targets(refs, blocksize, wal_blocksize)
+    targets = matrix_targets(refs, variants)
     emit(canonical_json(matrix_facts(Workshop.open(), targets)))

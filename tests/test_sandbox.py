@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from base.build import Variant
+from base.build import Compiler, Flag, Variant
 from base.errors import BuildError, BusyError
 from base.files import locked
 from base.version import Version
@@ -224,14 +224,43 @@ def test_a_missing_program_is_said_before_any_step_with_the_way_to_get_it(
 def test_a_missing_compiler_is_one_clear_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(programs(tmp_path / "bin")))
     host = Host(ccache=tmp_path, jobs=1)
-    assert host.toolchain()["cc"] == "gcc (Pretended) 12.2.0"
+    assert host.toolchain(Variant())["cc"] == "gcc (Pretended) 12.2.0"
     for name in ("gcc", "bison"):
         monkeypatch.setenv("PATH", str(programs(tmp_path / f"no-{name}")))
         (tmp_path / f"no-{name}" / name).unlink()
         with pytest.raises(BuildError) as caught:
-            host.toolchain()
+            host.toolchain(Variant())
         assert caught.value.message == f'could not run "{name}"'
         assert "make setup" in caught.value.hint
+
+
+def test_clang_is_the_cc_of_its_variants_and_one_that_is_missing_says_how_to_get_it(
+    tmp_path, monkeypatch
+):
+    found = programs(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(found))
+    host, by_clang = Host(ccache=tmp_path, jobs=1), Variant(compiler=Compiler.CLANG)
+    with pytest.raises(BuildError) as caught:
+        host.toolchain(by_clang)
+    assert caught.value.message == 'could not run "clang"'
+    assert "apt-get install clang" in caught.value.hint
+    (found / "clang").write_text("#!/bin/sh\necho clang 14\n")
+    (found / "clang").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{found}:/nowhere")
+    assert host.toolchain(by_clang) == host.toolchain(Variant()) | {"cc": "clang 14"}
+
+
+def test_a_native_build_says_which_processor_it_is_for_and_no_other_build_does(
+    tmp_path, monkeypatch
+):
+    found = programs(tmp_path / "bin")
+    answer = """[ "$1" = -march=native ] && { echo ' /lib/cc1 -march=znver4 -mavx' >&2; exit; }"""
+    (found / "gcc").write_text(f"#!/bin/sh\n{answer}\necho gcc 12\n")
+    monkeypatch.setenv("PATH", str(found))
+    host, native = Host(ccache=tmp_path, jobs=1), Variant(flags=(Flag.NATIVE,))
+    here = host.toolchain(native)
+    assert here.pop("native").startswith("znver4 ")
+    assert here == host.toolchain(Variant(flags=(Flag.O3,))) == host.toolchain(Variant())
 
 
 # --- nothing stays behind ------------------------------------------------------------------

@@ -24,6 +24,7 @@ from builders.catalog import Catalog
 from builders.config import CONFIG_NAME, SourceConfig
 from builders.docker.container import Sandbox
 from builders.kept import KeptTree, Work, taken, trim
+from builders.leftovers import sweep
 from builders.recipe import BuildSystem, Recipe, recipe
 from builders.sandbox import Host, Progress
 from builders.source import Source, Sources
@@ -131,6 +132,7 @@ class Builder:
         if found:
             return found
         with storage_errors(f"build {source.origin.name} {plan.variant}", self.paths.trees):
+            sweep(self.paths.trees, self.store.lock)
             require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
             self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
             if self._is_walked(source):

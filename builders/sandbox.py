@@ -19,7 +19,7 @@ from base.build import Build, Compiler, Variant
 from base.errors import BuildError
 from base.files import canonical_json
 from builders import session
-from builders.diagnosis import SETUP_HINT, failure
+from builders.diagnosis import SETUP_HINT, failure, memory_kills
 from builders.gauge import Gauge
 from builders.jobserver import JobServer
 from builders.native import NATIVE_QUESTION, is_native, native_processor
@@ -86,7 +86,7 @@ class Host:
         tokens = {"stage": str(stage), "jobs": str(self.jobs), "python": sys.executable}
         gauge = Gauge.of(recipe, source=source, log=log)
         environment = self._environment(source, recipe.variant)
-        spent = 0.0
+        spent, killed = 0.0, memory_kills()
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"# landspeed: PostgreSQL {recipe.version} {recipe.variant} in {source}\n")
         with _watcher(lock) as watch:
@@ -103,7 +103,14 @@ class Host:
                 )
                 spent += seconds
                 if code != 0:
-                    raise failure(recipe, step, code=code, source=source, log=log)
+                    raise failure(
+                        recipe,
+                        step,
+                        code=code,
+                        source=source,
+                        log=log,
+                        memory_kills=memory_kills() - killed,
+                    )
         return spent
 
     def _run_step(

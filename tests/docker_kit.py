@@ -43,6 +43,8 @@ if argv[0] == "build":
     (root / "dockerfile").write_text(sys.stdin.read())
     with (root / "images").open("a") as images:
         images.write(argv[argv.index("--tag") + 1] + "\\n")
+if argv[0] == "events":
+    print("oom\\n" * machine["memory_kills"], end="")
 if argv[0] != "run":
     sys.exit()
 if machine["run_refuses"] and "--interactive" in argv:

@@ -198,7 +198,7 @@ def test_a_container_that_does_not_start_is_one_clear_error(docker, cache, words
 
 
 def test_a_container_killed_for_memory_says_so_and_what_its_limit_was(docker, cache):
-    docker.has(dies_at="src/backend")
+    docker.has(dies_at="src/backend", memory_kills=1)
     with pytest.raises(BuildError) as caught:
         build(in_docker(docker, cache, memory=512 * 2**20))
     error = caught.value
@@ -208,6 +208,16 @@ def test_a_container_killed_for_memory_says_so_and_what_its_limit_was(docker, ca
     (log,) = (cache / "logs").iterdir()
     assert f"log:  {log}" in error.detail
     assert in_docker(docker, cache).store.all() == []
+
+
+def test_a_container_that_somebody_killed_is_not_said_to_have_run_out_of_memory(docker, cache):
+    docker.has(dies_at="src/backend")
+    with pytest.raises(BuildError) as caught:
+        build(in_docker(docker, cache, memory=512 * 2**20))
+    assert "ended with exit code 137" in caught.value.detail
+    assert "not by the kernel for memory" in caught.value.hint
+    (call,) = docker.calls("events")
+    assert option(call, "--filter") == f"container={option(docker.calls('run')[-1], '--name')}"
 
 
 def test_a_compiler_killed_for_memory_in_a_container_that_lives_says_the_same(docker, cache):

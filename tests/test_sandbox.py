@@ -7,6 +7,7 @@ import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -14,7 +15,7 @@ from base.build import Compiler, Flag, Variant
 from base.errors import BuildError, BusyError
 from base.files import locked
 from base.version import Version
-from builders import session
+from builders import diagnosis, session
 from builders.recipe import BuildSystem, Recipe, Step
 from builders.sandbox import Host, Progress
 from tests.buildkit import alive, ended, eventually, forked, programs
@@ -178,9 +179,37 @@ def test_a_failure_names_step_code_tree_and_log_and_shows_the_last_ten_lines(sit
     assert not (site.source / "after").exists(), "the steps after it are not run"
 
 
+KILLED = (
+    "kill -9 $$",
+    "echo 'gcc: fatal error: Killed signal terminated program cc1'; exit 2",
+    "echo 'clang: error: unable to execute command: Killed'; exit 2",
+    "echo 'make: *** [common.mk:37: xlog.o] Killed'; exit 2",
+    "exit 137",
+)
+
+
 def test_a_step_that_was_killed_is_told_from_one_that_failed(site):
     with pytest.raises(BuildError, match="was killed by signal 9"):
         site.run(shell("kill -9 $$"))
+
+
+@pytest.mark.parametrize("script", KILLED)
+@pytest.mark.parametrize(
+    ("kills", "hint"), [(0, "not by the kernel for memory"), (1, "Memory ran out")]
+)
+def test_only_the_kernels_count_says_that_it_was_for_memory(site, script, kills, hint, monkeypatch):
+    counters = site.root / "vmstat"
+    counters.write_text("pgfault 5\noom_kill 3\n")
+    monkeypatch.setattr(diagnosis, "_COUNTERS", counters)
+    more = f"echo 'oom_kill {3 + kills}' > {counters}; {script}"
+    with pytest.raises(BuildError) as caught:
+        site.run(shell(more))
+    assert hint in caught.value.hint
+
+
+def test_the_kernel_of_this_machine_counts_what_it_kills_for_memory():
+    assert "oom_kill" in Path("/proc/vmstat").read_text()
+    assert diagnosis.memory_kills() >= 0
 
 
 @pytest.mark.parametrize(
@@ -190,7 +219,7 @@ def test_a_step_that_was_killed_is_told_from_one_that_failed(site):
             "cc1: fatal error: error writing to /tmp/cc.s: No space left on device",
             "Free some space",
         ),
-        ("gcc: fatal error: Killed signal terminated program cc1", "Memory ran out"),
+        ("virtual memory exhausted: Cannot allocate memory", "Memory ran out"),
         ("sh: 1: bison: not found", "make setup"),
         ("bash: line 1: flex: command not found", "make setup"),
         ("configure: error: Perl not found", "make setup"),
@@ -203,6 +232,21 @@ def test_a_failure_has_the_hint_for_its_cause_even_when_make_went_on_after_it(si
     with pytest.raises(BuildError) as caught:
         site.run(Step(name="make", argv=("sh", "-c", 'echo "$1"; seq 50; exit 2', "sh", said)))
     assert hint in caught.value.hint
+
+
+@pytest.mark.skipif(not (which("ccache") and which("gcc")), reason="needs a real ccache and gcc")
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_ccache_that_is_switched_off_costs_time_and_nothing_else(tmp_path, monkeypatch, enabled):
+    monkeypatch.setenv("CCACHE_DISABLE", "1")  # the caller's own does not reach us
+    site = Site(root=tmp_path)
+    (site.root / "ccache").mkdir()
+    (site.root / "ccache" / "ccache.conf").write_text("" if enabled else "disable = true\n")
+    site.source.mkdir()
+    (site.source / "main.c").write_text("int answer(void) { return 42; }\n")
+    site.run(*[shell("ccache gcc -c main.c -MMD -o main.o")] * 2, shell("nm main.o"))
+    assert "T answer" in site.log.read_text()
+    kept = [path for path in (site.root / "ccache").rglob("*R") if path.is_file()]
+    assert bool(kept) == enabled
 
 
 @pytest.mark.parametrize("program", ["ccache", "ninja-of-old"])

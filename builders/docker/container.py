@@ -46,7 +46,6 @@ _COPY = Step(
     argv=("cp", "-R", "-P", "--preserve=mode,timestamps", f"{_SOURCE}/.", _TREE),
 )
 _LACKING = "The toolchain's image lacks it: see docker/builder.Dockerfile."
-_KILLED = 137  # 128 + SIGKILL, of the container's first process
 _DOCKER_FAILED = 125  # docker run's own, see docker-run(1)
 
 
@@ -156,8 +155,14 @@ class Container:
         if answer is None:
             raise self._died(worker, recipe, step, tree=tree, log=log)
         if answer["code"] != 0:
-            error = failure(recipe, step, code=answer["code"], source=tree, log=log)
-            raise self._explained(error, was_memory=answer["memory_kills"] > 0)
+            raise self._failure(
+                recipe,
+                step,
+                code=answer["code"],
+                tree=tree,
+                log=log,
+                memory_kills=answer["memory_kills"],
+            )
         seconds: float = answer["seconds"]
         return seconds
 
@@ -198,12 +203,16 @@ class Container:
             return refusal(f"could not start a container of {self.tools.name}", words)
         with log.open("a") as stream:
             stream.write(f"{words}\nthe container ended with exit code {code}\n")
-        error = failure(recipe, step, code=code, source=tree, log=log)
-        return self._explained(error, was_memory=code == _KILLED)
+        return self._failure(
+            recipe, step, code=code, tree=tree, log=log, memory_kills=worker.memory_kills()
+        )
 
-    def _explained(self, error: BuildError, *, was_memory: bool) -> BuildError:
-        """*error* with the hint that helps in a container."""
-        if not was_memory:
+    def _failure(
+        self, recipe: Recipe, step: Step, *, code: int, tree: Path, log: Path, memory_kills: int
+    ) -> BuildError:
+        """The error for *step* that ended with *code*, with the hint that helps in a container."""
+        error = failure(recipe, step, code=code, source=tree, log=log, memory_kills=memory_kills)
+        if not memory_kills:
             lacks = error.hint == SETUP_HINT
             return BuildError(error.message, detail=error.detail, hint=_LACKING) if lacks else error
         limit = "no --memory limit of ours"

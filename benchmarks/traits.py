@@ -17,7 +17,8 @@ _PLACES = re.compile(r".*(directory|directories|_file)")
 # Of pg_controldata's lines those that are the server's, and not of this cluster or its moment.
 _OF_SERVER = re.compile(
     r"pg_control version number|Catalog version number|Date/time type storage|.*argument passing"
-    r"|.*signedness|(Maximum|Database|WAL|Blocks|Bytes|Size) .*|Data page checksum version"
+    r"|.*signedness|(Database|WAL) block size|(Maximum|Blocks|Bytes|Size) .*"
+    r"|Data page checksum version"
 )
 
 

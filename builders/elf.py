@@ -23,19 +23,20 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLE = 2  # SHT_SYMTAB
-_FUNCTION = 2  # STT_FUNC
+_OBJECT, _FUNCTION = 1, 2  # STT_OBJECT, STT_FUNC
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
     """A Program is what an ELF file tells of itself, in bytes.
 
-    ``functions`` counts how often a function of a name and a size is there: names of static
-    functions are not unique.
+    ``functions`` and ``objects`` (tables, variables, constants) count how often one of a name and
+    a size is there: names of what is static are not unique.
     """
 
     sections: Mapping[str, int]
     functions: Counter[tuple[str, int]]
+    objects: Counter[tuple[str, int]]
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -47,23 +48,13 @@ class Program:
             sections = list(_sections(raw))
             return cls(
                 sections={name: size for name, _, _, size, _ in sections},
-                functions=Counter(_functions(raw, sections)),
+                functions=Counter(_symbols(raw, sections, _FUNCTION)),
+                objects=Counter(_symbols(raw, sections, _OBJECT)),
             )
         except (OSError, ValueError, struct.error, IndexError) as error:
             raise StorageError(
                 f'"{path}" cannot be read as a program', detail=str(error)
             ) from error
-
-    @property
-    def code_bytes(self) -> int:
-        """The size of all its functions."""
-        return sum(size * count for (_, size), count in self.functions.items())
-
-    def shared_code(self, other: Program) -> float:
-        """The share of the larger one's code in functions of the same name and size in both."""
-        both = self.functions & other.functions
-        same = sum(size * count for (_, size), count in both.items())
-        return same / max(1, self.code_bytes, other.code_bytes)
 
 
 _Section = tuple[str, int, int, int, int]
@@ -79,13 +70,13 @@ def _sections(raw: bytes) -> Iterator[_Section]:
         yield _text(raw, texts + row[0]), row[1], row[4], row[5], row[6]
 
 
-def _functions(raw: bytes, sections: list[_Section]) -> Iterator[tuple[str, int]]:
+def _symbols(raw: bytes, sections: list[_Section], kind_wanted: int) -> Iterator[tuple[str, int]]:
     for _, kind, place, size, link in sections:
         if kind != _SYMBOL_TABLE:
             continue
         texts = sections[link][2]
         for name, info, _, _, _, length in _SYMBOL.iter_unpack(raw[place : place + size]):
-            if info & 0xF == _FUNCTION and length:
+            if info & 0xF == kind_wanted and length:
                 yield _text(raw, texts + name), length
 
 

@@ -32,14 +32,14 @@ from landspeed.workshop import Workshop
 @click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
 @variant_options
 @click.option(
-    "--systems",
+    "--build-systems",
     is_flag=True,
     help="Compare instead what configure and meson build of it (16 on): are they one server?",
 )
 @jobs_option
 @json_option
 def verify(
-    *, refs: tuple[str, ...], variant: Variant, systems: bool, jobs: int | None, as_json: bool
+    *, refs: tuple[str, ...], variant: Variant, build_systems: bool, jobs: int | None, as_json: bool
 ) -> None:
     """Build every REF and have it serve: initdb, start, sizes, psycopg, stop, all pgbench modes.
 
@@ -50,10 +50,10 @@ def verify(
     Examples:
       landspeed verify 18
       landspeed verify 13 17.11 18:bs4 --json
-      landspeed verify 16 17 18 --systems
+      landspeed verify 16 17 18 --build-systems
     """
     targets = parse_targets(refs, variant)
-    if systems:
+    if build_systems:
         require_sources(targets)
         pairs = compare_systems(Workshop.open(), targets, jobs)
         _told(pairs, systems_table(pairs), systems_failure(pairs), as_json=as_json)

@@ -84,15 +84,16 @@ def test_a_program_tells_its_sections_and_functions_as_readelf_does(tmp_path):
     said = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True)
     (text,) = (line.split() for line in said.stdout.splitlines() if " .text " in line)
     assert seen.sections[".text"] == int(text[text.index("PROGBITS") + 3], 16)
-    assert 0 < seen.code_bytes <= seen.sections[".text"] + seen.sections[".init"] + 64
+    assert 0 < sum(size for _, size in seen.functions) <= seen.sections[".text"]
+    assert seen.objects["table", 256] == seen.objects["many", 12] == 1
 
 
-def test_a_program_shares_all_its_code_with_itself_and_not_with_one_of_other_flags(tmp_path):
+def test_the_same_source_has_the_same_functions_only_by_the_same_flags(tmp_path):
     one = Program.read(compiled(tmp_path / "one"))
-    assert one.shared_code(Program.read(compiled(tmp_path / "again"))) == 1.0
+    again = Program.read(compiled(tmp_path / "again"))
+    assert (again.functions, again.objects) == (one.functions, one.objects)
     for flags in (["-O0"], ["-fPIC", "-fno-inline"], ["-Os"]):
-        other = Program.read(compiled(tmp_path / "other", *flags))
-        assert one.shared_code(other) == other.shared_code(one) < 0.9
+        assert Program.read(compiled(tmp_path / "other", *flags)).functions != one.functions
 
 
 @pytest.mark.parametrize(
@@ -119,8 +120,8 @@ def test_the_same_server_built_twice_is_the_same_in_everything(tmp_path):
     assert pair.same
     assert systems_failure([pair]) is None
     assert {one.what for one in pair.likenesses} >= {
-        *("installed files", "settings", "sizes", "flags of code", "code of postgres"),
-        *(".text of postgres", ".got of postgres"),
+        *("installed files", "settings", "sizes", "flags of code", "functions of postgres"),
+        *("data of postgres", ".text of postgres", ".got of postgres"),
     }
 
 
@@ -128,12 +129,22 @@ def test_position_independent_code_is_drift(tmp_path):
     pair = compared(
         server(tmp_path / "configure"), server(tmp_path / "meson", "-fPIC", "-fno-inline")
     )
-    assert "code of postgres" in drifted(pair)
+    assert "functions of postgres" in drifted(pair)
     error = systems_failure([pair])
     assert error is not None
     assert error.message == "configure and meson build 1 of 1 as different servers"
-    assert "18.6:bs8 code of postgres" in error.detail
+    assert "18.6:bs8 functions of postgres" in error.detail
     assert "only by meson: " in error.detail
+
+
+def test_that_one_has_headers_to_compile_against_is_no_drift(tmp_path):
+    one, other = server(tmp_path / "configure"), server(tmp_path / "meson")
+    for name in ("include/libpq-fe.h", "lib/pkgconfig/libpq.pc", "lib/libpq.a", "lib/libpq.so"):
+        (one.prefix / name).parent.mkdir(parents=True, exist_ok=True)
+        (one.prefix / name).touch()
+    assert compared(one, other).same
+    (one.prefix / "lib" / "libpqwalreceiver.so").touch()
+    assert drifted(compared(one, other)) == {"installed files"}
 
 
 def test_a_file_that_one_alone_installs_and_one_that_differs_are_drift_and_named(tmp_path):
@@ -165,7 +176,7 @@ def test_the_table_has_a_line_for_each_and_one_that_was_not_built(tmp_path):
     lines = as_text(systems_table([pair, unbuilt])).splitlines()
     assert lines[0].split() == ["target", "compared", "configure", "meson", "same"]
     assert len(lines) == 1 + len(pair.likenesses) + 1
-    assert any("code of postgres" in line and line.endswith("DRIFTED") for line in lines)
+    assert any("functions of postgres" in line and line.endswith("DRIFTED") for line in lines)
     assert lines[-1].split() == ["18.6:bs8", "-", "-", "-", "FAILED"]
     assert "could not build" in str(systems_failure([unbuilt]))
     assert json.loads(json.dumps(pair.facts()))["same"] is False
@@ -175,5 +186,5 @@ def test_a_release_with_one_build_system_is_a_usage_error(tmp_path, monkeypatch)
     (tmp_path / "asv.conf.json").write_text("{}")
     monkeypatch.setenv("LANDSPEED_PROJECT", str(tmp_path))
     monkeypatch.setenv("LANDSPEED_CACHE", str(tmp_path / "cache"))
-    done = CliRunner().invoke(cli, ["verify", "@debian15", "--systems"])
+    done = CliRunner().invoke(cli, ["verify", "@debian15", "--build-systems"])
     assert isinstance(done.exception, UsageError)

@@ -10,7 +10,8 @@ BENCHMARK_VERSION = "1"
 """Set by hand: asv's default, a hash of the code, would hide all history at every edit."""
 
 PARAM_NAMES = ("protocol", "scale", "clients", "profile")
-VARIANT_NAMES = ("blocksize", "wal_blocksize")
+VARIANT_NAMES = ("blocksize", "wal_blocksize", "build")
+"""The axes that builds are told apart by: the keys of ``Variant.axes``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ _LONGEST_SOCKET = 107  # sizeof(sockaddr_un.sun_path) - 1, see unix(7)
 _SHORT_ROOT = Path("/tmp")  # noqa: S108  mkdtemp makes a private directory in it
 _SHORT_PREFIX = "landspeed-"
 _DATA_LINK = "data"
+_SCRATCH = "client"
 _MIRRORS_KEPT = 64  # of some 40 MB each
 
 
@@ -32,7 +33,8 @@ class RunDirectory:
     """A RunDirectory is what one server needs besides its data: sockets, log, scratch space.
 
     It belongs to the landspeed that holds its lock and is removed with all that is in it.
-    ``sockets`` is mode 0700 and its path short enough for a socket.
+    ``sockets`` is mode 0700 and its path short enough for a socket; in ``scratch`` the server's
+    user may write.
     """
 
     path: Path
@@ -43,6 +45,11 @@ class RunDirectory:
     def log(self) -> Path:
         """The server's log."""
         return self.path / "server.log"
+
+    @property
+    def scratch(self) -> Path:
+        """Where the client leaves files."""
+        return self.path / _SCRATCH
 
     def serve(self, data: Path) -> None:
         """Note that a server runs on *data* now: should we be killed, it is ended with this."""
@@ -141,6 +148,7 @@ class ServerHome:
                 stack.callback(_remove_run, path)
                 stack.enter_context(locked(path / "owner.lock", wait=False))
                 sockets = self._make_sockets(path)
+                self._make_own(path / _SCRATCH)
             yield RunDirectory(path=path, sockets=sockets, user=self.user)
 
     def _make_directory(self) -> Path:
@@ -157,10 +165,16 @@ class ServerHome:
             sockets.symlink_to(short)
             sockets = short
         else:
-            sockets.mkdir(mode=0o700)
-        if self.user is not None:
-            os.chown(sockets, self.user.pw_uid, self.user.pw_gid)
+            sockets.mkdir()
+        self._make_own(sockets)
         return sockets
+
+    def _make_own(self, directory: Path) -> None:
+        """Make *directory*, if it is not there, the server's user's alone."""
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o700)
+        if self.user is not None:
+            os.chown(directory, self.user.pw_uid, self.user.pw_gid)
 
     def _sweep(self) -> None:
         """Remove the run directories whose landspeed is dead, ending their servers first."""

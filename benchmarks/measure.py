@@ -72,9 +72,10 @@ def silent(message: str) -> None:
 
 def templates(paths: Paths, pgbench: Pgbench, say: Callable[[str], None] = silent) -> Templates:
     """The Templates of *paths*, loaded by *pgbench*."""
+    home = ServerHome.open(paths)
     return Templates(
-        home=ServerHome.open(paths),
-        pgbench=pgbench,
+        home=home,
+        pgbench=pgbench.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
         say=say,
     )
@@ -234,7 +235,7 @@ def _drive(
             cores=cores,
             seconds=seconds,
             seed=seed,
-            scratch=cluster.run.path,
+            scratch=cluster.run.scratch,
         )
         # before 14 backends outlive their postmaster as long as their clients talk
         cluster.check()

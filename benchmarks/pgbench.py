@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pwd
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from base.build import Build
 from base.errors import LandspeedError, MeasureError
-from benchmarks.home import PORT
+from benchmarks.home import PORT, ServerHome
 from benchmarks.pgbench_output import Sample, SecondSeries, parse_log, parse_progress, parse_summary
 from benchmarks.process import clean_environment, disk_full, guarded, is_disk_full
 from benchmarks.scenarios import Cell, Mode
@@ -50,9 +51,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Pgbench:
-    """A Pgbench is the one client; its Build, and so its version, is fixed for all servers."""
+    """A Pgbench is the one client; its Build, and so its version, is fixed for all servers.
+
+    It runs as the ``account``, None for us.
+    """
 
     build: Build
+    account: pwd.struct_passwd | None = None
+
+    def at_home(self, home: ServerHome) -> Pgbench:
+        """The same client where servers live: run by their user, who can reach it."""
+        return Pgbench(build=home.reachable(self.build), account=home.user)
 
     @property
     def version(self) -> str:
@@ -87,7 +96,7 @@ class Pgbench:
     ) -> Outcome:
         """Run *cell* for *seconds* on the server at *host*; MeasureError if it does not end well.
 
-        The transaction logs go to directory *scratch* and are removed.
+        The transaction logs go to directory *scratch*, its own to write in, and are removed.
         """
         argv = [*self._base(host, user), *self._options(cell, cores, seconds, seed), database]
         done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS)
@@ -135,7 +144,7 @@ class Pgbench:
     ) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(
-                guarded(argv, death=signal.SIGKILL),
+                guarded(argv, death=signal.SIGKILL, user=self.account),
                 env=clean_environment(self.build),
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,

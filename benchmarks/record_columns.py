@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
+
+from base.build import Variant
 
 # Values of few kinds are kept as dictionaries: a million rows then fit in little memory.
 _WORD = pa.dictionary(pa.int32(), pa.string())
@@ -53,7 +56,10 @@ COLUMNS: tuple[Column, ...] = (
         pa.int32(),
         blocksize="build.variant.blocksize",
         wal_blocksize="build.variant.wal_blocksize",
+        # not in the records of default builds: null is what the default has
+        segsize="build.variant.segsize",
     ),
+    *_columns(_WORD, compiler="build.variant.compiler", flags="build.variant.flags"),
     *_columns(
         _WORD,
         machine="machine.name",
@@ -107,8 +113,21 @@ COLUMNS: tuple[Column, ...] = (
 SCALARS = pa.schema([pa.field(column.name, column.type) for column in COLUMNS])
 """The schema of the scalar columns; a column a file does not have reads as null."""
 
+VARIANT_COLUMNS = ("blocksize", "wal_blocksize", "segsize", "compiler", "flags")
+"""The columns that tell a Variant."""
+
 TEXT = "record"
 """The column that holds a record's verbatim JSON text."""
+
+
+def variant_of(row: Mapping[str, Any]) -> Variant:
+    """The Variant of the build in a *row* that has the VARIANT_COLUMNS."""
+    return _variant(tuple(row[name] for name in VARIANT_COLUMNS))
+
+
+@cache
+def _variant(values: tuple[Any, ...]) -> Variant:
+    return Variant.of(dict(zip(VARIANT_COLUMNS, values, strict=True)))
 
 
 def scalars(records: Iterable[Mapping[str, Any]]) -> pa.Table:

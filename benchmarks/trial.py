@@ -25,13 +25,17 @@ from benchmarks.pgbench import Pgbench
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import Cell, Mode, Protocol, Scenario, Tier
 
-TRIALS = ("initdb", "start", "block_size", "wal_block_size", "psycopg", "stop", *Mode)
+TRIALS = (
+    *("initdb", "start", "block_size", "wal_block_size", "segment_size", "psycopg", "stop"),
+    *Mode,
+)
 """The names of all Trials, in the order they are made."""
 
 _SCALE, _SECONDS, _CLIENTS = 1, 1, 2
 _CONTROL_DATA = {
     "block_size": "Database block size",
     "wal_block_size": "WAL block size",
+    "segment_size": "Blocks per segment of large relation",
 }
 # Without these nothing after them can be tried.
 _NEEDED = ("initdb", "start")
@@ -62,8 +66,12 @@ def built_variant(build: Build, paths: Paths) -> Variant:
         data = run.path / "cluster"
         initdb(server, data, run)
         said = control_data(server, data, run)
-    sizes = {name: int(said[key]) // 1024 for name, key in _CONTROL_DATA.items()}
-    return Variant(blocksize=sizes["block_size"], wal_blocksize=sizes["wal_block_size"])
+    sizes = {name: int(said[key]) for name, key in _CONTROL_DATA.items()}
+    return Variant(
+        blocksize=sizes["block_size"] // 2**10,
+        wal_blocksize=sizes["wal_block_size"] // 2**10,
+        segsize=sizes["segment_size"] * sizes["block_size"] // 2**30,
+    )
 
 
 def trials(*, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) -> list[Trial]:
@@ -119,8 +127,11 @@ def _server_attempts(build: Build, run: RunDirectory) -> Mapping[str, Callable[[
     return {
         "initdb": lambda: _initialised(build, data, run),
         "start": lambda: _started(cluster),
-        "block_size": lambda: _size(cluster, "block_size", variant.blocksize),
-        "wal_block_size": lambda: _size(cluster, "wal_block_size", variant.wal_blocksize),
+        "block_size": lambda: _size(cluster, "block_size", variant.blocksize * 2**10),
+        "wal_block_size": lambda: _size(cluster, "wal_block_size", variant.wal_blocksize * 2**10),
+        "segment_size": lambda: _size(
+            cluster, "segment_size", variant.segsize * 2**20 // variant.blocksize
+        ),
         "psycopg": lambda: _spoken(cluster),
         "stop": lambda: _stopped(cluster),
     }
@@ -151,17 +162,20 @@ def _owner(path: Path) -> str:
         return str(user)
 
 
-def _size(cluster: Cluster, setting: str, kilobytes: int) -> str:
-    """The bytes that *setting* is, as SQL says where it can, and as pg_controldata always does."""
+def _size(cluster: Cluster, setting: str, expected: int) -> str:
+    """What *setting* is, as SQL says where it can, and as pg_controldata always does.
+
+    Blocks are in bytes, and segments in blocks.
+    """
     with cluster.connect() as connection:
         row = connection.execute(
             "SELECT setting FROM pg_settings WHERE name = %s", [setting]
         ).fetchone()
     control = control_data(cluster.build, cluster.data, cluster.run)[_CONTROL_DATA[setting]]
     said = {control} | ({str(row[0])} if row else set())
-    if said != {str(kilobytes * 1024)}:
+    if said != {str(expected)}:
         raise ClusterError(
-            f"{setting} is not {kilobytes * 1024}",
+            f"{setting} is not {expected}",
             detail=f"SHOW says {row[0] if row else 'nothing'}, pg_controldata says {control}.",
         )
     return control if row else f"{control} (pg_controldata)"

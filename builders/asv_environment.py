@@ -34,7 +34,7 @@ class PgBuild(Environment):  # type: ignore[misc]
         super().__init__(conf, python, requirements, tagged_env_vars)
         self._global_env_vars["LANDSPEED_PROJECT"] = str(Path.cwd())
         try:
-            self._variant = Variant(**{name: int(size) for name, size in requirements.items()})
+            self._variant = Variant.from_axes(requirements)
         except (ValueError, TypeError, VariantError) as error:
             raise util.UserError(f"asv.conf.json, matrix.req: {error}") from error
 

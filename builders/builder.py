@@ -24,6 +24,7 @@ from builders.catalog import Catalog
 from builders.config import CONFIG_NAME, SourceConfig
 from builders.docker.container import Sandbox
 from builders.kept import KeptTree, Work, taken, trim
+from builders.leftovers import sweep
 from builders.recipe import BuildSystem, Recipe, recipe
 from builders.sandbox import Host, Progress
 from builders.source import Source, Sources
@@ -82,7 +83,7 @@ class Builder:
             {
                 "tree": source.origin.tree,
                 "recipe": plan.digest,
-                "toolchain": self.sandbox.toolchain(),
+                "toolchain": self.sandbox.toolchain(plan.variant),
             }
         )
         return f"{source.version}-{plan.variant}-{digest_text(whole)[:12]}"
@@ -131,6 +132,7 @@ class Builder:
         if found:
             return found
         with storage_errors(f"build {source.origin.name} {plan.variant}", self.paths.trees):
+            sweep(self.paths.trees, self.store.lock)
             require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
             self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
             if self._is_walked(source):
@@ -182,7 +184,7 @@ class Builder:
         progress: Callable[[Progress], None],
     ) -> Build:
         """Build a commit in a tree that is kept for its variant, build system and toolchain."""
-        toolchain = digest_text(canonical_json(self.sandbox.toolchain()))
+        toolchain = digest_text(canonical_json(self.sandbox.toolchain(plan.variant)))
         name = f"{plan.variant}-{plan.system}-{toolchain[:8]}"
         with taken(self.paths.trees / "kept", name, self.sources) as (kept, lock):
 
@@ -225,7 +227,7 @@ class Builder:
             variant=plan.variant,
             build_system=plan.system.value,
             quirks=tuple(q.name for q in plan.quirks),
-            toolchain=self.sandbox.toolchain(),
+            toolchain=self.sandbox.toolchain(plan.variant),
             digest=digest_tree(installed),
             cpu_seconds=round(seconds, 2),
         )

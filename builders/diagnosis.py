@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 from base.errors import BuildError
@@ -11,12 +13,19 @@ from builders.recipe import Recipe, Step
 
 SETUP_HINT = 'Install what building needs with "make setup".'
 _SPACE_HINT = "Free some space, or put the cache elsewhere with LANDSPEED_CACHE."
+_MEMORY_HINT = "Memory ran out: stop what else runs here, or build on a larger machine."
+_KILLED_HINT = (
+    "A program of the build was killed, and not by the kernel for memory: give the same command "
+    "again, and if it happens again find out who kills it."
+)
+# gcc's, clang's, make's and ninja's way to say it of a program they started
+_KILLED = re.compile(
+    r"signal terminated program|unable to execute command: Killed|\] Killed$|^Killed$", re.MULTILINE
+)
+_KILL_CODES = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _HINTS = (
     (re.compile("No space left on device|Disk quota exceeded"), _SPACE_HINT),
-    (
-        re.compile("signal terminated program|Cannot allocate memory|out of memory"),
-        "Memory ran out: stop what else runs here, or build on a larger machine.",
-    ),
+    (re.compile("Cannot allocate memory|out of memory"), _MEMORY_HINT),
     (
         # a shell's, configure's and meson's way to say so; and a header of a missing package
         re.compile(
@@ -26,6 +35,7 @@ _HINTS = (
         SETUP_HINT,
     ),
 )
+_COUNTERS = Path("/proc/vmstat")
 _SHOWN_LINES = 10
 # With make -j the cause may be far from the end.
 _SEARCHED_LINES = 200
@@ -33,21 +43,42 @@ _SEARCHED_LINES = 200
 _FULL_BYTES = 32_000_000
 
 
-def failure(recipe: Recipe, step: Step, *, code: int, source: Path, log: Path) -> BuildError:
-    """The BuildError for *step*, which ended with *code* (negative: minus the signal's number)."""
+def memory_kills() -> int:
+    """How many processes the kernel has killed for memory since it began: see proc_vmstat(5).
+
+    0 where it does not count them.
+    """
+    with suppress(OSError):
+        for line in _COUNTERS.read_text().splitlines():
+            name, _, count = line.partition(" ")
+            if name == "oom_kill":
+                return int(count)
+    return 0
+
+
+def failure(
+    recipe: Recipe, step: Step, *, code: int, source: Path, log: Path, memory_kills: int
+) -> BuildError:
+    """The BuildError for *step*, which ended with *code* (negative: minus the signal's number).
+
+    While the build ran, *memory_kills* processes were killed for memory.
+    """
     lines = log.read_text(errors="replace").splitlines()
     tail = "\n".join(lines[-_SHOWN_LINES:])
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     return BuildError(
         f"could not build PostgreSQL {recipe.version} {recipe.variant}",
         detail=f'Step "{step.name}" {how}.\ntree: {source}\nlog:  {log}\n{tail}',
-        hint=_hint(lines[-_SEARCHED_LINES:], source)
+        hint=_hint(lines[-_SEARCHED_LINES:], source, code=code, memory_kills=memory_kills)
         or f"Read the log's first error; the recipe: landspeed plan {recipe.version}.",
     )
 
 
-def _hint(lines: list[str], source: Path) -> str:
+def _hint(lines: list[str], source: Path, *, code: int, memory_kills: int) -> str:
     if shutil.disk_usage(source).free < _FULL_BYTES:
         return _SPACE_HINT
     text = "\n".join(lines)
+    if code in _KILL_CODES or _KILLED.search(text):
+        # others are killed too: only the kernel's count tells whether it was for memory
+        return _MEMORY_HINT if memory_kills else _KILLED_HINT
     return next((hint for pattern, hint in _HINTS if pattern.search(text)), "")

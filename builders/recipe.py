@@ -8,16 +8,17 @@ Steps run in the source tree and name what differs between machines by tokens
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
 from typing import Any, assert_never
 
-from base.build import Variant
+from base.build import Compiler, Variant
 from base.errors import UsageError
 from base.files import canonical_json, digest_text
 from base.version import Version, VersionRange
+from builders.variants import Limit, Meaning, common_cflags, require_possible
 
 MESON_BUILD_DIRECTORY = "landspeed-build"
 
@@ -33,7 +34,7 @@ class BuildSystem(StrEnum):
 class Edit:
     """An Edit changes one file of the source tree by a sed expression.
 
-    ``{blocksize_bytes}`` and ``{wal_blocksize_bytes}`` in it stand for the Variant's sizes.
+    ``{blocksize_bytes}`` and the like in it stand for the Variant's sizes.
     """
 
     file: str
@@ -42,30 +43,40 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """An Option is an argument of configure that only a range of Versions knows.
+    """An Option is an argument of configure or of meson that only a range of Versions knows.
 
-    ``{blocksize}`` and ``{wal_blocksize}`` in it stand for the Variant's sizes in kB.
+    ``{blocksize}`` and the like in it stand for the Variant's sizes. It is given only if the
+    Variant's ``differs_in``, where that is said, is not the default's.
     """
 
     argument: str
     versions: VersionRange
+    differs_in: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quirk:
-    """A Quirk is what a range of Versions needs on today's toolchains, with reason and link."""
+    """A Quirk is what a range of Versions needs on today's toolchains, with reason and link.
+
+    One of a ``compiler`` is for builds by that one alone, one that ``differs_in`` a size for
+    Variants where that is not the default's.
+    """
 
     name: str
     versions: VersionRange
     because: str
     see: str
+    compiler: Compiler | None = None
+    differs_in: str | None = None
     configure: tuple[str, ...] = ()
     meson: tuple[str, ...] = ()
     cflags: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
 
-    def touches(self, system: BuildSystem) -> bool:
-        """Whether it changes anything for *system*."""
+    def touches(self, system: BuildSystem, variant: Variant) -> bool:
+        """Whether it changes anything for *variant* built by *system*."""
+        if self.compiler not in (None, variant.compiler) or not _is_due(self.differs_in, variant):
+            return False
         match system:
             case BuildSystem.CONFIGURE:
                 return bool(self.configure or self.cflags or self.edits)
@@ -94,11 +105,18 @@ class Table:
     configure_options: tuple[Option, ...]
     meson_versions: VersionRange
     meson_options: tuple[str, ...]
+    meson_sizes: tuple[Option, ...]
     meson_targets: tuple[str, ...]
     client_versions: VersionRange
     client_targets: tuple[str, ...]
     directories: tuple[Directory, ...]
     quirks: tuple[Quirk, ...]
+    meanings: tuple[Meaning, ...]
+    limits: tuple[Limit, ...]
+
+    def of(self, variant: Variant) -> tuple[Meaning, ...]:
+        """What the flags of *variant* mean."""
+        return tuple(m for m in self.meanings if m.flag in variant.flags)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +157,7 @@ class Recipe:
         """What `plan --json` prints and the build identity is made of."""
         return {
             "version": str(self.version),
-            "variant": asdict(self.variant),
+            "variant": self.variant.facts(),
             "build_system": self.system.value,
             "prefix": self.prefix,
             "quirks": [{"name": q.name, "because": q.because, "see": q.see} for q in self.quirks],
@@ -168,12 +186,10 @@ def load_table() -> Table:
     return Table(
         prefix=data["common"]["prefix"],
         cflags=tuple(data["common"]["cflags"]),
-        configure_options=tuple(
-            Option(argument=row["argument"], versions=_range(row))
-            for row in data["configure"]["option"]
-        ),
+        configure_options=tuple(map(_option, data["configure"]["option"])),
         meson_versions=_range(data["meson"]),
         meson_options=tuple(data["meson"]["options"]),
+        meson_sizes=tuple(map(_option, data["meson"]["size"])),
         meson_targets=tuple(data["meson"]["targets"]),
         client_versions=_range(data["client"]),
         client_targets=tuple(data["client"]["targets"]),
@@ -186,28 +202,39 @@ def load_table() -> Table:
             )
             for row in data["directory"]
         ),
-        quirks=tuple(
-            Quirk(
-                name=row["name"],
-                versions=_range(row),
-                because=row["because"],
-                see=row["see"],
-                configure=tuple(row.get("configure", ())),
-                meson=tuple(row.get("meson", ())),
-                cflags=tuple(row.get("cflags", ())),
-                edits=tuple(Edit(file=e["file"], sed=e["sed"]) for e in row.get("edits", ())),
-            )
-            for row in data["quirk"]
-        ),
+        quirks=tuple(map(_quirk, data["quirk"])),
+        meanings=tuple(map(Meaning.of, data["flag"])),
+        limits=tuple(Limit.of(row, _range(row)) for row in data["limit"]),
+    )
+
+
+def _option(row: dict[str, Any]) -> Option:
+    return Option(argument=row["argument"], versions=_range(row), differs_in=row.get("differs_in"))
+
+
+def _quirk(row: dict[str, Any]) -> Quirk:
+    return Quirk(
+        name=row["name"],
+        versions=_range(row),
+        because=row["because"],
+        see=row["see"],
+        compiler=Compiler(row["compiler"]) if "compiler" in row else None,
+        differs_in=row.get("differs_in"),
+        configure=tuple(row.get("configure", ())),
+        meson=tuple(row.get("meson", ())),
+        cflags=tuple(row.get("cflags", ())),
+        edits=tuple(Edit(**edit) for edit in row.get("edits", ())),
     )
 
 
 def recipe(version: Version, variant: Variant, system: BuildSystem | None = None) -> Recipe:
     """The Recipe for *version* in *variant*; meson where the release has it, unless told.
 
-    UsageError when *system* is meson and the release has none.
+    UsageError when *system* is meson and the release has none; VariantError when the release
+    cannot have *variant*.
     """
     table = load_table()
+    require_possible(version, variant, table.limits)
     has_meson = version in table.meson_versions
     if system is BuildSystem.MESON and not has_meson:
         raise UsageError(
@@ -216,12 +243,11 @@ def recipe(version: Version, variant: Variant, system: BuildSystem | None = None
             hint="Leave out --build-system, or use --build-system configure.",
         )
     chosen = system or (BuildSystem.MESON if has_meson else BuildSystem.CONFIGURE)
-    quirks = tuple(q for q in table.quirks if version in q.versions and q.touches(chosen))
-    cflags = " ".join([*table.cflags, *(flag for q in quirks for flag in q.cflags)])
+    quirks = tuple(q for q in table.quirks if version in q.versions and q.touches(chosen, variant))
     edits = _edit_steps(variant, quirks)
     match chosen:
         case BuildSystem.CONFIGURE:
-            steps = _configure_steps(table, version, variant, quirks, cflags)
+            steps = _configure_steps(table, version, variant, quirks)
         case BuildSystem.MESON:
             steps = _meson_steps(table, version, variant, quirks)
         case _:
@@ -237,9 +263,26 @@ def recipe(version: Version, variant: Variant, system: BuildSystem | None = None
 
 
 def _sized(text: str, variant: Variant) -> str:
-    for name, size in asdict(variant).items():
-        text = text.replace(f"{{{name}}}", str(size)).replace(f"{{{name}_bytes}}", str(size * 1024))
+    sizes = {
+        "blocksize": variant.blocksize,
+        "blocksize_bytes": variant.blocksize * 2**10,
+        "wal_blocksize": variant.wal_blocksize,
+        "wal_blocksize_bytes": variant.wal_blocksize * 2**10,
+        "segsize": variant.segsize,
+        "segsize_blocks": variant.segsize * 2**20 // variant.blocksize,
+    }
+    for name, size in sizes.items():
+        text = text.replace(f"{{{name}}}", str(size))
     return text
+
+
+def _is_due(differs_in: str | None, variant: Variant) -> bool:
+    """Whether what is only for variants that differ in a size is for *variant*."""
+    return differs_in is None or getattr(variant, differs_in) != getattr(Variant(), differs_in)
+
+
+def _compiler(variant: Variant) -> tuple[str, str]:
+    return ("CC", f"ccache {variant.compiler}")
 
 
 def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]:
@@ -255,14 +298,16 @@ def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]
 
 
 def _configure_steps(
-    table: Table, version: Version, variant: Variant, quirks: tuple[Quirk, ...], cflags: str
+    table: Table, version: Version, variant: Variant, quirks: tuple[Quirk, ...]
 ) -> tuple[Step, ...]:
+    cflags = common_cflags(table.cflags, table.of(variant))
+    cflags += [flag for q in quirks for flag in q.cflags]
     options = [
         f"--prefix={table.prefix}",
         *(
             _sized(option.argument, variant)
             for option in table.configure_options
-            if version in option.versions
+            if version in option.versions and _is_due(option.differs_in, variant)
         ),
         *(option for q in quirks for option in q.configure),
     ]
@@ -271,7 +316,7 @@ def _configure_steps(
         Step(
             name="configure",
             argv=("./configure", *options),
-            environment=(("CC", "ccache gcc"), ("CFLAGS", cflags)),
+            environment=(_compiler(variant), ("CFLAGS", " ".join(cflags))),
             configures=True,
         ),
         *(
@@ -301,16 +346,20 @@ def _meson_steps(
     options = [
         f"--prefix={table.prefix}",
         *table.meson_options,
-        f"-Dblocksize={variant.blocksize}",
-        f"-Dwal_blocksize={variant.wal_blocksize}",
+        *(
+            _sized(size.argument, variant)
+            for size in table.meson_sizes
+            if _is_due(size.differs_in, variant)
+        ),
         *(option for q in quirks for option in q.meson),
+        *(option for meaning in table.of(variant) for option in meaning.meson),
     ]
     meson = ("{python}", "-m", "mesonbuild.mesonmain")
     return (
         Step(
             name="meson setup",
             argv=(*meson, "setup", build, *options),
-            environment=(("CC", "ccache gcc"),),
+            environment=(_compiler(variant),),
             configures=True,
         ),
         Step(name="ninja", argv=("ninja", "-C", build, "-j{jobs}", *targets)),

@@ -15,18 +15,23 @@ from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar, Self
 
-from base.build import Build
+from base.build import Build, Compiler, Variant
 from base.errors import BuildError
 from base.files import canonical_json
 from builders import session
-from builders.diagnosis import SETUP_HINT, failure
+from builders.diagnosis import SETUP_HINT, failure, memory_kills
 from builders.gauge import Gauge
 from builders.jobserver import JobServer
+from builders.native import NATIVE_QUESTION, is_native, native_processor
 from builders.recipe import Recipe, Step
 
 _POLL_SECONDS = (0.005, 0.25)
 _TICK_SECONDS = 5.0
 _JOBS = "-j{jobs}"
+# What "make setup" does not install.
+_INSTEAD = {
+    "clang": 'Install it with "apt-get install clang llvm lld", or leave out clang: gcc is default.'
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +57,9 @@ class Host:
     ccache_limit: str = "10G"
     builds_in_place: ClassVar[bool] = True
 
-    def toolchain(self) -> dict[str, str]:
-        """What compiles here: part of a Build's identity."""
-        return dict(_toolchain(_search_path()))
+    def toolchain(self, variant: Variant) -> dict[str, str]:
+        """What compiles *variant* here: part of a Build's identity."""
+        return dict(_toolchain(_search_path(), variant.compiler, is_native=is_native(variant)))
 
     def sharing(self, server: JobServer, *, builds: int) -> Self:
         """This Host, for *builds* at once that share the jobs of *server*."""
@@ -80,7 +85,8 @@ class Host:
         self._require_programs(recipe)
         tokens = {"stage": str(stage), "jobs": str(self.jobs), "python": sys.executable}
         gauge = Gauge.of(recipe, source=source, log=log)
-        spent = 0.0
+        environment = self._environment(source, recipe.variant)
+        spent, killed = 0.0, memory_kills()
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"# landspeed: PostgreSQL {recipe.version} {recipe.variant} in {source}\n")
         with _watcher(lock) as watch:
@@ -88,6 +94,7 @@ class Host:
                 _tick(progress, step, gauge)
                 code, seconds = self._run_step(
                     step,
+                    environment,
                     tokens=tokens,
                     source=source,
                     log=log,
@@ -96,12 +103,20 @@ class Host:
                 )
                 spent += seconds
                 if code != 0:
-                    raise failure(recipe, step, code=code, source=source, log=log)
+                    raise failure(
+                        recipe,
+                        step,
+                        code=code,
+                        source=source,
+                        log=log,
+                        memory_kills=memory_kills() - killed,
+                    )
         return spent
 
     def _run_step(
         self,
         step: Step,
+        environment: dict[str, str],
         *,
         tokens: dict[str, str],
         source: Path,
@@ -118,9 +133,7 @@ class Host:
                 process = subprocess.Popen(
                     argv,
                     cwd=source,
-                    env=self._environment(source)
-                    | (server.environment if server else {})
-                    | step.surroundings(),
+                    env=environment | (server.environment if server else {}) | step.surroundings(),
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=subprocess.STDOUT,
@@ -133,13 +146,13 @@ class Host:
             with watch.over(process):
                 return _wait(process, tick)
 
-    def _environment(self, source: Path) -> dict[str, str]:
+    def _environment(self, source: Path, variant: Variant) -> dict[str, str]:
         return step_environment(
             path=_search_path(),
             tree=str(source),
             ccache=str(self.ccache),
             ccache_limit=self.ccache_limit,
-            toolchain=self.toolchain(),
+            toolchain=self.toolchain(variant),
         )
 
     def _require_programs(self, recipe: Recipe) -> None:
@@ -279,24 +292,33 @@ def fill(argument: str, tokens: dict[str, str]) -> str:
 
 
 def _missing(program: str, why: str) -> BuildError:
-    return BuildError(f'could not run "{program}"', detail=why, hint=SETUP_HINT)
+    return BuildError(
+        f'could not run "{program}"', detail=why, hint=_INSTEAD.get(program, SETUP_HINT)
+    )
 
 
 @cache
-def _toolchain(search_path: str) -> tuple[tuple[str, str], ...]:
-    def first_line(*argv: str) -> str:
+def _toolchain(
+    search_path: str, compiler: Compiler, *, is_native: bool
+) -> tuple[tuple[str, str], ...]:
+    def run(*argv: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": search_path, "LC_ALL": "C"}
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
+            return subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
         except (OSError, subprocess.CalledProcessError) as error:
             raise _missing(argv[0], str(error)) from error
-        return done.stdout.splitlines()[0].strip()
 
-    return (
-        ("cc", first_line("gcc", "--version")),
+    def first_line(*argv: str) -> str:
+        return run(*argv).stdout.splitlines()[0].strip()
+
+    facts = (
+        ("cc", first_line(compiler, "--version")),
         ("ld", first_line("ld", "--version")),
         ("bison", first_line("bison", "--version")),
         ("flex", first_line("flex", "--version")),
         ("libc", " ".join(platform.libc_ver())),
         ("machine", platform.machine()),
     )
+    if not is_native:
+        return facts
+    return (*facts, ("native", native_processor(run(compiler, *NATIVE_QUESTION).stderr)))

@@ -2,45 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
+from rich.table import Table
 
 from base.build import Variant
+from base.errors import LandspeedError
 from base.files import canonical_json
 from landspeed.matrix import matrix_facts, matrix_targets
-from landspeed.options import emit, emit_json, jobs_option, json_option, variant_options
+from landspeed.options import (
+    emit,
+    emit_json,
+    jobs_option,
+    json_option,
+    variant_options,
+    variants_options,
+)
 from landspeed.register import register as register_
 from landspeed.show import as_text
-from landspeed.target import parse_targets
+from landspeed.systems import Pair, compare_systems, systems_failure, systems_table
+from landspeed.target import parse_targets, require_sources
+from landspeed.verify import Verified, verify_failure, verify_table
 from landspeed.verify import verify as verify_
-from landspeed.verify import verify_failure, verify_table
 from landspeed.workshop import Workshop
 
 
 @click.command()
 @click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
 @variant_options
+@click.option(
+    "--build-systems",
+    is_flag=True,
+    help="Compare instead what configure and meson build of it (16 on): are they one server?",
+)
 @jobs_option
 @json_option
 def verify(
-    *, refs: tuple[str, ...], blocksize: int, wal_blocksize: int, jobs: int | None, as_json: bool
+    *, refs: tuple[str, ...], variant: Variant, build_systems: bool, jobs: int | None, as_json: bool
 ) -> None:
     """Build every REF and have it serve: initdb, start, sizes, psycopg, stop, all pgbench modes.
 
-    Servers run as a user other than root; nothing is recorded. One that fails keeps no other
-    from being tried.
+    Servers and clients run as a user other than root; nothing is recorded. One that fails keeps
+    no other from being tried.
 
     \b
     Examples:
       landspeed verify 18
       landspeed verify 13 17.11 18:bs4 --json
+      landspeed verify 16 17 18 --build-systems
     """
-    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
-    rows = verify_(Workshop.open(), targets, jobs)
+    targets = parse_targets(refs, variant)
+    if build_systems:
+        require_sources(targets)
+        pairs = compare_systems(Workshop.open(), targets, jobs)
+        _told(pairs, systems_table(pairs), systems_failure(pairs), as_json=as_json)
+    else:
+        rows = verify_(Workshop.open(), targets, jobs)
+        _told(rows, verify_table(rows), verify_failure(rows), as_json=as_json)
+
+
+def _told(
+    rows: Sequence[Verified] | Sequence[Pair],
+    table: Table,
+    error: LandspeedError | None,
+    *,
+    as_json: bool,
+) -> None:
     if as_json:
         emit_json([row.facts() for row in rows])
     else:
-        emit(as_text(verify_table(rows)))
-    error = verify_failure(rows)
+        emit(as_text(table))
     if error is not None:
         raise error
 
@@ -68,25 +100,15 @@ def register(*, foreign: str, name: str | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
-@click.option(
-    "--blocksize", type=int, multiple=True, metavar="K", help="Block size in kB; may be repeated."
-)
-@click.option(
-    "--wal-blocksize",
-    type=int,
-    multiple=True,
-    metavar="K",
-    help="WAL block size in kB; may be repeated.",
-)
-def matrix(
-    *, refs: tuple[str, ...], blocksize: tuple[int, ...], wal_blocksize: tuple[int, ...]
-) -> None:
+@variants_options
+def matrix(*, refs: tuple[str, ...], variants: list[Variant]) -> None:
     """Print a set of builds as one line of JSON, the matrix of a GitHub Actions job.
 
     \b
     Examples:
       landspeed matrix 13 18 --blocksize 2 --blocksize 8
+      landspeed matrix 18 --compiler gcc --compiler clang --flags O2 --flags O3-lto
       echo "matrix=$(landspeed matrix 17 18:bs4)" >> "$GITHUB_OUTPUT"
     """
-    targets = matrix_targets(refs, blocksize, wal_blocksize)
+    targets = matrix_targets(refs, variants)
     emit(canonical_json(matrix_facts(Workshop.open(), targets)))

@@ -36,7 +36,12 @@ from landspeed.plan import plan_cells_facts, plan_recipe_facts, render_plan
 from landspeed.point_query import SPELLING, parse_point
 from landspeed.preview import serving
 from landspeed.progress import say
-from landspeed.sandbox_options import chosen_sandbox, runs_here, sandbox_options
+from landspeed.sandbox_options import (
+    chosen_sandbox,
+    compiled_by,
+    runs_here,
+    sandbox_options,
+)
 from landspeed.show import as_text, details, find_points, overview
 from landspeed.site import update_site
 from landspeed.target import parse_targets, require_sources
@@ -134,8 +139,7 @@ def list_(as_json: bool) -> None:
 def plan(
     *,
     refs: tuple[str, ...],
-    blocksize: int,
-    wal_blocksize: int,
+    variant: Variant,
     build_system: str | None,
     preset: str | None,
     scales: tuple[str, ...],
@@ -152,7 +156,7 @@ def plan(
     """
     if not refs and preset is None:
         raise UsageError("nothing to plan", hint="Name a REF, a --preset, or both.")
-    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    targets = parse_targets(refs, variant)
     require_sources(targets)
     workshop = Workshop.open()
     system = BuildSystem(build_system) if build_system else None
@@ -179,8 +183,7 @@ def plan(
 def build(
     *,
     refs: tuple[str, ...],
-    blocksize: int,
-    wal_blocksize: int,
+    variant: Variant,
     build_system: str | None,
     jobs: int | None,
     as_json: bool,
@@ -195,9 +198,10 @@ def build(
       landspeed build 18
       landspeed build 13 17.11 --blocksize 2
       landspeed build 18:bs4 18:bs8-wal16 --json
+      landspeed build 17 --compiler clang --flags O3-lto
       landspeed build 13 --in docker --toolchain bookworm-clang-14 --memory 2g --cpus 2
     """
-    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    targets = parse_targets(refs, compiled_by(variant, **sandbox))
     require_sources(targets)
     workshop = Workshop.open(chosen_sandbox(**sandbox))
     system = BuildSystem(build_system) if build_system else None
@@ -223,8 +227,7 @@ def build(
 def run(
     *,
     refs: tuple[str, ...],
-    blocksize: int,
-    wal_blocksize: int,
+    variant: Variant,
     preset: str | None,
     scales: tuple[str, ...],
     publish_too: bool,
@@ -241,7 +244,7 @@ def run(
       landspeed run 18 18:bs4 --preset regular --scale small=100
       landspeed run 17 18 --preset quick --mode read-only --clients 8 --samples 20
     """
-    targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
+    targets = parse_targets(refs, variant)
     request = Request(
         targets=targets,
         preset=chosen_preset(preset or "quick", **changes),

@@ -25,7 +25,7 @@ from asv.runner import BenchmarkResult
 
 from base.build import Origin
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
-from benchmarks.asv_names import METRICS, VARIANT_NAMES
+from benchmarks.asv_names import METRICS
 from benchmarks.twins import Twin
 from landspeed.asv_benchmarks import Params, benchmark_entries, benchmark_entry
 from landspeed.points import Dot, dots
@@ -155,14 +155,13 @@ def _files(
         if place is None:
             unplaced[dot.origin] = unplaced.get(dot.origin, 0) + dot.count
             continue
-        sizes = (str(dot.blocksize), str(dot.wal_blocksize))
         file = files.setdefault(
-            (dot.machine, place[0], *sizes),
+            (dot.machine, place[0], dot.variant.name),
             _File(
                 machine=machines[dot.machine],
                 commit=place[0],
                 date=place[1],
-                requirements=dict(zip(VARIANT_NAMES, sizes, strict=True)),
+                requirements=dot.variant.axes(),
             ),
         )
         # should two origins be drawn at one commit, the newest dot stands: it comes last

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from base.build import Build, Variant
+from base.build import Build
+from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records import RecordStore
 from builders.source import ReleaseStatus
 from landspeed.point_query import name_of
@@ -84,13 +85,12 @@ def _built(builds: Iterable[Build]) -> dict[str, list[str]]:
 
 
 def _runs(records: RecordStore) -> dict[str, dict[str, int]]:
-    keys = ["release", "commit", "tree", "registered", "blocksize", "wal_blocksize"]
+    keys = ["release", "commit", "tree", "registered", *VARIANT_COLUMNS]
     counted = records.table([*keys, "id"]).group_by(keys).aggregate([("id", "count")])
     runs: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in counted.to_pylist():
-        variant = Variant(blocksize=row["blocksize"], wal_blocksize=row["wal_blocksize"])
         name = name_of(row)
-        runs[name][variant.name] += row["id_count"]
+        runs[name][variant_of(row).name] += row["id_count"]
     return runs
 
 

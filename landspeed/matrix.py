@@ -6,22 +6,16 @@ See "include" in https://docs.github.com/actions/using-jobs/using-a-matrix-for-y
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Any
 
 from base.build import Variant
+from builders.recipe import recipe
 from landspeed.target import Target, require_sources
 from landspeed.workshop import Workshop
 
 
-def matrix_targets(
-    refs: Sequence[str], blocksizes: Sequence[int], wal_blocksizes: Sequence[int]
-) -> list[Target]:
-    """Every REF in every variant of these sizes in kB; one that names its variant in that alone."""
-    variants = [
-        Variant(blocksize=size, wal_blocksize=wal)
-        for size, wal in product(blocksizes or [8], wal_blocksizes or [8])
-    ]
+def matrix_targets(refs: Sequence[str], variants: Sequence[Variant]) -> list[Target]:
+    """Every REF in every one of *variants*; one that names its variant in that alone."""
     targets = [Target.parse(ref, variant) for ref in refs for variant in variants]
     require_sources(targets)
     return list(dict.fromkeys(targets))
@@ -31,11 +25,12 @@ def matrix_facts(workshop: Workshop, targets: Iterable[Target]) -> dict[str, Any
     """The matrix of *targets*: what to build, and a name for it that a job or a file can have.
 
     A REF is told as the release or commit that it means now, so that all runners build the
-    same. Asks no one for a release.
+    same. Asks no one for a release. VariantError for what a release cannot be built as.
     """
     rows: dict[str, dict[str, str]] = {}
     for target in targets:
         version, source = workshop.builder.sources.glance(target.ref)
+        recipe(version, target.variant)
         origin = source.origin if source else None
         ref = (origin.release or origin.commit if origin else None) or str(version)
         name = origin.name if origin else str(version)

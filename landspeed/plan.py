@@ -31,7 +31,7 @@ def plan_recipe_facts(
         "prefix": str(builder.store.root / identifier) if identifier else None,
         "is_built": identifier is not None and builder.store.find(identifier) is not None,
         "origin": vars(source.origin) if source else None,
-        "toolchain": builder.sandbox.toolchain(),
+        "toolchain": builder.sandbox.toolchain(target.variant),
         "recipe": planned.facts(),
     }
 
@@ -74,6 +74,8 @@ def _render_recipe(facts: Mapping[str, Any]) -> str:
         f"  prefix   {facts['prefix'] or 'known when the source is here'}",
         f"  cc       {facts['toolchain']['cc']}",
     ]
+    if "native" in facts["toolchain"]:
+        lines.append(f"  native   {facts['toolchain']['native']}: for this processor alone")
     for quirk in facts["recipe"]["quirks"]:
         lines += [f"  quirk    {quirk['name']}: {quirk['because']}", f"           {quirk['see']}"]
     lines.append("  steps, in the source tree:")

@@ -19,11 +19,12 @@ from urllib.parse import parse_qsl, unquote
 from base.build import Origin, Variant
 from base.errors import UsageError
 from base.version import Version
-from benchmarks.asv_names import PARAM_NAMES, mode_of, scale_param
+from benchmarks.asv_names import PARAM_NAMES, VARIANT_NAMES, mode_of, scale_param
+from benchmarks.record_columns import variant_of
 
 SPELLING = "REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]]"
 _PARTS = ("mode", *PARAM_NAMES)
-_GENERIC = ("machine", "blocksize", "wal_blocksize")
+_GENERIC = ("machine", *VARIANT_NAMES)
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 
 ReleaseAt = Callable[[str], str | None]
@@ -71,9 +72,8 @@ def _parse_words(text: str, release_at: ReleaseAt) -> PointQuery:
     ref, _, variant = target.partition(":")
     allowed: dict[str, frozenset[str]] = {}
     if variant:
-        sizes = Variant.parse(variant)
-        allowed["blocksize"] = frozenset({str(sizes.blocksize)})
-        allowed["wal_blocksize"] = frozenset({str(sizes.wal_blocksize)})
+        chosen = Variant.parse(variant).axes()
+        allowed |= {name: frozenset({value}) for name, value in chosen.items()}
     for name, value in zip(_PARTS, parts, strict=False):
         if value in ("", "*"):
             continue
@@ -142,6 +142,8 @@ def _spelled(row: Mapping[str, Any], name: str) -> frozenset[str]:
     if name == "scale":
         tier, scale = row["tier"], row["scale"]
         return frozenset({tier, str(scale), scale_param(tier, scale)})
+    if name in VARIANT_NAMES:
+        return frozenset({variant_of(row).axes()[name]})
     return frozenset({str(row[name])})
 
 

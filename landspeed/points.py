@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from base.build import Origin
+from base.build import Origin, Variant
 from benchmarks.asv_names import METRICS, scale_param
 from benchmarks.point import scheduled
+from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.asv_benchmarks import Params
 
-_CELL = ("blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale", "clients", "profile")
+_CELL = (*VARIANT_COLUMNS, "mode", "protocol", "tier", "scale", "clients", "profile")
 _SERVER = ("digest", "epoch")
 _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
 
@@ -29,8 +30,7 @@ class Dot:
 
     machine: str
     origin: Origin
-    blocksize: int
-    wal_blocksize: int
+    variant: Variant
     mode: str
     params: Params
     digest: str
@@ -63,7 +63,7 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
     newest: dict[tuple[Any, ...], Dot] = {}
     superseded = 0
     for dot in _grouped(table, origins_by_digest(table, twins)):  # the newest of a key comes last
-        key = (dot.machine, dot.origin.name, dot.blocksize, dot.wal_blocksize, dot.mode, dot.params)
+        key = (dot.machine, dot.origin.name, dot.variant, dot.mode, dot.params)
         superseded += key in newest
         newest[key] = dot
     return Dots(dots=tuple(newest.values()), machines=machines(table), superseded=superseded)
@@ -91,8 +91,7 @@ def _dot(row: Mapping[str, Any], origin: Origin, lists: Iterable[str]) -> Dot:
     return Dot(
         machine=row["machine"],
         origin=origin,
-        blocksize=row["blocksize"],
-        wal_blocksize=row["wal_blocksize"],
+        variant=variant_of(row),
         mode=row["mode"],
         params=Params(
             row["protocol"],

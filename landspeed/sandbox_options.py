@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from base.build import Build
+from base.build import Build, Compiler, Variant
 from base.errors import UsageError
 from base.paths import Paths
 from builders.builder import cores
@@ -68,6 +70,17 @@ def chosen_sandbox(
         memory=parse_memory(memory) if memory is not None else None,
         cpus=cpus,
     )
+
+
+def compiled_by(
+    variant: Variant, *, place: str, toolchain: str | None, **limits: object
+) -> Variant:
+    """*variant*, by the toolchain's compiler where --compiler is not given: it has no other."""
+    del limits
+    source = click.get_current_context().get_parameter_source("compiler")
+    if place == "host" or source is not ParameterSource.DEFAULT:
+        return variant
+    return replace(variant, compiler=Compiler(toolchain_named(toolchain).compiler))
 
 
 def _container(

@@ -14,15 +14,15 @@ from asv_runner.statistics import compute_stats
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
-from base.build import Variant
 from base.errors import RefError
 from benchmarks.asv_names import METRICS, Metric, scale_param
 from benchmarks.point import ADAPTIVE
+from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.point_query import PointQuery, name_of
 
 _KEY = (
-    *("machine", "blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale"),
+    *("machine", *VARIANT_COLUMNS, "mode", "protocol", "tier", "scale"),
     *("clients", "profile"),
 )
 _WIDE = 1000
@@ -81,10 +81,9 @@ class Shown:
     def name(self) -> str:
         """The POINT, spelled so that ``landspeed show`` takes it."""
         run = self.runs[0]
-        variant = Variant(blocksize=run["blocksize"], wal_blocksize=run["wal_blocksize"])
         scale = scale_param(run["tier"], run["scale"])
         cell = (run["mode"], run["protocol"], scale, f"c{run['clients']}", run["profile"])
-        return f"{name_of(run)}:{variant}/{'/'.join(cell)}"
+        return f"{name_of(run)}:{variant_of(run)}/{'/'.join(cell)}"
 
     def estimate(self, metric: Metric) -> Estimate | None:
         """The Estimate of *metric* over the runs that have it."""

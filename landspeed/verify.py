@@ -18,7 +18,7 @@ from landspeed.workshop import Workshop
 
 _SHOWN = {True: "ok", False: "FAILED", None: "-"}
 # Of these the value seen is worth its room in the table.
-_VALUES = ("block_size", "wal_block_size", "read-only", "read-write", "tpcb-like")
+_VALUES = ("block_size", "wal_block_size", "segment_size", "read-only", "read-write", "tpcb-like")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -124,10 +124,15 @@ class Workshop:
         return self.build(self.builder.newest_stable(), Variant())
 
     def named(self, target: Target) -> Source | Build:
-        """What *target* names: a Source to be built, or the Build that is registered so."""
+        """What *target* names: a Source to be built, or the Build that is registered so.
+
+        VariantError if the Source cannot be built in the Variant that *target* is in.
+        """
         if target.registered is not None:
             return self.foreigners.find(target.registered)
-        return self.builder.sources.resolve(target.ref)
+        source = self.builder.sources.resolve(target.ref)
+        self.builder.recipe(source, target.variant)
+        return source
 
 
 def _doing(standing: Standing, due: int) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from base.build import Build, Variant
 from landspeed.workshop import Workshop
+from tests.docker_kit import PretendedDocker
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
@@ -32,6 +33,20 @@ def newest_build() -> Build:
 def pgbench_build(newest_build: Build) -> Build:
     """The Build whose pgbench is the one client."""
     return newest_build
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """A cache that is not there yet."""
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedDocker:
+    """A machine whose docker pretends."""
+    made = PretendedDocker.at(tmp_path / "docker")
+    monkeypatch.setenv("PATH", f"{made.root}/bin:{os.environ['PATH']}")
+    return made
 
 
 def make_project(directory: Path) -> Path:

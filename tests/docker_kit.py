@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from base.paths import Paths
+from builders.builder import Builder
 from builders.docker.container import Container
 from builders.docker.toolchain import Toolchain
-from tests.buildkit import programs
+from tests.buildkit import builder, programs
 
 DOCKER = """#!{python}
 import json, os, select, signal, subprocess, sys
@@ -42,6 +43,8 @@ if argv[0] == "build":
     (root / "dockerfile").write_text(sys.stdin.read())
     with (root / "images").open("a") as images:
         images.write(argv[argv.index("--tag") + 1] + "\\n")
+if argv[0] == "events":
+    print("oom\\n" * machine["memory_kills"], end="")
 if argv[0] != "run":
     sys.exit()
 if machine["run_refuses"] and "--interactive" in argv:
@@ -148,3 +151,9 @@ class Said:
     def lines(self) -> list[str]:
         """All that was said so far."""
         return self.path.read_text().splitlines() if self.path.exists() else []
+
+
+def in_docker(docker: PretendedDocker, cache: Path, main: str = "true", **limits) -> Builder:
+    """A Builder in *cache* whose Sandbox is a Container."""
+    host = builder(cache, main=main)
+    return replace(host, sandbox=docker.container(host.paths, **limits))

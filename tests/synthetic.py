@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from base.build import Variant
+
 RELEASES = {
     "13.22": "2025-08-14",
     "15.14": "2025-08-14",
@@ -27,6 +29,7 @@ class Point:
     commit: str | None = None
     date: str = "2025-11-13"
     blocksize: int = 8
+    build: str = "default"
     mode: str = "read-only"
     protocol: str = "prepared"
     tier: str = "small"
@@ -110,9 +113,10 @@ def records(
 
 def _build(point: Point) -> dict[str, Any]:
     name = point.release or str(point.commit)
-    digest = hashlib.sha256(f"{name} {point.blocksize}".encode()).hexdigest()
+    variant = Variant.from_axes({"blocksize": str(point.blocksize), "build": point.build})
+    digest = hashlib.sha256(f"{name} {variant}".encode()).hexdigest()
     return {
-        "identifier": f"{name[:10]}-bs{point.blocksize}-{digest[:16]}",
+        "identifier": f"{name[:10]}-{variant}-{digest[:16]}",
         "version": point.release or "19devel",
         "origin": {
             "release": point.release,
@@ -120,7 +124,7 @@ def _build(point: Point) -> dict[str, Any]:
             "tree": hashlib.sha1(name.encode()).hexdigest(),
             "date": point.date,
         },
-        "variant": {"blocksize": point.blocksize, "wal_blocksize": 8},
+        "variant": variant.facts(),
         "build_system": "meson",
         "quirks": [],
         "toolchain": {

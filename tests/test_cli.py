@@ -41,6 +41,11 @@ def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
     [
         (["plan", "18", "--blocksize", "3"], 4, "error:  invalid block size: 3 kB"),
         (["plan", "18", "--wal-blocksize", "128"], 4, "error:  invalid WAL block size: 128 kB"),
+        (["plan", "18", "--segsize", "3"], 4, "error:  invalid segment size: 3 GB"),
+        (["plan", "18", "--flags", "O4"], 4, 'error:  "O4" are not flags of a build variant'),
+        (["plan", "18", "--compiler", "icc"], 2, "error:  invalid value for '--compiler'"),
+        (["plan", "9.4:bs8-lto"], 4, "error:  PostgreSQL 9.4.26 cannot be built as bs8-lto"),
+        (["plan", "8.3:seg8"], 4, "error:  PostgreSQL 8.3.23 cannot be built as bs8-seg8"),
         (["plan", "18:huge"], 4, 'error:  "huge" is not a build variant'),
         (["plan", "77"], 3, "error:  PostgreSQL 77 is not known"),
         (["plan", "7.4"], 3, "error:  PostgreSQL 7.4"),

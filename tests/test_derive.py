@@ -15,6 +15,8 @@ from asv.benchmarks import Benchmarks
 from asv.config import Config
 from asv.results import Results, iter_results
 
+from base.build import Variant
+from benchmarks.asv_names import VARIANT_NAMES
 from benchmarks.records import RecordStore
 from landspeed.derive import AsvLayout, derive
 from tests.synthetic import RELEASES, START, Point, record
@@ -139,6 +141,16 @@ def test_variants_and_machines_have_files_of_their_own(derivation: Derivation) -
         "ram": "8222736384",
         "version": 1,
     }
+
+
+def test_the_rest_of_a_variants_name_is_an_axis_that_the_site_separates(
+    derivation: Derivation,
+) -> None:
+    rests = ("default", "seg2", "clang", "clang-O3-lto")
+    derivation.of(*(record(Point(build=rest, blocksize=size)) for rest in rests for size in (4, 8)))
+    seen = [(r.params["build"], r.params["blocksize"]) for r in derivation.results()]
+    assert sorted(seen) == sorted((rest, size) for rest in rests for size in ("4", "8"))
+    assert set(VARIANT_NAMES) == set(Variant().axes())
 
 
 def test_deriving_again_writes_nothing(derivation: Derivation) -> None:
@@ -268,8 +280,16 @@ def test_left_overs_of_a_killed_derivation_are_removed(derivation: Derivation) -
 def test_the_names_follow_the_configuration_of_asv(tmp_path: Path) -> None:
     layout = AsvLayout.of({"pythons": ["3"], "environment_type": "pgbuild"}, tmp_path)
     assert layout == AsvLayout(results=tmp_path)
-    name = layout.environment({"blocksize": "8", "wal_blocksize": "8"})
-    assert name == "pgbuild-py3-blocksize8-wal_blocksize8"
+    name = layout.environment(Variant().axes())
+    assert name == "pgbuild-py3-blocksize8-builddefault-wal_blocksize8"
+
+
+def test_what_asv_run_builds_is_named_as_what_is_derived() -> None:
+    (checkout,) = (path for path in Path(__file__).parents if (path / "asv.conf.json").is_file())
+    matrix = Config.load(str(checkout / "asv.conf.json")).matrix["req"]
+    first = {name: values[0] for name, values in matrix.items()}
+    assert first == Variant().axes()
+    assert Variant.from_axes(first) == Variant()
 
 
 def test_a_project_derives_at_the_commits_of_its_branch(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 from base.build import Build, Origin, Variant
 from base.errors import MeasureError, StorageError
 from base.version import Version
+from benchmarks.home import ServerHome
 from benchmarks.pgbench import Pgbench
 from benchmarks.pgbench_output import parse_log, parse_progress, parse_summary
 from benchmarks.scenarios import Mode
-from tests.cluster_kit import cell
+from tests.cluster_kit import cell, is_root, server_paths
 
 REPORT = """\
 pgbench (18.6)
@@ -182,6 +183,31 @@ def test_a_pgbench_that_fails_shows_its_last_words_and_not_its_progress(tmp_path
         )
     assert "the above results are incomplete" in caught.value.detail
     assert "progress:" not in caught.value.detail
+
+
+@pytest.mark.skipif(not is_root(), reason="only root can run it as another user")
+def test_the_client_of_root_runs_as_the_servers_user_who_may_write_its_logs() -> None:
+    with server_paths() as paths:
+        home = ServerHome.open(paths)
+        (paths.cache / "client").mkdir()
+        client = client_that_says(paths.cache / "client", "")
+        text = "#!/bin/sh\ntouch written && id -un >&2; exit 1\n"
+        client.build.program("pgbench").write_text(text)
+        (paths.cache / "client" / "share").mkdir()
+        client.build.program("postgres").touch(mode=0o755)
+        with home.run_directory() as run, pytest.raises(MeasureError) as caught:
+            client.at_home(home).run(
+                run.sockets,
+                user="postgres",
+                database="postgres",
+                cell=cell(),
+                cores=2,
+                seconds=1,
+                seed=1,
+                scratch=run.scratch,
+            )
+        assert home.user is not None
+        assert caught.value.detail == home.user.pw_name != "root"
 
 
 def test_pgbench_sees_its_arguments_and_nothing_of_the_callers_environment(

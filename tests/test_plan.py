@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).parent / "golden"
 class KnownHost(Host):
     """A Host whose toolchain is the same wherever this is tested."""
 
-    def toolchain(self) -> dict[str, str]:
+    def toolchain(self, variant: Variant) -> dict[str, str]:
         return dict(TOOLCHAIN)
 
 
@@ -53,6 +53,9 @@ def planned(
         ("plan-13.16", "13.16", "13.16", None),
         ("plan-18.6", "18.6", "18.6", None),
         ("plan-18.6-bs4-wal16", "18.6:bs4-wal16", "18.6", None),
+        ("plan-8.3.23-bs8-seg2-clang", "8.3.23:bs8-seg2-clang", "8.3.23", None),
+        ("plan-13.16-clang-O3-native-lto", "13.16:bs8-clang-O3-native-lto", "13.16", None),
+        ("plan-18.6-seg4-clang-O3-native-lto", "18.6:bs8-seg4-clang-O3-native-lto", "18.6", None),
         ("plan-18.6-configure", "18.6", "18.6", BuildSystem.CONFIGURE),
     ],
 )
@@ -84,7 +87,7 @@ def identity(*, version: str = "18.6", tree: str = "a" * 40, **toolchain: str) -
     """The identifier of a default build, on a machine with another *toolchain*."""
 
     class OtherHost(KnownHost):
-        def toolchain(self) -> dict[str, str]:
+        def toolchain(self, variant: Variant) -> dict[str, str]:
             return TOOLCHAIN | toolchain
 
     paths = Paths(cache=Path(f"/cache/{len(toolchain)}"), project=Path("/project"))

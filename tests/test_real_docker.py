@@ -181,7 +181,7 @@ def test_a_container_that_is_killed_is_one_clear_error_and_is_gone(site):
     with pytest.raises(BuildError) as caught:
         site.run("sleep 600", see=kill)
     assert "ended with exit code 137" in caught.value.detail
-    assert "killed for memory" in caught.value.hint
+    assert "not by the kernel for memory" in caught.value.hint
     assert containers() == []
 
 

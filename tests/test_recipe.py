@@ -9,20 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from base.build import Variant
-from base.errors import UsageError
+from base.build import Compiler, Flag, Variant
+from base.errors import UsageError, VariantError
 from base.version import Version
 from builders import recipe as module
 from builders.catalog import Catalog
 from builders.recipe import BuildSystem, Recipe, Step, load_table, recipe
+from tests.variant_kit import variants as any_variants
 
 GOLDEN = Path(__file__).parent / "golden"
 VERSIONS = [release.version for release in Catalog.load().releases]
 CONFIGURE, MESON = BuildSystem.CONFIGURE, BuildSystem.MESON
 
 known = st.sampled_from(VERSIONS)
-variants = st.builds(
-    Variant, blocksize=st.sampled_from([1, 2, 4, 8, 16, 32]), wal_blocksize=st.sampled_from([1, 8])
+# What every release can have: the limits are asked about apart.
+variants = any_variants.map(
+    lambda v: replace(v, segsize=min(v.segsize, 4), flags=tuple(set(v.flags) - {Flag.LTO}))
 )
 
 
@@ -32,8 +34,9 @@ def systems(version: Version) -> list[BuildSystem]:
 
 
 def all_recipes() -> list[Recipe]:
-    """The default variant of every release of the catalog, by whatever builds it."""
-    return [recipe(v, Variant(), system) for v in VERSIONS for system in systems(v)]
+    """Two variants of every release of the catalog, by whatever builds it."""
+    both = (Variant(), Variant(segsize=2))
+    return [recipe(v, one, system) for v in VERSIONS for system in systems(v) for one in both]
 
 
 def words(plan: Recipe) -> list[str]:
@@ -72,6 +75,33 @@ def test_quirks_have_names_of_their_own():
 @pytest.mark.parametrize("directory", load_table().directories, ids=lambda d: f"{d.path}-{d.goal}")
 def test_no_directory_is_dead_each_is_visited_for_a_release(directory):
     assert any(version in directory.versions for version in VERSIONS)
+
+
+@pytest.mark.parametrize("limit", load_table().limits, ids=lambda limit: limit.without[0])
+def test_no_limit_is_dead_and_each_is_said_with_its_reason_and_link(limit):
+    refused = [version for version in VERSIONS if version in limit.versions]
+    assert refused
+    assert refused != VERSIONS
+    for version in (refused[0], refused[-1]):
+        for name in limit.without:
+            with pytest.raises(VariantError) as caught:
+                recipe(version, Variant.parse(name))
+            variant = Variant.parse(name)
+            assert caught.value.message == (f"PostgreSQL {version} cannot be built as {variant}")
+            assert limit.because in caught.value.detail
+            assert limit.see in caught.value.detail
+            assert name in caught.value.hint
+
+
+@given(known, any_variants)
+def test_a_variant_is_refused_only_by_a_limit(version, variant):
+    limits = [li for li in load_table().limits if version in li.versions and li.forbids(variant)]
+    try:
+        recipe(version, variant)
+    except VariantError:
+        assert limits
+    else:
+        assert not limits
 
 
 @pytest.mark.parametrize("option", load_table().configure_options, ids=lambda o: o.argument)
@@ -119,6 +149,49 @@ def test_block_sizes_reach_the_build_spelled_as_the_release_knows_them(version, 
         assert sum(one <= said for one in spelled) == 1
 
 
+@given(known, variants)
+def test_a_segment_size_reaches_the_build_and_the_default_is_nobodys_argument(version, variant):
+    blocks = variant.segsize * 2**20 // variant.blocksize
+    spelled = {
+        f"--with-segsize={variant.segsize}",
+        f"-Dsegsize={variant.segsize}",
+        f"s/^#define RELSEG_SIZE.*/#define RELSEG_SIZE {blocks}/",
+    }
+    for system in systems(version):
+        said = spelled & set(words(recipe(version, variant, system)))
+        assert len(said) == (variant.segsize != 1)
+
+
+@given(known, variants)
+def test_the_compiler_and_the_flags_reach_the_build(version, variant):
+    for system in systems(version):
+        first = configuring(recipe(version, variant, system))
+        given_ = dict(first.environment)
+        assert given_["CC"] == f"ccache {variant.compiler}"
+        flags = given_.get("CFLAGS", "").split()
+        if system is CONFIGURE:
+            assert [f for f in flags if f.startswith("-O")] == [
+                "-O3" if Flag.O3 in variant.flags else "-O2"
+            ]
+        assert ("-Doptimization=3" in first.argv or "-O3" in flags) == (Flag.O3 in variant.flags)
+        is_native = "-Dc_args=-march=native" in first.argv or "-march=native" in flags
+        assert is_native == (Flag.NATIVE in variant.flags)
+
+
+def test_link_time_optimisation_is_asked_for_in_each_systems_way():
+    variant, version = Variant(flags=(Flag.LTO,)), Version.parse("18.6")
+    assert "-Db_lto=true" in configuring(recipe(version, variant, MESON)).argv
+    flags = dict(configuring(recipe(version, variant, CONFIGURE)).environment)["CFLAGS"]
+    assert flags.split() == ["-O2", "-flto=auto"]
+
+
+def test_what_is_for_gcc_alone_is_not_given_to_clang():
+    old = Version.parse("8.3.23")
+    assert "no-aggressive-loop-optimizations" in {q.name for q in recipe(old, Variant()).quirks}
+    by_clang = recipe(old, Variant(compiler=Compiler.CLANG))
+    assert dict(configuring(by_clang).environment)["CFLAGS"] == "-O2"
+
+
 def test_configure_is_given_block_sizes_only_where_it_has_such_options():
     with_options = [
         str(version)
@@ -129,12 +202,10 @@ def test_configure_is_given_block_sizes_only_where_it_has_such_options():
     assert VERSIONS[2] == Version.parse("8.4.0")
 
 
-@given(known, variants)
-def test_configure_tracks_headers_and_every_build_goes_through_ccache_at_one_optimisation(
-    version, variant
-):
+@given(known)
+def test_configure_tracks_headers_and_every_build_goes_through_ccache_at_one_optimisation(version):
     for system in systems(version):
-        first = configuring(recipe(version, variant, system))
+        first = configuring(recipe(version, Variant(), system))
         environment = dict(first.environment)
         assert environment["CC"] == "ccache gcc"
         if system is CONFIGURE:

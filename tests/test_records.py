@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from base.errors import RecordError, StorageError
 from benchmarks import record_cache, records
-from benchmarks.record_columns import COLUMNS, SCALARS, TEXT
+from benchmarks.record_columns import COLUMNS, SCALARS, TEXT, VARIANT_COLUMNS, variant_of
 from benchmarks.records import RecordStore, new_id
 from benchmarks.segments import read_scalars
 from tests.synthetic import Point, record
@@ -67,7 +67,16 @@ def test_the_table_has_every_scalar_of_a_record(store: RecordStore) -> None:
     assert row["clients"] == 4
     assert row["latency_ms"] == one["sample"]["latency_ms"]
     assert row["origin_date"] == one["build"]["origin"]["date"]
-    absent = ("release", "registered", "comparison", "block", "side")
+    absent = (
+        "release",
+        "registered",
+        "segsize",
+        "compiler",
+        "flags",
+        "comparison",
+        "block",
+        "side",
+    )
     assert None not in {value for name, value in row.items() if name not in absent}
 
 
@@ -186,6 +195,21 @@ def test_a_damaged_segment_is_never_merged(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="damaged"):
         left.merge(right.root)
     assert ids(left) == []
+
+
+def test_what_a_record_does_not_say_of_its_variant_is_the_defaults(store: RecordStore) -> None:
+    """Also in a segment of an older landspeed, which had no columns for it."""
+    old, new = record(Point(blocksize=4)), record(Point(build="seg2-clang-O3-lto"), number=1)
+    store.add(old)
+    (path,) = store.seal().segments
+    lacking = pq.read_table(path).drop_columns(["segsize", "compiler", "flags"])
+    pq.write_table(lacking, path)
+    store.add(new)
+    rows = store.table(["id", *VARIANT_COLUMNS]).to_pylist()
+    assert {row["id"]: variant_of(row).name for row in rows} == {
+        old["id"]: "bs4",
+        new["id"]: "bs8-seg2-clang-O3-lto",
+    }
 
 
 def test_segments_of_an_older_landspeed_lack_columns_and_still_read(store: RecordStore) -> None:
@@ -371,7 +395,7 @@ def test_whatever_the_order_of_adds_and_seals_every_record_is_there_once(
 
 
 def test_every_column_has_a_place_in_the_record() -> None:
-    one = record(Point(commit="c" * 40))
+    one = record(Point(commit="c" * 40, build="seg2-clang-O3"))
     one["build"]["origin"]["registered"] = "somebody-elses"
     one["run"] |= {"comparison": "abc", "block": 1, "side": 0}
     assert [column.name for column in COLUMNS if column.value(one) is None] == []

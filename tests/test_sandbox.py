@@ -7,14 +7,15 @@ import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import which
 
 import pytest
 
-from base.build import Variant
+from base.build import Compiler, Flag, Variant
 from base.errors import BuildError, BusyError
 from base.files import locked
 from base.version import Version
-from builders import session
+from builders import diagnosis, session
 from builders.recipe import BuildSystem, Recipe, Step
 from builders.sandbox import Host, Progress
 from tests.buildkit import alive, ended, eventually, forked, programs
@@ -178,9 +179,37 @@ def test_a_failure_names_step_code_tree_and_log_and_shows_the_last_ten_lines(sit
     assert not (site.source / "after").exists(), "the steps after it are not run"
 
 
+KILLED = (
+    "kill -9 $$",
+    "echo 'gcc: fatal error: Killed signal terminated program cc1'; exit 2",
+    "echo 'clang: error: unable to execute command: Killed'; exit 2",
+    "echo 'make: *** [common.mk:37: xlog.o] Killed'; exit 2",
+    "exit 137",
+)
+
+
 def test_a_step_that_was_killed_is_told_from_one_that_failed(site):
     with pytest.raises(BuildError, match="was killed by signal 9"):
         site.run(shell("kill -9 $$"))
+
+
+@pytest.mark.parametrize("script", KILLED)
+@pytest.mark.parametrize(
+    ("kills", "hint"), [(0, "not by the kernel for memory"), (1, "Memory ran out")]
+)
+def test_only_the_kernels_count_says_that_it_was_for_memory(site, script, kills, hint, monkeypatch):
+    counters = site.root / "vmstat"
+    counters.write_text("pgfault 5\noom_kill 3\n")
+    monkeypatch.setattr(diagnosis, "_COUNTERS", counters)
+    more = f"echo 'oom_kill {3 + kills}' > {counters}; {script}"
+    with pytest.raises(BuildError) as caught:
+        site.run(shell(more))
+    assert hint in caught.value.hint
+
+
+def test_the_kernel_of_this_machine_counts_what_it_kills_for_memory():
+    assert "oom_kill" in Path("/proc/vmstat").read_text()
+    assert diagnosis.memory_kills() >= 0
 
 
 @pytest.mark.parametrize(
@@ -190,7 +219,7 @@ def test_a_step_that_was_killed_is_told_from_one_that_failed(site):
             "cc1: fatal error: error writing to /tmp/cc.s: No space left on device",
             "Free some space",
         ),
-        ("gcc: fatal error: Killed signal terminated program cc1", "Memory ran out"),
+        ("virtual memory exhausted: Cannot allocate memory", "Memory ran out"),
         ("sh: 1: bison: not found", "make setup"),
         ("bash: line 1: flex: command not found", "make setup"),
         ("configure: error: Perl not found", "make setup"),
@@ -203,6 +232,21 @@ def test_a_failure_has_the_hint_for_its_cause_even_when_make_went_on_after_it(si
     with pytest.raises(BuildError) as caught:
         site.run(Step(name="make", argv=("sh", "-c", 'echo "$1"; seq 50; exit 2', "sh", said)))
     assert hint in caught.value.hint
+
+
+@pytest.mark.skipif(not (which("ccache") and which("gcc")), reason="needs a real ccache and gcc")
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_ccache_that_is_switched_off_costs_time_and_nothing_else(tmp_path, monkeypatch, enabled):
+    monkeypatch.setenv("CCACHE_DISABLE", "1")  # the caller's own does not reach us
+    site = Site(root=tmp_path)
+    (site.root / "ccache").mkdir()
+    (site.root / "ccache" / "ccache.conf").write_text("" if enabled else "disable = true\n")
+    site.source.mkdir()
+    (site.source / "main.c").write_text("int answer(void) { return 42; }\n")
+    site.run(*[shell("ccache gcc -c main.c -MMD -o main.o")] * 2, shell("nm main.o"))
+    assert "T answer" in site.log.read_text()
+    kept = [path for path in (site.root / "ccache").rglob("*R") if path.is_file()]
+    assert bool(kept) == enabled
 
 
 @pytest.mark.parametrize("program", ["ccache", "ninja-of-old"])
@@ -224,14 +268,43 @@ def test_a_missing_program_is_said_before_any_step_with_the_way_to_get_it(
 def test_a_missing_compiler_is_one_clear_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(programs(tmp_path / "bin")))
     host = Host(ccache=tmp_path, jobs=1)
-    assert host.toolchain()["cc"] == "gcc (Pretended) 12.2.0"
+    assert host.toolchain(Variant())["cc"] == "gcc (Pretended) 12.2.0"
     for name in ("gcc", "bison"):
         monkeypatch.setenv("PATH", str(programs(tmp_path / f"no-{name}")))
         (tmp_path / f"no-{name}" / name).unlink()
         with pytest.raises(BuildError) as caught:
-            host.toolchain()
+            host.toolchain(Variant())
         assert caught.value.message == f'could not run "{name}"'
         assert "make setup" in caught.value.hint
+
+
+def test_clang_is_the_cc_of_its_variants_and_one_that_is_missing_says_how_to_get_it(
+    tmp_path, monkeypatch
+):
+    found = programs(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(found))
+    host, by_clang = Host(ccache=tmp_path, jobs=1), Variant(compiler=Compiler.CLANG)
+    with pytest.raises(BuildError) as caught:
+        host.toolchain(by_clang)
+    assert caught.value.message == 'could not run "clang"'
+    assert "apt-get install clang" in caught.value.hint
+    (found / "clang").write_text("#!/bin/sh\necho clang 14\n")
+    (found / "clang").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{found}:/nowhere")
+    assert host.toolchain(by_clang) == host.toolchain(Variant()) | {"cc": "clang 14"}
+
+
+def test_a_native_build_says_which_processor_it_is_for_and_no_other_build_does(
+    tmp_path, monkeypatch
+):
+    found = programs(tmp_path / "bin")
+    answer = """[ "$1" = -march=native ] && { echo ' /lib/cc1 -march=znver4 -mavx' >&2; exit; }"""
+    (found / "gcc").write_text(f"#!/bin/sh\n{answer}\necho gcc 12\n")
+    monkeypatch.setenv("PATH", str(found))
+    host, native = Host(ccache=tmp_path, jobs=1), Variant(flags=(Flag.NATIVE,))
+    here = host.toolchain(native)
+    assert here.pop("native").startswith("znver4 ")
+    assert here == host.toolchain(Variant(flags=(Flag.O3,))) == host.toolchain(Variant())
 
 
 # --- nothing stays behind ------------------------------------------------------------------

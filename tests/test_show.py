@@ -29,6 +29,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
         store.add(one)
     for one in synthetic_records(releases=["18.1"], blocksize=4):
         store.add(one)
+    store.add(record(Point(release="18.1", build="clang-O3-lto", mode="tpcb-like")))
     store.add(record(Point(release=None, commit="c0ffee" + "0" * 34, clients=4)))
     store.seal()
     return store
@@ -49,10 +50,13 @@ def names(store: RecordStore, text: str) -> list[str]:
         ("18.1:bs8/read-only/prepared/small/4", 1),
         ("18.1:bs8/read-only/*/5/*", 2),
         ("18.1:bs4", 4),
-        ("18.1", 8),
-        ("18", 8),
-        ("REL_18_1", 8),
-        ("*", 25),
+        ("18.1:bs8-clang-O3-lto", 1),
+        ("18.1:O3-lto-clang/tpcb-like", 1),
+        ("18.1:bs8-clang", 0),
+        ("18.1", 9),
+        ("18", 9),
+        ("REL_18_1", 9),
+        ("*", 26),
         ("*/read-write", 12),
         ("c0ffee0", 1),
     ],
@@ -60,7 +64,19 @@ def names(store: RecordStore, text: str) -> list[str]:
 def test_a_point_in_words_means_the_cells_it_names(
     store: RecordStore, text: str, count: int
 ) -> None:
-    assert len(found(store, text)) == count
+    if count:
+        assert len(found(store, text)) == count
+    else:
+        with pytest.raises(RefError):
+            found(store, text)
+
+
+def test_the_build_of_a_sites_address_is_the_rest_of_a_variants_name(store: RecordStore) -> None:
+    address = "#tpcb_like.track_tps?blocksize=8&build=clang-O3-lto&wal_blocksize=8"
+    name = "18.1:bs8-clang-O3-lto/tpcb-like/prepared/small-5/c1/default"
+    assert names(store, address) == [name]
+    with pytest.raises(RefError):
+        found(store, address.replace("clang-O3-lto", "default"))
 
 
 @pytest.mark.parametrize(

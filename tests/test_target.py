@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from base.build import BLOCK_SIZES, WAL_BLOCK_SIZES, Variant
+from base.build import Variant
 from base.errors import UsageError, VariantError
 from landspeed.target import Target, parse_targets
+from tests.variant_kit import variants
 
-variants = st.builds(
-    Variant, blocksize=st.sampled_from(BLOCK_SIZES), wal_blocksize=st.sampled_from(WAL_BLOCK_SIZES)
-)
 targets = st.builds(
     Target,
     ref=st.sampled_from(["18", "17.11", "REL_17_11", "master~3", "c0ffee"]),

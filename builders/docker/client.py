@@ -6,6 +6,7 @@ import json
 import re
 import select
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -120,6 +121,8 @@ def _not_installed(error: OSError) -> BuildError:
 class Worker:
     """A Worker is the first process of a running container, asked for one step at a time."""
 
+    name: str
+    began: float
     client: subprocess.Popen[bytes]
     stderr: IO[bytes]
 
@@ -142,6 +145,16 @@ class Worker:
         self.stderr.seek(0)
         return code, self.stderr.read().decode(errors="replace")
 
+    def memory_kills(self) -> int:
+        """How often the kernel killed in the container for memory, as the daemon was told.
+
+        The exit code does not say it: who kills the container leaves the same one.
+        """
+        span = ("--since", f"{self.began:.3f}", "--until", f"{time.time():.3f}")
+        chosen = ("--filter", f"container={self.name}", "--filter", "event=oom")
+        _, said, _ = _run(("events", *span, *chosen, "--format", "{{.Action}}"))
+        return len(said.split())
+
 
 @contextmanager
 def working(name: str, arguments: Sequence[str], lock: int) -> Iterator[Worker]:
@@ -153,6 +166,7 @@ def working(name: str, arguments: Sequence[str], lock: int) -> Iterator[Worker]:
     # of a client that was killed with us there may be one that has not noticed yet
     _run(("rm", "--force", name))
     with TemporaryFile() as stderr:
+        began = time.time()
         try:
             client = subprocess.Popen(
                 ["docker", "run", "--rm", "--interactive", "--name", name, *arguments],
@@ -167,7 +181,7 @@ def working(name: str, arguments: Sequence[str], lock: int) -> Iterator[Worker]:
         except OSError as error:
             raise _not_installed(error) from error
         try:
-            yield Worker(client=client, stderr=stderr)
+            yield Worker(name=name, began=began, client=client, stderr=stderr)
         finally:
             _end(name, client)
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from base.errors import BuildError
+from base.build import Compiler, Variant
+from base.errors import BuildError, VariantError
 from base.files import digest_text, remove_tree
 from builders.diagnosis import SETUP_HINT, failure
 from builders.docker import inside
@@ -33,6 +34,7 @@ from builders.docker.client import (
 from builders.docker.toolchain import Toolchain
 from builders.gauge import Gauge
 from builders.jobserver import JobServer
+from builders.native import NATIVE_QUESTION, is_native, native_processor
 from builders.recipe import Recipe, Step
 from builders.sandbox import Host, Progress, fill, step_environment
 
@@ -44,9 +46,6 @@ _COPY = Step(
     argv=("cp", "-R", "-P", "--preserve=mode,timestamps", f"{_SOURCE}/.", _TREE),
 )
 _LACKING = "The toolchain's image lacks it: see docker/builder.Dockerfile."
-# What the recipe calls the compiler, and the toolchain may have another of.
-_COMPILER = "gcc"
-_KILLED = 137  # 128 + SIGKILL, of the container's first process
 _DOCKER_FAILED = 125  # docker run's own, see docker-run(1)
 
 
@@ -67,13 +66,16 @@ class Container:
     ccache_limit: str = "10G"
     builds_in_place: ClassVar[bool] = False
 
-    def toolchain(self) -> dict[str, str]:
-        """What compiles in the image, and which image that is: part of a Build's identity.
+    def toolchain(self, variant: Variant) -> dict[str, str]:
+        """What compiles *variant* in the image, and which image that is: part of its identity.
 
-        The image is made now if it is not here.
+        The image is made now if it is not here. VariantError if it has another compiler.
         """
+        if variant.compiler != self.tools.compiler:
+            raise _other_compiler(variant, self.tools)
         image = require_image(self.tools, self.say)
-        return {**_facts(image_id(image), self.tools.compiler), "image": image}
+        facts = _facts(image_id(image), self.tools.compiler, is_native=is_native(variant))
+        return {**facts, "image": image}
 
     def sharing(self, server: JobServer, *, builds: int) -> Self:
         """This Container, for *builds* at once: each has its share of the jobs, and keeps it.
@@ -102,7 +104,7 @@ class Container:
         remove_tree(tree)
         for directory in (tree, stage, self.ccache, log.parent):
             directory.mkdir(parents=True, exist_ok=True)
-        toolchain = self.toolchain()
+        toolchain = self.toolchain(recipe.variant)
         image, environment = toolchain["image"], self._environment(toolchain)
         log.write_text(f"# landspeed: PostgreSQL {recipe.version} {recipe.variant} in {image}\n")
         gauge = Gauge.of(recipe, source=tree, log=log, counted=source)
@@ -145,7 +147,7 @@ class Container:
             stream.write(f"$ {' '.join(argv)}\n")
         request = {
             "argv": argv,
-            "environment": environment | self._compiling(step),
+            "environment": environment | step.surroundings(),
             "directory": _TREE,
             "log": _LOG,
         }
@@ -153,8 +155,14 @@ class Container:
         if answer is None:
             raise self._died(worker, recipe, step, tree=tree, log=log)
         if answer["code"] != 0:
-            error = failure(recipe, step, code=answer["code"], source=tree, log=log)
-            raise self._explained(error, was_memory=answer["memory_kills"] > 0)
+            raise self._failure(
+                recipe,
+                step,
+                code=answer["code"],
+                tree=tree,
+                log=log,
+                memory_kills=answer["memory_kills"],
+            )
         seconds: float = answer["seconds"]
         return seconds
 
@@ -170,15 +178,6 @@ class Container:
             # meson is the one that landspeed has, whatever the image's Debian has
             "PYTHONPATH": _LIBRARY,
             "PYTHONDONTWRITEBYTECODE": "1",
-        }
-
-    def _compiling(self, step: Step) -> dict[str, str]:
-        return {
-            name: " ".join(
-                self.tools.compiler if name == "CC" and word == _COMPILER else word
-                for word in value.split(" ")
-            )
-            for name, value in step.surroundings().items()
         }
 
     def _parallel(self) -> int:
@@ -204,12 +203,16 @@ class Container:
             return refusal(f"could not start a container of {self.tools.name}", words)
         with log.open("a") as stream:
             stream.write(f"{words}\nthe container ended with exit code {code}\n")
-        error = failure(recipe, step, code=code, source=tree, log=log)
-        return self._explained(error, was_memory=code == _KILLED)
+        return self._failure(
+            recipe, step, code=code, tree=tree, log=log, memory_kills=worker.memory_kills()
+        )
 
-    def _explained(self, error: BuildError, *, was_memory: bool) -> BuildError:
-        """*error* with the hint that helps in a container."""
-        if not was_memory:
+    def _failure(
+        self, recipe: Recipe, step: Step, *, code: int, tree: Path, log: Path, memory_kills: int
+    ) -> BuildError:
+        """The error for *step* that ended with *code*, with the hint that helps in a container."""
+        error = failure(recipe, step, code=code, source=tree, log=log, memory_kills=memory_kills)
+        if not memory_kills:
             lacks = error.hint == SETUP_HINT
             return BuildError(error.message, detail=error.detail, hint=_LACKING) if lacks else error
         limit = "no --memory limit of ours"
@@ -246,9 +249,21 @@ def _serving() -> tuple[str, ...]:
     return ("python3", "-I", "-S", f"{_LIBRARY}/builders/docker/{Path(inside.__file__).name}")
 
 
+def _other_compiler(variant: Variant, tools: Toolchain) -> VariantError:
+    other = replace(variant, compiler=Compiler(tools.compiler))
+    return VariantError(
+        f"toolchain {tools.name} does not build {variant}",
+        detail=f"{variant} is compiled by {variant.compiler}, and the toolchain has {tools.cc}.",
+        hint=f"Write REF:{other}, or choose another --toolchain.",
+    )
+
+
 @cache
-def _facts(image: str, compiler: str) -> dict[str, str]:
+def _facts(image: str, compiler: str, *, is_native: bool) -> dict[str, str]:
     run = ("run", "--rm", "--pull", "never", "--network", "none")
-    said = ask(*run, *_ours(), image, *_serving(), compiler)
-    found: dict[str, Any] = json.loads(said)
+    question = NATIVE_QUESTION if is_native else ()
+    said = ask(*run, *_ours(), image, *_serving(), compiler, *question)
+    found: dict[str, str] = json.loads(said)
+    if is_native:
+        found["native"] = native_processor(found["native"])
     return found

@@ -4,7 +4,8 @@ It reads one request a line from stdin, in JSON, and answers each with one line 
 stdin ends, because landspeed is done or because it died, however it died, this process ends;
 and with the first process of a container the kernel ends all others in it.
 
-Run with the name of a compiler it prints instead what compiles here.
+Run with the name of a compiler it prints instead what compiles here, and with arguments for
+it as well also what the compiler says on stderr when it is given them.
 Standard library only, and no newer than Python 3.9: it runs on the image's own Python.
 """
 
@@ -73,14 +74,16 @@ def _memory_kills() -> int:
     return 0
 
 
-def facts(compiler: str) -> dict[str, str]:
-    """What compiles here; the same keys that the Host has."""
+def facts(compiler: str, question: list[str]) -> dict[str, str]:
+    """What compiles here; the same keys that the Host has, and what it says to *question*."""
+
+    def run(*argv: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(argv, capture_output=True, text=True, check=True)
 
     def first_line(program: str) -> str:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-        return done.stdout.splitlines()[0].strip()
+        return run(program, "--version").stdout.splitlines()[0].strip()
 
-    return {
+    found = {
         "cc": first_line(compiler),
         "ld": first_line("ld"),
         "bison": first_line("bison"),
@@ -88,10 +91,13 @@ def facts(compiler: str) -> dict[str, str]:
         "libc": " ".join(platform.libc_ver()),
         "machine": platform.machine(),
     }
+    if question:
+        found["native"] = run(compiler, *question).stderr
+    return found
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        print(json.dumps(facts(sys.argv[1])))
+        print(json.dumps(facts(sys.argv[1], sys.argv[2:])))
     else:
         serve()

@@ -24,8 +24,11 @@ $(document).ready(function() {
         var commands = [];
         $.each(index.params.blocksize || ['8'], function(i, blocksize) {
             $.each(index.params.wal_blocksize || ['8'], function(j, wal) {
-                var variant = 'bs' + blocksize + (String(wal) === '8' ? '' : '-wal' + wal);
-                commands.push('landspeed show ' + name + ':' + variant);
+                $.each(index.params.build || ['default'], function(k, rest) {
+                    var variant = 'bs' + blocksize + (String(wal) === '8' ? '' : '-wal' + wal) +
+                        (rest === 'default' ? '' : '-' + rest);
+                    commands.push('landspeed show ' + name + ':' + variant);
+                });
             });
         });
         return commands.join('\n');

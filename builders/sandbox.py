@@ -133,9 +133,7 @@ class Host:
                 process = subprocess.Popen(
                     argv,
                     cwd=source,
-                    env=environment
-                    | (server.environment if server else {})
-                    | step.surroundings(),
+                    env=environment | (server.environment if server else {}) | step.surroundings(),
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=subprocess.STDOUT,

@@ -136,8 +136,9 @@ def _what_it_takes(course: Course) -> str:
         return "how much it would take nobody can say from so few blocks: give it a larger --budget"
     further, runs = comparison.further, comparison.further * comparison.sides
     total = course.spent + further * each
-    minutes = -(-total // 60)
+    minutes = int(-(-total // 60))
+    budget = f"{minutes}min" if minutes < 120 else f"{-(-minutes // 60)}h"
     return (
         f"to decide it would take about {further} further blocks ({runs} runs, "
-        f"{duration(further * each)}): the same command with --budget {minutes:.0f}min goes on"
+        f"{duration(further * each)}): the same command with --budget {budget} goes on"
     )

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.stats import beta
 
+from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from landspeed.comparison import whole_blocks
 from landspeed.confidence import Floats, blocks_for, fewest_blocks, log_wealth
 
@@ -32,18 +33,16 @@ ALPHA = 0.001
 CHECK_ALPHA = 0.05
 """A second, looser level: what is wrong with the method shows here in fewer comparisons."""
 
-_CELL = (
-    *("machine", "mode", "protocol", "tier", "scale", "clients", "profile"),
-    *("blocksize", "wal_blocksize", "seconds"),
-)
+_CELL = (*("machine", "mode", "protocol", "tier", "scale", "clients", "profile", "seconds"),)
 _SERVER = ("digest", "epoch", "pgbench_version")
 _METRIC = "latency_ms"
 _DIFFERENCE = 0.01
+_LONG = 20
 # With fewer Runs a replayed comparison can raise no alarm at any level that is looked at.
 _FEWEST = 2 * fewest_blocks(CHECK_ALPHA)
 
 CellKey = tuple[Any, ...]
-"""The values of the columns that a cell, one machine and one length of Run have in common."""
+"""What a cell, one machine and one length of Run have in common: values, the variant's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +103,8 @@ class Variation:
     """A Variation is how much Runs of one server differ here, pooled over the servers.
 
     ``deviation`` is the standard deviation of log latency from Run to Run (a coefficient of
-    variation), ``lag1`` the autocorrelation of a server's following Runs, both None where
-    too few were made. ``blocks`` is about what finding a difference of 1 % takes.
+    variation), ``lag1`` the autocorrelation of following Runs where a server has 20 or more,
+    both None where too few were made. ``blocks`` is about what finding a difference of 1 % takes.
     """
 
     runs: int
@@ -121,13 +120,16 @@ class Variation:
         freedom = sum(len(group) - 1 for group in centred)
         square = sum(float(group @ group) for group in centred)
         deviation = math.sqrt(square / freedom) if freedom else None
-        lagged = sum(float(group[:-1] @ group[1:]) for group in centred)
+        # of a few Runs it is near -1/n whatever they do: less the mean, each is against the rest
+        long = [group for group in centred if len(group) >= _LONG]
+        lagged = sum(float(group[:-1] @ group[1:]) for group in long)
+        total = sum(float(group @ group) for group in long)
         blocks = blocks_for(deviation * math.sqrt(2), _DIFFERENCE, ALPHA) if deviation else None
         return cls(
             runs=sum(map(len, groups)),
             servers=len(groups),
             deviation=deviation,
-            lag1=lagged / square if freedom >= 10 and square else None,
+            lag1=lagged / total if total else None,
             blocks=blocks,
         )
 
@@ -182,7 +184,7 @@ def ledger(table: pa.Table) -> Ledger:
     return Ledger(
         accounts=tuple(
             Account(
-                cell=dict(zip(_CELL, cell, strict=True)),
+                cell=dict(zip((*_CELL, "variant"), cell, strict=True)),
                 blind=Alarms.of(blind[cell]),
                 replayed=Alarms.of(replayed[cell]),
                 variation=Variation.of(list(servers.values())),
@@ -194,13 +196,16 @@ def ledger(table: pa.Table) -> Ledger:
     )
 
 
+def _key(row: Mapping[str, Any]) -> CellKey:
+    return (*(row[name] for name in _CELL), variant_of(row).name)
+
+
 def _blind(table: pa.Table) -> dict[CellKey, list[Floats]]:
     """The wealth, block by block, of every comparison of a server with its double, by cell."""
     rows = table.filter(pc.field("preset") == "ledger").to_pylist()
     comparisons: dict[tuple[CellKey, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
-        cell = tuple(row[name] for name in _CELL)
-        comparisons[cell, row["comparison"]].append(row)
+        comparisons[_key(row), row["comparison"]].append(row)
     wealths: dict[CellKey, list[Floats]] = defaultdict(list)
     for (cell, _), some in sorted(comparisons.items(), key=str):
         blocks = np.array(whole_blocks(some, _METRIC, (0, 1)), dtype=float).reshape(-1, 2)
@@ -213,13 +218,13 @@ def _by_server(table: pa.Table) -> dict[CellKey, dict[str, Floats]]:
 
     Those of a comparison stand alone: its Runs follow each other closely, others do not.
     """
-    keys = [*_CELL, *_SERVER, "preset", "comparison"]
+    keys = [*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison"]
     # one thread keeps the Runs of a group in the order of their ids, which is that of time
     grouped = pa.TableGroupBy(table.select([*keys, _METRIC]), keys, use_threads=False)
     cells: dict[CellKey, dict[str, Floats]] = defaultdict(dict)
     for row in grouped.aggregate([(_METRIC, "list")]).to_pylist():
         name = str([row[key] for key in keys])
-        cells[tuple(row[name] for name in _CELL)][name] = np.log(row[f"{_METRIC}_list"])
+        cells[_key(row)][name] = np.log(row[f"{_METRIC}_list"])
     return cells
 
 

@@ -20,12 +20,11 @@ TITLES = (
 
 
 def cell_name(account: Account) -> str:
-    """A cell as ``landspeed show`` spells it, with its block sizes and the seconds of a Run."""
+    """A cell as ``landspeed show`` spells it, with its variant and the seconds of a Run."""
     cell = account.cell
-    wal = f"-wal{cell['wal_blocksize']}" if cell["wal_blocksize"] != 8 else ""
     scale = f"{cell['tier']}-{cell['scale']}"
     return (
-        f"bs{cell['blocksize']}{wal}/{cell['mode']}/{cell['protocol']}/{scale}"
+        f"{cell['variant']}/{cell['mode']}/{cell['protocol']}/{scale}"
         f"/c{cell['clients']}/{cell['profile']} {cell['seconds']:g} s"
     )
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from landspeed.ledger import ledger
+from landspeed.ledger_page import write_ledger_page
 from landspeed.publish import publish
 from tests.site_check import browsing, check_site, look_at_graph, served
 from tests.synthetic import RELEASES
@@ -21,6 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.add(synthetic_records())
     project.add(synthetic_records(releases=["18.1"], blocksize=4))
     project.derive()
+    write_ledger_page(ledger(project.store.table()), project.layout.results)
     return publish(project.paths, lambda _: None)
 
 
@@ -63,4 +66,14 @@ def test_an_unknown_commit_is_shown_as_text(site: Path, asked: str) -> None:
         page.goto(f"{address}/commit.html#{asked}")
         page.get_by_text("Not on this site").wait_for()
         assert page.locator("main img").count() == 0
+    assert not complaints, complaints
+
+
+def test_the_ledger_is_one_click_away(site: Path, tmp_path: Path) -> None:
+    with served(site) as address, browsing(address) as (page, complaints):
+        page.goto(f"{address}/index.html")
+        page.get_by_role("link", name="Ledger").click()
+        page.get_by_role("heading", name="The ledger").wait_for()
+        assert page.locator("tr").count() > 4
+        page.screenshot(path=tmp_path / "ledger.png", full_page=True)
     assert not complaints, complaints

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from benchmarks.machine import Machine
 from benchmarks.measure import SCHEMA, Phases, new_id, templates
 from benchmarks.passes import Bench, CountOrder, Pass
 from benchmarks.pgbench import Pgbench
+from benchmarks.records import PROFILES
 from benchmarks.scenarios import Buffers, Cell, Mode, Scenario
 from benchmarks.templates import Templates
 from benchmarks.valgrind import count_epoch
@@ -91,18 +93,19 @@ def count(
     paths: Paths,
     context: dict[str, Any],
     at_once: int = 1,
+    stop: threading.Event | None = None,
 ) -> dict[str, Any]:
     """Count what a transaction of *cell* costs *build*: its raw record, the profile kept beside.
 
     *cell* has ``buffers`` and one client. *context* goes into the record's ``run``. With
-    *at_once* 2 the two slopes are counted side by side. MeasureError if the server dies, or the
-    slopes differ by more than SPREAD_LIMIT; nothing is recorded then.
+    *at_once* 2 the two slopes are counted side by side. When *stop* is set it ends with the run
+    under way. MeasureError then, and if the server dies or the slopes differ by more than
+    SPREAD_LIMIT; nothing is kept.
     """
     if cell.buffers is None or cell.clients != 1:
         raise UsageError("only a cell with one client and with buffers can be counted")
     started, phases = datetime.now(UTC), Phases()
-    lengths = LENGTHS[cell.scenario.mode]
-    epoch = count_epoch()
+    lengths, epoch = LENGTHS[cell.scenario.mode], count_epoch()
     order = CountOrder(
         build=build,
         pgbench=pgbench,
@@ -110,13 +113,12 @@ def count(
         seed=SEED,
         longest=max(lengths),
         memory_bytes=machine.memory_bytes,
+        stop=stop or threading.Event(),
     )
     with phases.phase("count"):
         slopes = _slopes(order, templates(paths, pgbench), at_once)
-    sample = sample_of(slopes, build.label)
-    last = slopes[-1].long
     identifier = new_id(started)
-    record: dict[str, Any] = {
+    record = {
         "schema": SCHEMA,
         "id": identifier,
         "time": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -130,17 +132,25 @@ def count(
             "instrument": INSTRUMENT,
             "transactions": list(lengths),
             "seed": SEED,
-            "argv": ["pgbench", *last.argv[1:]],
+            "argv": ["pgbench", *slopes[-1].long.argv[1:]],
             "phases": phases.seconds,
         },
-        "sample": sample,
+        **_seen(slopes, build.label),
+    }
+    keep_profile(paths, identifier, slopes[0].profile())
+    return record
+
+
+def _seen(slopes: Sequence[Slope], label: str) -> dict[str, Any]:
+    """What the record says of the Passes of *slopes*."""
+    last = slopes[-1].long
+    return {
+        "sample": sample_of(slopes, label),
         "passes": [_pass_facts(one) for slope in slopes for one in (slope.short, slope.long)],
         "settings": last.settings,
         "database_bytes": last.database_bytes,
         "server_log": last.server_log,
     }
-    keep_profile(paths, identifier, slopes[0].profile())
-    return record
 
 
 def _slopes(order: CountOrder, store: Templates, at_once: int) -> list[Slope]:
@@ -194,7 +204,7 @@ def _pass_facts(one: Pass) -> dict[str, Any]:
 
 def profile_path(paths: Paths, identifier: str) -> Path:
     """Where the profile of the record with this *identifier* is kept: beside the records."""
-    return paths.records / "profiles" / f"{identifier}.json.gz"
+    return paths.records / PROFILES / f"{identifier}.json.gz"
 
 
 def keep_profile(paths: Paths, identifier: str, profile: CallProfile) -> None:

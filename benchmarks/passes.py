@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +51,7 @@ SELECT bbalance FROM pgbench_branches WHERE bid = :bid;
 class CountOrder:
     """A CountOrder is what to count: *cell* of *build*, with pgbench's *seed*.
 
-    A warm Pass reads what *longest* transactions touch before it.
+    A warm Pass reads what *longest* transactions touch before it. No Pass begins after *stop*.
     """
 
     build: Build
@@ -59,6 +60,7 @@ class CountOrder:
     seed: int
     longest: int
     memory_bytes: int
+    stop: threading.Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,8 @@ class Bench:
 
     def count(self, transactions: int) -> Pass:
         """One Pass of so many *transactions*; MeasureError if the server does not survive it."""
+        if self.order.stop.is_set():
+            raise MeasureError("counting was interrupted")
         order, profile = self.order, Profile.named(self.order.cell.profile)
         server = self.store.home.reachable(order.build)
         data = self.run.path / _USED

@@ -22,10 +22,12 @@ from landspeed import doctor as doctor_
 from landspeed.campaign import Campaign, Request, failed, summary
 from landspeed.listing import listing, render_listing
 from landspeed.options import (
+    INSTRUCTIONS,
     emit,
     emit_json,
     jobs_option,
     json_option,
+    metric_option,
     system_option,
     variant_options,
 )
@@ -127,6 +129,7 @@ def list_(as_json: bool) -> None:
 @variant_options
 @system_option
 @preset_options
+@metric_option
 @json_option
 def plan(
     *,
@@ -136,6 +139,7 @@ def plan(
     build_system: str | None,
     preset: str | None,
     scales: tuple[str, ...],
+    metric: str,
     as_json: bool,
     **changes: Any,
 ) -> None:
@@ -158,7 +162,11 @@ def plan(
     }
     if preset is not None:
         facts["measurements"] = plan_cells_facts(
-            workshop, chosen_preset(preset, **changes), parse_scales(scales), max(1, len(targets))
+            workshop,
+            chosen_preset(preset, **changes),
+            parse_scales(scales),
+            max(1, len(targets)),
+            counted=metric == INSTRUCTIONS,
         )
     if as_json:
         emit_json(facts)
@@ -215,6 +223,7 @@ def build(
 @click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
 @variant_options
 @preset_options
+@metric_option
 @click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results come.")
 @json_option
 def run(
@@ -224,11 +233,15 @@ def run(
     wal_blocksize: int,
     preset: str | None,
     scales: tuple[str, ...],
+    metric: str,
     publish_too: bool,
     as_json: bool,
     **changes: Any,
 ) -> None:
     """Build every REF, then measure them interleaved; what is recorded is not measured again.
+
+    With --metric instructions the instructions, WAL bytes and blocks of a transaction are
+    counted, warm and cold, one client, each mode and protocol of the preset: exact on any machine.
 
     Ctrl-C at any time: the same command goes on where it was.
 
@@ -237,12 +250,14 @@ def run(
       landspeed run 13 18 --preset quick --publish
       landspeed run 18 18:bs4 --preset regular --scale small=100
       landspeed run 17 18 --preset quick --mode read-only --clients 8 --samples 20
+      landspeed run 13 18 --preset quick --metric instructions
     """
     targets = parse_targets(refs, Variant(blocksize=blocksize, wal_blocksize=wal_blocksize))
     request = Request(
         targets=targets,
         preset=chosen_preset(preset or "quick", **changes),
         scales=parse_scales(scales),
+        counted=metric == INSTRUCTIONS,
     )
     workshop = Workshop.open()
     refresh = (lambda: _publish(workshop)) if publish_too else None

@@ -14,7 +14,10 @@ from benchmarks.asv_names import METRICS, scale_param
 from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.asv_benchmarks import Params
 
-_CELL = ("blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale", "clients", "profile")
+_CELL = (
+    *("blocksize", "wal_blocksize", "mode", "protocol", "tier", "scale", "clients", "profile"),
+    "buffers",
+)
 _SERVER = ("digest", "epoch")
 _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
 
@@ -23,7 +26,8 @@ _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
 class Dot:
     """A Dot is one published point: the samples of one cell of one server in one epoch.
 
-    ``samples`` holds a list per metric's column; ``last_time`` is ISO 8601.
+    ``samples`` holds a list per metric's column; ``last_time`` is ISO 8601. ``buffers`` are those
+    of counted runs, None of timed ones.
     """
 
     machine: str
@@ -31,6 +35,7 @@ class Dot:
     blocksize: int
     wal_blocksize: int
     mode: str
+    buffers: str | None
     params: Params
     digest: str
     epoch: str
@@ -60,7 +65,8 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
     newest: dict[tuple[Any, ...], Dot] = {}
     superseded = 0
     for dot in _grouped(table, origins_by_digest(table, twins)):  # the newest of a key comes last
-        key = (dot.machine, dot.origin.name, dot.blocksize, dot.wal_blocksize, dot.mode, dot.params)
+        variant = (dot.blocksize, dot.wal_blocksize)
+        key = (dot.machine, dot.origin.name, variant, dot.mode, dot.buffers, dot.params)
         superseded += key in newest
         newest[key] = dot
     return Dots(dots=tuple(newest.values()), machines=machines(table), superseded=superseded)
@@ -68,7 +74,7 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
 
 def _grouped(table: pa.Table, origins: Origins) -> Iterator[Dot]:
     keys = ["machine", *_CELL, *_SERVER]
-    lists = [metric.column for metric in METRICS]
+    lists = list(dict.fromkeys(metric.column for metric in METRICS))
     # One thread keeps the samples of a group in the order of their ids.
     groups = pa.TableGroupBy(
         table.select([*keys, *lists, "id"]), keys, use_threads=False
@@ -91,6 +97,7 @@ def _dot(row: Mapping[str, Any], origin: Origin, lists: Iterable[str]) -> Dot:
         blocksize=row["blocksize"],
         wal_blocksize=row["wal_blocksize"],
         mode=row["mode"],
+        buffers=row["buffers"],
         params=Params(
             row["protocol"],
             scale_param(row["tier"], row["scale"]),

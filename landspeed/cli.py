@@ -17,7 +17,7 @@ from base.paths import Paths
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import PRESETS, Mode, Preset, Protocol, parse_scales, preset_named
 from builders.recipe import BuildSystem
-from landspeed import build_verbs
+from landspeed import build_verbs, explain_verb
 from landspeed import doctor as doctor_
 from landspeed.campaign import Campaign, Request, failed, summary
 from landspeed.listing import listing, render_listing
@@ -354,7 +354,7 @@ def doctor(as_json: bool) -> None:
     sys.exit(doctor_.exit_code(seen))
 
 
-for verb in (build_verbs.matrix, build_verbs.register, build_verbs.verify):
+for verb in (build_verbs.matrix, build_verbs.register, build_verbs.verify, explain_verb.explain):
     cli.add_command(verb)
 
 

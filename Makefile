@@ -7,6 +7,7 @@ setup:
 
 demo: setup
 	.venv/bin/landspeed run 18 17 15 13 18:bs4 --preset quick --publish
+	.venv/bin/landspeed run 18 17 15 13 18:bs4 --preset quick --metric instructions --publish
 
 preview: setup
 	.venv/bin/landspeed preview

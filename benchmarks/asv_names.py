@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from base.errors import UsageError
+from benchmarks.scenarios import Buffers
 
 BENCHMARK_VERSION = "1"
 """Set by hand: asv's default, a hash of the code, would hide all history at every edit."""
@@ -18,7 +19,8 @@ VARIANT_NAMES = ("blocksize", "wal_blocksize", "build")
 class Metric:
     """A Metric is one number of a sample that asv draws: ``column`` is the record's scalar.
 
-    One that is ``exact`` needs no second measurement: how well it repeats is said with it.
+    With ``buffers`` it is of runs that are counted like that, and exact: it needs no second
+    measurement, how well it repeats is said with it. Else it is of timed ones.
     """
 
     name: str
@@ -26,7 +28,12 @@ class Metric:
     unit: str
     meaning: str
     higher_is_better: bool = False
-    exact: bool = False
+    buffers: Buffers | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is counted: the same number again, whatever else the machine does."""
+        return self.buffers is not None
 
 
 METRICS = (
@@ -43,6 +50,34 @@ METRICS = (
         meaning="transactions per second without connection time; higher is better, never flagged",
         higher_is_better=True,
     ),
+    Metric(
+        name="instructions",
+        column="instructions",
+        unit="instructions/tx",
+        meaning="instructions a backend executes for a transaction, every page in shared buffers",
+        buffers=Buffers.WARM,
+    ),
+    Metric(
+        name="instructions_cold",
+        column="instructions",
+        unit="instructions/tx",
+        meaning="instructions a backend executes for a transaction whose pages must be read in",
+        buffers=Buffers.COLD,
+    ),
+    Metric(
+        name="wal_bytes",
+        column="wal_bytes_tx",
+        unit="bytes/tx",
+        meaning="bytes of WAL a transaction writes, without images of whole pages",
+        buffers=Buffers.WARM,
+    ),
+    Metric(
+        name="blocks",
+        column="blocks_tx",
+        unit="blocks/tx",
+        meaning="shared blocks a transaction looks at, those read in included",
+        buffers=Buffers.WARM,
+    ),
 )
 
 
@@ -55,6 +90,17 @@ def metric_named(name: str) -> Metric:
         f'metric "{name}" does not exist',
         hint=f"There are: {', '.join(metric.name for metric in METRICS)}.",
     )
+
+
+def metrics_of(buffers: str | None) -> tuple[Metric, ...]:
+    """The metrics that runs with these *buffers* have; None is of timed ones."""
+    return tuple(metric for metric in METRICS if metric.buffers == buffers)
+
+
+def metric_of(benchmark: str) -> Metric | None:
+    """The metric that asv's *benchmark* name is about; None if it is not one of ours."""
+    name = benchmark.rpartition(".track_")[2]
+    return next((metric for metric in METRICS if metric.name == name), None)
 
 
 def benchmark_name(mode: str, metric: Metric) -> str:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -112,7 +112,8 @@ class Cluster:
 
     As a context manager it is started on entry and stopped on exit: properly if
     its data is kept, at once if not. It listens on a socket in *run*'s private
-    directory and nowhere else, and ends with us even if we are killed.
+    directory and nowhere else, and ends with us even if we are killed. *under* are
+    the words of a program that becomes the server, or runs it, such as valgrind's.
     """
 
     def __init__(
@@ -123,6 +124,8 @@ class Cluster:
         run: RunDirectory,
         settings: Mapping[str, str],
         keep: bool,
+        under: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.build = build
         self.data = data
@@ -130,6 +133,8 @@ class Cluster:
         self.keep = keep
         self.dialect = Dialect.of(build.version)
         self._settings = settings
+        self._under = under
+        self._environment = dict(environment or {})
         self._server: subprocess.Popen[bytes] | None = None
 
     @property
@@ -176,12 +181,12 @@ class Cluster:
             )
         self._write_settings()
         self.run.serve(self.data)
-        argv: list[str | Path] = [self.build.program("postgres"), "-D", self.data]
+        server: list[str | Path] = [self.build.program("postgres"), "-D", self.data]
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
                 # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
-                guarded(argv, death=signal.SIGQUIT, user=self.run.user),
-                env=clean_environment(self.build),
+                guarded([*self._under, *server], death=signal.SIGQUIT, user=self.run.user),
+                env=clean_environment(self.build) | self._environment,
                 cwd=self.run.path,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -12,10 +12,12 @@ MEASURE_LOCK = Path("/tmp/landspeed-measure.lock")  # noqa: S108  flock'ed, its 
 
 
 @contextmanager
-def measuring(*, wait: bool = False) -> Iterator[None]:
+def measuring(*, wait: bool = False, counting: bool = False) -> Iterator[None]:
     """Hold this machine's measuring lock; BusyError naming the process that has it.
 
-    With *wait* it is waited for instead.
+    With *wait* it is waited for instead. Those who only count instructions (*counting*) hold it
+    together: nothing disturbs them, but they would disturb one who takes the time.
     """
-    with locked(MEASURE_LOCK, wait=wait, busy="another landspeed is measuring on this machine"):
+    busy = "another landspeed is measuring on this machine"
+    with locked(MEASURE_LOCK, wait=wait, shared=counting, busy=busy):
         yield

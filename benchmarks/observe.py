@@ -13,7 +13,9 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
+from base.errors import ClusterError
 from benchmarks.cluster import DATABASE, Cluster
+from benchmarks.dialect import Dialect
 
 _DATABASE_VIEW = "pg_stat_database"
 # Set by initdb or by the build, and so not "changed", but worth knowing.
@@ -83,6 +85,19 @@ def database_bytes(connection: psycopg.Connection[Any]) -> int:
 def database_counter(connection: psycopg.Connection[Any], column: str) -> float:
     """A column of pg_stat_database now."""
     return _statistics(connection, (_DATABASE_VIEW,))[_DATABASE_VIEW][column]
+
+
+def wal_and_blocks(connection: psycopg.Connection[Any], dialect: Dialect) -> tuple[int, int, int]:
+    """How many WAL bytes were written, and blocks found and read, all time, by cheap queries."""
+    row = connection.execute(dialect.wal_position.encode()).fetchone()
+    counts = connection.execute(
+        "SELECT pg_stat_get_db_blocks_hit(oid),"
+        " pg_stat_get_db_blocks_fetched(oid) - pg_stat_get_db_blocks_hit(oid)"
+        " FROM pg_database WHERE datname = current_database()"
+    ).fetchone()
+    if row is None or counts is None:
+        raise ClusterError("the server does not say what it wrote and read")
+    return dialect.wal_bytes(row[0]), int(counts[0]), int(counts[1])
 
 
 def warm(connection: psycopg.Connection[Any]) -> int:

@@ -14,7 +14,7 @@ from base.errors import LandspeedError, MeasureError
 from benchmarks.home import PORT, ServerHome
 from benchmarks.pgbench_output import Sample, SecondSeries, parse_log, parse_progress, parse_summary
 from benchmarks.process import clean_environment, disk_full, guarded, is_disk_full
-from benchmarks.scenarios import Cell, Mode
+from benchmarks.scenarios import Cell, Mode, Scenario
 
 _SCRIPTS: Mapping[Mode, str] = {
     Mode.READ_ONLY: "-S",
@@ -32,6 +32,8 @@ _SAMPLING: Mapping[Mode, float] = {
 }
 # pgbench's own -T ends it; one that is still there this much later is stuck.
 _GRACE_SECONDS = 120.0
+# A server under valgrind is some fifty times slower, and the machine may be loaded.
+_COUNTED_SECONDS = 600.0
 _LAST_LINES = 10
 _LOG_PREFIX = "transactions"
 
@@ -113,6 +115,36 @@ class Pgbench:
             series=series,
             stderr=messages,
         )
+
+    def transact(
+        self,
+        host: Path,
+        *,
+        user: str,
+        database: str,
+        scenario: Scenario,
+        transactions: int,
+        seed: int,
+        script: Path | None = None,
+    ) -> tuple[str, ...]:
+        """Run so many *transactions* of one client, the same ones for the same *seed*; the argv.
+
+        *script* takes the place of the mode's own. MeasureError if one of them fails.
+        """
+        mode = scenario.mode
+        options = [
+            "-n",
+            # pgbench asks the server for the scale only where it runs a script of its own
+            *(["-f", str(script), "-s", str(scenario.scale)] if script else [_SCRIPTS[mode]]),
+            *("-M", scenario.protocol.value, "-c", "1", "-j", "1", "-t", str(transactions)),
+            f"--random-seed={seed}",
+        ]
+        argv = [*self._base(host, user), *options, database]
+        done = self._run(argv, cwd=host.parent, timeout=_COUNTED_SECONDS)
+        whole = f"transactions actually processed: {transactions}/{transactions}\n"
+        if done.returncode != 0 or whole not in done.stdout:
+            raise _failed("pgbench was aborted", done)
+        return tuple(argv)
 
     def _base(self, host: Path, user: str) -> list[str]:
         return [str(self.build.program("pgbench")), "-h", str(host), "-p", str(PORT), "-U", user]

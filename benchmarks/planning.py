@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from benchmarks.machine import Limits, Machine
 from benchmarks.profiles import Profile, shared_buffers_span
-from benchmarks.scenarios import Planned, Preset, Tier, plan_cells, tier_scales
+from benchmarks.scenarios import Buffers, Planned, Preset, Tier, plan_cells, tier_scales
 
 
 def planned_cells(
@@ -32,3 +34,17 @@ def planned_cells(
         shared_buffers={n: p.shared_buffers(machine.memory_bytes) for n, p in profiles.items()},
         max_connections=min(p.max_connections(machine.memory_bytes) for p in profiles.values()),
     )
+
+
+def counted_cells(
+    preset: Preset, machine: Machine, data: Path, overrides: Mapping[Tier, int]
+) -> list[Planned]:
+    """The Cells in which what *preset* asks is counted: one client, small, warm and cold.
+
+    What exceeds shared buffers is asked by *cold*; a count does not see a disk.
+    """
+    one = replace(preset, tiers=(Tier.SMALL,), rungs=(1,))
+    return [
+        replace(planned, cell=replace(planned.cell, buffers=buffers))
+        for planned, buffers in product(planned_cells(one, machine, data, overrides), Buffers)
+    ]

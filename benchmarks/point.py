@@ -36,6 +36,7 @@ class PointKey:
     scale: int
     clients: int
     profile: str
+    buffers: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +58,15 @@ class Point:
             scale=scenario.scale,
             clients=self.cell.clients,
             profile=self.cell.profile,
+            buffers=self.cell.buffers,
         )
 
     @property
     def label(self) -> str:
         """How progress and errors call it: ``18.6 bs4 read-only small -c 4``."""
-        scenario = self.cell.scenario
-        return f"{self.build.label} {scenario.mode} {scenario.tier} -c {self.cell.clients}"
+        scenario, buffers = self.cell.scenario, self.cell.buffers
+        how = f"counted {buffers}" if buffers else f"{scenario.tier} -c {self.cell.clients}"
+        return f"{self.build.label} {scenario.mode} {how}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +90,28 @@ class Comparable:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ComparableCounts:
+    """A ComparableCounts is what counted samples must share to count for one another.
+
+    The machine's name, because a line is of one machine; what counts rest on (CountEpoch), and
+    the pgbench. Not the processor, the kernel or how long it took.
+    """
+
+    machine: Machine
+    pgbench_version: str
+    epoch: str
+
+    def of(self, table: pa.Table) -> pa.Table:
+        """The rows of *table* (RecordStore.table()) that count."""
+        return table.filter(
+            (pc.field("machine") == self.machine.name)
+            & (pc.field("epoch") == self.epoch)
+            & (pc.field("pgbench_version") == self.pgbench_version)
+            & pc.field("instructions").is_valid()
+        )
+
+
 def count_samples(table: pa.Table) -> Counter[PointKey]:
     """How many rows of *table* each Point has."""
     names = list(PointKey.__dataclass_fields__)
@@ -103,5 +128,6 @@ def rows_of(table: pa.Table, key: PointKey) -> pa.Table:
     """The rows of *table* that are samples of the Point with *key*, oldest first."""
     same = pc.scalar(True)
     for name, value in asdict(key).items():
-        same = same & (pc.field(name) == value)
+        field = pc.field(name)
+        same = same & (field.is_null() if value is None else field == value)
     return table.filter(same).sort_by("id")

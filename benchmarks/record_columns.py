@@ -78,6 +78,8 @@ COLUMNS: tuple[Column, ...] = (
         profile="cell.profile",
         preset="run.preset",
         comparison="run.comparison",
+        instrument="run.instrument",
+        buffers="cell.buffers",
     ),
     *_columns(
         pa.int64(),
@@ -107,6 +109,10 @@ COLUMNS: tuple[Column, ...] = (
         connection_ms="sample.connection_ms",
         measured_seconds="sample.measured_seconds",
         server_cpu_seconds="sample.server_cpu_seconds",
+        instructions="sample.instructions",
+        instructions_spread="sample.instructions_spread",
+        wal_bytes_tx="sample.wal_bytes_tx",
+        blocks_tx="sample.blocks_tx",
     ),
 )
 

@@ -39,6 +39,9 @@ from benchmarks.segments import (
 from benchmarks.twins import TwinStore
 
 SCHEMA = 1
+PROFILES = "profiles"
+"""The directory, beside the records, of what counted runs executed where, by record id."""
+
 _ID = re.compile(r"[0-9a-z]{26,32}")
 _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z")
@@ -70,6 +73,7 @@ class RecordStore:
         self._segments = root / "segments"
         self.twins = TwinStore(root=root / "twins")
         self.confirmations = NoteStore(root=root / "confirmations")
+        self.profiles = root / PROFILES
 
     def add(self, record: Mapping[str, Any]) -> Path:
         """Keep *record* durably; the path of its loose file.
@@ -164,6 +168,8 @@ class RecordStore:
             verify_segment(path)
             copied += _copy(path, self._segments / path.relative_to(other._segments))
         copied += self.confirmations.merge(other.confirmations)
+        for path in sorted(other.profiles.glob("[!.]*")):
+            copied += _copy(path, self.profiles / path.name)
         return copied + self.twins.merge(other.twins)
 
     def verify(self) -> int:

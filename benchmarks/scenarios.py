@@ -63,6 +63,16 @@ class Tier(StrEnum):
     LARGE = "large"
 
 
+class Buffers(StrEnum):
+    """Buffers say what a counted run finds in shared buffers, and that it is counted, not timed.
+
+    *warm*: every page it touches; *cold*: none, each is read in when it is first touched.
+    """
+
+    WARM = "warm"
+    COLD = "cold"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """A Scenario is a question put to the server: mode, protocol, tier and its scale factor."""
@@ -75,11 +85,15 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A Cell is a Scenario on one Rung under one Profile: with a Variant, what has a trend."""
+    """A Cell is a Scenario on one Rung under one Profile: with a Variant, what has a trend.
+
+    With ``buffers`` its instructions are counted, without them its time is taken.
+    """
 
     scenario: Scenario
     clients: int
     profile: str
+    buffers: Buffers | None = None
 
     def threads(self, cores: int) -> int:
         """How many threads pgbench runs it with (``-j``): no more than clients or cores."""
@@ -95,6 +109,7 @@ class Cell:
             "clients": self.clients,
             "threads": self.threads(cores),
             "profile": self.profile,
+            **({"buffers": self.buffers.value} if self.buffers else {}),
         }
 
 

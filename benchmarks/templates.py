@@ -104,6 +104,17 @@ class Templates:
                 self._restore(template)
             yield template.work if writes else template.data
 
+    def copy(self, build: Build, scale: int, target: Path) -> None:
+        """Make *target* a data directory of *build* at *scale* in the state it was loaded in.
+
+        What *target* has of an earlier copy is used. Several may be made at once, and used
+        beside each other; they are not waited for until they are on disk.
+        """
+        with self._locked(self._template(build, scale)):
+            template = self._whole(build, scale)
+            with storage_errors(f'copy "{template.data}"', target):
+                clone_tree(template.data, target)
+
     def _restore(self, template: Template) -> None:
         """Make the working copy of *template* the same as its data, and wait for the disk.
 

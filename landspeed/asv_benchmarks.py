@@ -5,9 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from benchmarks.asv_names import BENCHMARK_VERSION, METRICS, PARAM_NAMES, Metric, benchmark_name
+from benchmarks.asv_names import (
+    BENCHMARK_VERSION,
+    PARAM_NAMES,
+    Metric,
+    benchmark_name,
+    metrics_of,
+)
+
+Some = TypeVar("Some")
+Asked = tuple[str, str | None]
+"""What runs were asked: their mode, and the buffers of those that were counted."""
 
 _PROTOCOLS = ("simple", "extended", "prepared")
 
@@ -44,13 +54,18 @@ def benchmark_entry(mode: str, metric: Metric, cells: Iterable[Params]) -> dict[
     }
 
 
-def benchmark_entries(modes: Mapping[str, Iterable[Params]]) -> list[dict[str, Any]]:
-    """The entries of all metrics of all *modes*."""
+def benchmark_entries(asked: Mapping[Asked, Iterable[Params]]) -> list[dict[str, Any]]:
+    """The entries of all metrics of all that was *asked*."""
     return [
         benchmark_entry(mode, metric, list(cells))
-        for mode, cells in sorted(modes.items())
-        for metric in METRICS
+        for (mode, buffers), cells in in_order(asked)
+        for metric in metrics_of(buffers)
     ]
+
+
+def in_order(asked: Mapping[Asked, Some]) -> list[tuple[Asked, Some]]:
+    """The items of *asked*: by mode, timed before counted."""
+    return sorted(asked.items(), key=lambda item: (item[0][0], item[0][1] or ""))
 
 
 def _axes(cells: list[Params]) -> list[list[str]]:

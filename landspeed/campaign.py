@@ -24,11 +24,12 @@ from base.errors import (
 from benchmarks.exclusive import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.pgbench import Pgbench
-from benchmarks.planning import planned_cells
+from benchmarks.planning import counted_cells, planned_cells
 from benchmarks.point import Comparable, Point, PointKey, count_samples
 from benchmarks.scenarios import Cell, Preset, Tier
 from benchmarks.twins import SERVER_COLUMNS, origins_by_digest
 from builders.source import Source
+from landspeed.counting import count_all, uncounted
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.schedule import Turn, turns
 from landspeed.self_comparison import RUNS_A_BLOCK, compare_with_itself, point_due
@@ -42,11 +43,15 @@ _TRIES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A Request is what a person asks a Campaign for; a preset with its scale factors."""
+    """A Request is what a person asks a Campaign for; a preset with its scale factors.
+
+    With ``counted`` its instructions are counted, else it is timed.
+    """
 
     targets: Sequence[Target]
     preset: Preset
     scales: Mapping[Tier, int]
+    counted: bool = False
 
 
 @dataclass(kw_only=True)
@@ -89,8 +94,11 @@ class Campaign:
             with ExitStack() as held:
                 held.enter_context(self.workshop.builder.store.in_use([client]))
                 builds = self._build_all(sources, pgbench, cells, held)
-                held.enter_context(measuring())
-                self._measure_all(builds, pgbench, cells)
+                held.enter_context(measuring(counting=self.request.counted))
+                if self.request.counted:
+                    self._count_all(builds, pgbench, cells)
+                else:
+                    self._measure_all(builds, pgbench, cells)
         finally:
             self.workshop.records.seal()
         self._note_twins(builds)
@@ -111,7 +119,8 @@ class Campaign:
         return found
 
     def _cells(self) -> list[Cell]:
-        cells = planned_cells(
+        plan = counted_cells if self.request.counted else planned_cells
+        cells = plan(
             self.request.preset,
             self.workshop.machine,
             self.workshop.paths.server_root,
@@ -160,7 +169,7 @@ class Campaign:
     def _first_dot(self, build: Build, pgbench: Pgbench, cells: list[Cell]) -> None:
         # A person who asked for a site sees one dot while the other builds are still made:
         # it is an ordinary sample of the point, only early.
-        if self.publish is None or self.workshop.paths.site.exists():
+        if self.publish is None or self.request.counted or self.workshop.paths.site.exists():
             return
         try:
             with measuring():
@@ -193,6 +202,27 @@ class Campaign:
         self._load(points, pgbench)
         with meter("measuring") as shown:
             self._take_turns(due, pgbench, shown)
+
+    def _count_all(self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]) -> None:
+        points = [Point(build=build, cell=cell) for build in builds for cell in cells]
+        due = uncounted(points, self.workshop, pgbench)
+        self.tally.present = len({point.key for point in points}) - len(due)
+        if not due:
+            return
+        say(f"counting {len(due)} points, {self.tally.present} are recorded")
+        self._load(due, pgbench)
+        count_all(
+            due,
+            self.workshop,
+            pgbench,
+            preset=self.request.preset.name,
+            done=self._record,
+            failed=self._report,
+        )
+
+    def _record(self, record: Mapping[str, Any]) -> None:
+        self.workshop.records.add(record)
+        self.tally.measured += 1
 
     def _note_twins(self, builds: list[Build]) -> None:
         """Write down which of *builds* have only samples of others that are the same server."""
@@ -275,8 +305,7 @@ class Campaign:
             paths=self.workshop.paths,
             context={"preset": preset.name, "round": turn.round},
         )
-        self.workshop.records.add(record)
-        self.tally.measured += 1
+        self._record(record)
 
     def _report(self, error: LandspeedError) -> None:
         self.tally.errors.append(error)

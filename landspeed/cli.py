@@ -17,7 +17,7 @@ from base.paths import Paths
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import PRESETS, Mode, Preset, Protocol, parse_scales, preset_named
 from builders.recipe import BuildSystem
-from landspeed import build_verbs
+from landspeed import build_verbs, explain_verb
 from landspeed import doctor as doctor_
 from landspeed.campaign import Campaign, Request, failed, summary
 from landspeed.compare_verb import compare_
@@ -25,10 +25,12 @@ from landspeed.confirm_verb import confirm_
 from landspeed.ledger_verb import ledger_
 from landspeed.listing import listing, render_listing
 from landspeed.options import (
+    INSTRUCTIONS,
     emit,
     emit_json,
     jobs_option,
     json_option,
+    metric_option,
     system_option,
     variant_options,
 )
@@ -135,6 +137,7 @@ def list_(as_json: bool) -> None:
 @variant_options
 @system_option
 @preset_options
+@metric_option
 @json_option
 def plan(
     *,
@@ -143,6 +146,7 @@ def plan(
     build_system: str | None,
     preset: str | None,
     scales: tuple[str, ...],
+    metric: str,
     as_json: bool,
     **changes: Any,
 ) -> None:
@@ -165,7 +169,11 @@ def plan(
     }
     if preset is not None:
         facts["measurements"] = plan_cells_facts(
-            workshop, chosen_preset(preset, **changes), parse_scales(scales), max(1, len(targets))
+            workshop,
+            chosen_preset(preset, **changes),
+            parse_scales(scales),
+            max(1, len(targets)),
+            counted=metric == INSTRUCTIONS,
         )
     if as_json:
         emit_json(facts)
@@ -222,6 +230,7 @@ def build(
 @click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
 @variant_options
 @preset_options
+@metric_option
 @click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results come.")
 @json_option
 def run(
@@ -230,11 +239,15 @@ def run(
     variant: Variant,
     preset: str | None,
     scales: tuple[str, ...],
+    metric: str,
     publish_too: bool,
     as_json: bool,
     **changes: Any,
 ) -> None:
     """Build every REF, then measure them interleaved; what is recorded is not measured again.
+
+    With --metric instructions the instructions, WAL bytes and blocks of a transaction are
+    counted, warm and cold, one client, each mode and protocol of the preset: exact on any machine.
 
     Ctrl-C at any time: the same command goes on where it was.
 
@@ -243,12 +256,14 @@ def run(
       landspeed run 13 18 --preset quick --publish
       landspeed run 18 18:bs4 --preset regular --scale small=100
       landspeed run 17 18 --preset quick --mode read-only --clients 8 --samples 20
+      landspeed run 13 18 --preset quick --metric instructions
     """
     targets = parse_targets(refs, variant)
     request = Request(
         targets=targets,
         preset=chosen_preset(preset or "quick", **changes),
         scales=parse_scales(scales),
+        counted=metric == INSTRUCTIONS,
     )
     workshop = Workshop.open()
     refresh = (lambda: _publish(workshop)) if publish_too else None
@@ -351,6 +366,7 @@ for verb in (
     build_verbs.verify,
     compare_,
     confirm_,
+    explain_verb.explain,
     ledger_,
 ):
     cli.add_command(verb)

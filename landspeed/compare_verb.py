@@ -53,8 +53,7 @@ from landspeed.workshop import Workshop
 def compare_(
     *,
     sides: tuple[str, ...],
-    blocksize: int,
-    wal_blocksize: int,
+    variant: Variant,
     aa: bool,
     fresh: bool,
     as_json: bool,
@@ -74,7 +73,6 @@ def compare_(
       landspeed compare @debian15 15 --precision 2%
       landspeed compare 18 --aa --budget 5min
     """
-    variant = Variant(blocksize=blocksize, wal_blocksize=wal_blocksize)
     question = parse_question(
         options["scenario"],
         **{name: options[name] for name in ("mode", "protocol", "scale", "clients", "profile")},

@@ -25,9 +25,9 @@ from asv.runner import BenchmarkResult
 
 from base.build import Origin
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
-from benchmarks.asv_names import METRICS
+from benchmarks.asv_names import metrics_of
 from benchmarks.twins import Twin
-from landspeed.asv_benchmarks import Params, benchmark_entries, benchmark_entry
+from landspeed.asv_benchmarks import Asked, Params, benchmark_entries, benchmark_entry, in_order
 from landspeed.points import Dot, dots
 
 CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
@@ -39,7 +39,7 @@ The answer is the full hash and its date in ms since 1970, or None where asv has
 _STAMPS = ".derived.json.stamps"
 _SCRATCH = ".asv-derive-"
 # Part of every stamp: raise it when the same records are to give other files.
-_FORM = 1
+_FORM = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,19 +91,19 @@ class Derived:
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """One of asv's result files: a machine, a commit and a variant, with its dots by mode."""
+    """One of asv's result files: a machine, a commit and a variant, with its dots by question."""
 
     machine: Mapping[str, str]
     commit: str
     date: int
     requirements: Mapping[str, str]
-    modes: dict[str, dict[Params, Dot]] = field(default_factory=dict)
+    asked: dict[Asked, dict[Params, Dot]] = field(default_factory=dict)
 
     def stamp(self) -> str:
         """A digest over everything that goes into the file."""
         dots_ = [
-            [mode, list(params), dot.digest, dot.epoch, dot.last_id, dot.count]
-            for mode, cells in sorted(self.modes.items())
+            [*asked, list(params), dot.digest, dot.epoch, dot.last_id, dot.count]
+            for asked, cells in in_order(self.asked)
             for params, dot in sorted(cells.items())
         ]
         facts = [_FORM, dict(self.machine), self.commit, self.date, dict(self.requirements), dots_]
@@ -130,7 +130,7 @@ def derive(
         removed = _remove_stale(files, layout)
         _save_stamps(files, layout)
     return Derived(
-        points=sum(len(cells) for file in files.values() for cells in file.modes.values()),
+        points=sum(len(cells) for file in files.values() for cells in file.asked.values()),
         superseded=collection.superseded,
         written=written,
         kept=len(files) - written,
@@ -165,7 +165,7 @@ def _files(
             ),
         )
         # should two origins be drawn at one commit, the newest dot stands: it comes last
-        file.modes.setdefault(dot.mode, {})[dot.params] = dot
+        file.asked.setdefault((dot.mode, dot.buffers), {})[dot.params] = dot
     left = sorted(unplaced.items(), key=lambda item: item[0].name)
     return (
         _named(files.values(), layout),
@@ -210,8 +210,8 @@ def _results(file: _File, layout: AsvLayout) -> Results:
     results = Results(
         params, dict(file.requirements), file.commit, file.date, layout.python, environment, {}
     )
-    for mode, cells in sorted(file.modes.items()):
-        for metric in METRICS:
+    for (mode, buffers), cells in in_order(file.asked):
+        for metric in metrics_of(buffers):
             entry = benchmark_entry(mode, metric, cells)
             samples = [_samples(dot, metric.column) for dot in _in_order(entry, cells)]
             last = max(dot.last_time for dot in cells.values())
@@ -245,11 +245,11 @@ def _samples(dot: Dot | None, column: str) -> list[float] | None:
 
 def _write_frame(files: Iterable[_File], layout: AsvLayout, scratch: Path) -> None:
     machines: dict[str, Mapping[str, str]] = {}
-    modes: dict[str, set[Params]] = {}
+    all_asked: dict[Asked, set[Params]] = {}
     for file in files:
         machines[file.machine["machine"]] = file.machine
-        for mode, cells in file.modes.items():
-            modes.setdefault(mode, set()).update(cells)
+        for asked, cells in file.asked.items():
+            all_asked.setdefault(asked, set()).update(cells)
     for name, fields in machines.items():
         machine = AsvMachine()
         machine.__dict__.update(fields)
@@ -257,7 +257,7 @@ def _write_frame(files: Iterable[_File], layout: AsvLayout, scratch: Path) -> No
         _move(scratch / name / "machine.json", layout.results / name / "machine.json")
     config = Config()
     config.results_dir = str(scratch)
-    Benchmarks(config, benchmark_entries(modes)).save()
+    Benchmarks(config, benchmark_entries(all_asked)).save()
     _move(scratch / "benchmarks.json", layout.results / "benchmarks.json")
 
 

@@ -98,6 +98,17 @@ def jobs_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+LATENCY, INSTRUCTIONS = "latency", "instructions"
+
+metric_option = click.option(
+    "--metric",
+    type=click.Choice([LATENCY, INSTRUCTIONS]),
+    default=LATENCY,
+    show_default=True,
+    help="Take the time (latency, and tps with it), or count instructions.",
+)
+
+
 def emit(text: str) -> None:
     """Data, on stdout."""
     click.echo(text)

@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.planning import planned_cells
+from benchmarks.planning import counted_cells, planned_cells
 from benchmarks.scenarios import Preset, Tier
 from builders.recipe import BuildSystem, recipe
+from landspeed.counting import about_seconds
+from landspeed.options import INSTRUCTIONS, LATENCY
 from landspeed.progress import duration
 from landspeed.target import Target
 from landspeed.workshop import Workshop
@@ -37,22 +39,30 @@ def plan_recipe_facts(
 
 
 def plan_cells_facts(
-    workshop: Workshop, preset: Preset, overrides: Mapping[Tier, int], builds: int
+    workshop: Workshop,
+    preset: Preset,
+    overrides: Mapping[Tier, int],
+    builds: int,
+    *,
+    counted: bool = False,
 ) -> dict[str, Any]:
     """What *preset* would measure of each of *builds* builds here, and about how long."""
     machine = workshop.machine
-    planned = planned_cells(preset, machine, workshop.paths.server_root, overrides)
+    cells = counted_cells if counted else planned_cells
+    planned = cells(preset, machine, workshop.paths.server_root, overrides)
     count = sum(p.reason is None for p in planned)
-    runs = count * preset.samples * builds
+    runs = count * builds * (1 if counted else preset.samples)
+    timed = runs * (preset.seconds + _OVERHEAD_SECONDS)
     return {
+        "metric": INSTRUCTIONS if counted else LATENCY,
         "preset": preset.name,
         "description": preset.description,
-        "samples": preset.samples,
+        "samples": 1 if counted else preset.samples,
         "seconds": preset.seconds,
         "machine": machine.facts(),
         "cells": [p.cell.facts(machine.cores) | {"not_applicable": p.reason} for p in planned],
         "runs": runs,
-        "about_seconds": round(runs * (preset.seconds + _OVERHEAD_SECONDS)),
+        "about_seconds": round(about_seconds(runs, machine.cores) if counted else timed),
     }
 
 
@@ -96,15 +106,20 @@ def _render_cells(facts: Mapping[str, Any]) -> str:
         f"preset {facts['preset']}: {facts['description']}",
         f"  machine  {machine['name']}, {machine['cores']} cores, "
         f"{machine['memory_bytes'] / 2**30:.1f} GiB",
-        f"  runs     {facts['runs']} of {facts['seconds']} s "
+        f"  runs     {facts['runs']} {_each(facts)} "
         f"({facts['samples']} of each point), about {duration(facts['about_seconds'])}",
         f"  {'mode':<10} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} "
         f"{'threads':>7} profile",
     ]
     for cell in facts["cells"]:
+        settings = " ".join(cell[name] for name in ("profile", "buffers") if name in cell)
         reason = f"  not applicable: {cell['not_applicable']}" if cell["not_applicable"] else ""
         lines.append(
             f"  {cell['mode']:<10} {cell['protocol']:<8} {cell['tier']:<6} {cell['scale']:>5} "
-            f"{cell['clients']:>7} {cell['threads']:>7} {cell['profile']}{reason}"
+            f"{cell['clients']:>7} {cell['threads']:>7} {settings}{reason}"
         )
     return "\n".join(lines)
+
+
+def _each(facts: Mapping[str, Any]) -> str:
+    return "counted" if facts["metric"] == INSTRUCTIONS else f"of {facts['seconds']} s"

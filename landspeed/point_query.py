@@ -1,7 +1,8 @@
 """How a person names a point: in words, or by pasting the address of asv's page.
 
-``REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]]``, such as
-``18.6:bs4/read-only/prepared/small/c4/default``; what is left out, or ``*``, matches all.
+``REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]]``, such as
+``18.6:bs4/read-only/prepared/small/c4/default``; what is left out, or ``*``, matches all. BUFFERS
+are those of counted runs, warm or cold: a PROFILE that they do not follow is of timed ones.
 ``#read_only.track_latency?p-clients=4&blocksize=8&commits=HASH`` is the end of an address of
 the site.
 ``run:ID`` is one run, by the first digits of its record's id.
@@ -19,11 +20,13 @@ from urllib.parse import parse_qsl, unquote
 from base.build import Origin, Variant
 from base.errors import UsageError
 from base.version import Version
-from benchmarks.asv_names import PARAM_NAMES, VARIANT_NAMES, mode_of, scale_param
+from benchmarks.asv_names import PARAM_NAMES, VARIANT_NAMES, metric_of, mode_of, scale_param
 from benchmarks.record_columns import variant_of
 
-SPELLING = "REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]]"
-_PARTS = ("mode", *PARAM_NAMES)
+SPELLING = "REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]]"
+_PARTS = ("mode", *PARAM_NAMES, "buffers")
+# How a timed run spells the buffers it does not have.
+_TIMED = "None"
 _GENERIC = ("machine", *VARIANT_NAMES)
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 
@@ -81,6 +84,8 @@ def _parse_words(text: str, release_at: ReleaseAt) -> PointQuery:
         if name == "clients" and not spelled.isdigit():
             raise _bad(text, f'"{value}" is not a number of clients.')
         allowed[name] = frozenset({spelled})
+    if len(parts) == len(_PARTS) - 1:
+        allowed["buffers"] = frozenset({_TIMED})
     refs = () if ref in ("", "*") else (_named(ref, release_at),)
     return PointQuery(refs=refs, allowed=allowed)
 
@@ -91,6 +96,9 @@ def _parse_fragment(fragment: str, release_at: ReleaseAt) -> PointQuery:
     if "." not in benchmark:
         raise _bad(fragment, "An address of the site must be that of a benchmark's graph.")
     values: dict[str, set[str]] = {"mode": {mode_of(benchmark)}}
+    metric = metric_of(benchmark)
+    if metric is not None:
+        values["buffers"] = {metric.buffers or _TIMED}
     refs: list[str] = []
     for key, value in parse_qsl(query):
         if key == "commits":

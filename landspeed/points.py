@@ -16,7 +16,7 @@ from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.asv_benchmarks import Params
 
-_CELL = (*VARIANT_COLUMNS, "mode", "protocol", "tier", "scale", "clients", "profile")
+_CELL = (*VARIANT_COLUMNS, "mode", "protocol", "tier", "scale", "clients", "profile", "buffers")
 _SERVER = ("digest", "epoch")
 _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
 
@@ -25,13 +25,15 @@ _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
 class Dot:
     """A Dot is one published point: the samples of one cell of one server in one epoch.
 
-    ``samples`` holds a list per metric's column; ``last_time`` is ISO 8601.
+    ``samples`` holds a list per metric's column; ``last_time`` is ISO 8601. ``buffers`` are those
+    of counted runs, None of timed ones.
     """
 
     machine: str
     origin: Origin
     variant: Variant
     mode: str
+    buffers: str | None
     params: Params
     digest: str
     epoch: str
@@ -63,7 +65,7 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
     newest: dict[tuple[Any, ...], Dot] = {}
     superseded = 0
     for dot in _grouped(table, origins_by_digest(table, twins)):  # the newest of a key comes last
-        key = (dot.machine, dot.origin.name, dot.variant, dot.mode, dot.params)
+        key = (dot.machine, dot.origin.name, dot.variant, dot.mode, dot.buffers, dot.params)
         superseded += key in newest
         newest[key] = dot
     return Dots(dots=tuple(newest.values()), machines=machines(table), superseded=superseded)
@@ -71,7 +73,7 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
 
 def _grouped(table: pa.Table, origins: Origins) -> Iterator[Dot]:
     keys = ["machine", *_CELL, *_SERVER]
-    lists = [metric.column for metric in METRICS]
+    lists = list(dict.fromkeys(metric.column for metric in METRICS))
     # One thread keeps the samples of a group in the order of their ids.
     groups = pa.TableGroupBy(
         table.select([*keys, *lists, "id"]), keys, use_threads=False
@@ -93,6 +95,7 @@ def _dot(row: Mapping[str, Any], origin: Origin, lists: Iterable[str]) -> Dot:
         origin=origin,
         variant=variant_of(row),
         mode=row["mode"],
+        buffers=row["buffers"],
         params=Params(
             row["protocol"],
             scale_param(row["tier"], row["scale"]),

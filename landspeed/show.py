@@ -15,7 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
 from base.errors import RefError
-from benchmarks.asv_names import METRICS, Metric, scale_param
+from benchmarks.asv_names import METRICS, Metric, metrics_of, scale_param
 from benchmarks.point import ADAPTIVE
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin, origins_by_digest
@@ -23,7 +23,7 @@ from landspeed.point_query import PointQuery, name_of
 
 _KEY = (
     *("machine", *VARIANT_COLUMNS, "mode", "protocol", "tier", "scale"),
-    *("clients", "profile"),
+    *("clients", "profile", "buffers"),
 )
 _WIDE = 1000
 _TEXT_WIDTH = 100
@@ -37,6 +37,12 @@ _RUN_COLUMNS = (
     ("tx/s", "tps", "{:.1f}"),
     ("failed", "failed", "{}"),
     ("server CPU s", "server_cpu_seconds", "{:.2f}"),
+)
+_COUNTED_COLUMNS = (
+    ("instructions/tx", "instructions", "{:.1f}"),
+    ("spread", "instructions_spread", "{:.4%}"),
+    ("WAL bytes/tx", "wal_bytes_tx", "{:.1f}"),
+    ("blocks/tx", "blocks_tx", "{:.2f}"),
 )
 
 
@@ -82,8 +88,15 @@ class Shown:
         """The POINT, spelled so that ``landspeed show`` takes it."""
         run = self.runs[0]
         scale = scale_param(run["tier"], run["scale"])
-        cell = (run["mode"], run["protocol"], scale, f"c{run['clients']}", run["profile"])
+        cell = [run["mode"], run["protocol"], scale, f"c{run['clients']}", run["profile"]]
+        if run["buffers"] is not None:
+            cell.append(run["buffers"])
         return f"{name_of(run)}:{variant_of(run)}/{'/'.join(cell)}"
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics that its runs have."""
+        return metrics_of(self.runs[0]["buffers"])
 
     def estimate(self, metric: Metric) -> Estimate | None:
         """The Estimate of *metric* over the runs that have it."""
@@ -91,7 +104,7 @@ class Shown:
 
     def facts(self) -> dict[str, Any]:
         """The point as JSON can hold it, without its records."""
-        estimates = {metric.name: self.estimate(metric) for metric in METRICS}
+        estimates = {metric.name: self.estimate(metric) for metric in self.metrics}
         return {
             "point": self.name,
             "machine": self.runs[0]["machine"],
@@ -157,7 +170,9 @@ def _nothing(table: pa.Table) -> RefError:
 
 def overview(points: Iterable[Shown]) -> Table:
     """A table of *points*, one line each, with the published medians and 99 % intervals."""
-    table = _table("point", "machine", "epoch", "runs", *(f"{m.name} {m.unit}" for m in METRICS))
+    points = list(points)
+    shown = [metric for metric in METRICS if any(metric in point.metrics for point in points)]
+    table = _table("point", "machine", "epoch", "runs", *(f"{m.name} {m.unit}" for m in shown))
     for point in points:
         run = point.runs[0]
         table.add_row(
@@ -165,7 +180,7 @@ def overview(points: Iterable[Shown]) -> Table:
             run["machine"],
             run["epoch"] + _standing(point),
             str(len(point.runs)),
-            *(_text(point.estimate(metric)) for metric in METRICS),
+            *(_text(point.estimate(m) if m in point.metrics else None) for m in shown),
         )
     return table
 
@@ -178,9 +193,10 @@ def _standing(point: Shown) -> str:
 
 def details(point: Shown, record: Mapping[str, Any]) -> RenderableType:
     """Everything about one *point*: estimates, its runs, and provenance from one *record*."""
-    runs = _table("run", "time", "round", *(title for title, _, _ in _RUN_COLUMNS))
+    columns = _COUNTED_COLUMNS if point.runs[0]["buffers"] else _RUN_COLUMNS
+    runs = _table("run", "time", "round", *(title for title, _, _ in columns))
     for run in point.runs:
-        numbers = (_number(run[column], form) for _, column, form in _RUN_COLUMNS)
+        numbers = (_number(run[column], form) for _, column, form in columns)
         runs.add_row(f"run:{run['id'][:16]}", run["time"], _number(run["round"], "{}"), *numbers)
     facts = Table.grid(padding=(0, 2))
     for title, text in _provenance(record):

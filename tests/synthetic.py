@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from base.build import Variant
+from benchmarks.records import new_id
 
 RELEASES = {
     "13.22": "2025-08-14",
@@ -85,6 +86,37 @@ def record(point: Point, *, number: int = 0, at: datetime = START) -> dict[str, 
         "statistics": _statistics(tps, chance),
         "database_bytes": point.scale * 15_600_000 + 8192 * chance.randrange(9999),
         "stderr": "",
+        "server_log": "",
+    }
+
+
+def counted_record(
+    build: dict[str, Any], cell: dict[str, Any], machine: dict[str, Any], epoch: dict[str, Any]
+) -> dict[str, Any]:
+    """The raw record of a counted run; the same for the same build and cell but for its id."""
+    chance = random.Random(f"{build['digest']}{cell}")
+    instructions = chance.uniform(3e4, 3e5)
+    return {
+        "schema": 1,
+        "id": new_id(),
+        "time": "2026-01-01T00:00:00.000Z",
+        "build": build,
+        "machine": machine,
+        "epoch": epoch,
+        "pgbench": {"version": "18.1", "build": "18.1-bs8-" + "0123456789abcdef"},
+        "cell": cell,
+        "run": {"preset": "quick", "round": 1, "instrument": "callgrind", "seed": 7, "argv": []},
+        "sample": {
+            "instructions": instructions,
+            "instructions_spread": 0.00003,
+            "wal_bytes_tx": 419.0,
+            "blocks_tx": 17.5,
+            "blocks_read_tx": 0.0,
+            "transactions": 1000,
+        },
+        "passes": [],
+        "settings": dict(_SETTINGS),
+        "database_bytes": 80_000_000,
         "server_log": "",
     }
 

@@ -33,6 +33,9 @@ class _Store:
 
 
 class _Nothing:
+    def __init__(self, **_: object) -> None:
+        pass
+
     def __enter__(self) -> None:
         return None
 
@@ -254,7 +257,7 @@ def test_the_first_dot_is_published_before_the_second_build(
 def test_a_busy_machine_delays_the_first_dot_and_stops_the_measuring(
     workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def busy() -> None:
+    def busy(**_: object) -> None:
         raise BusyError("another landspeed is measuring on this machine")
 
     monkeypatch.setattr(campaign_, "measuring", busy)

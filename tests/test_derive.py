@@ -19,7 +19,7 @@ from base.build import Variant
 from benchmarks.asv_names import VARIANT_NAMES
 from benchmarks.records import RecordStore
 from landspeed.derive import AsvLayout, derive
-from tests.synthetic import RELEASES, START, Point, record
+from tests.synthetic import RELEASES, START, Point, counted_record, record
 from tests.synthetic import records as synthetic_records
 from tests.synthetic_project import Project
 
@@ -309,3 +309,33 @@ def test_runs_that_a_comparison_asked_for_are_in_no_dot(tmp_path: Path) -> None:
     asked["run"] |= {"preset": "compare", "comparison": "abc", "block": 1, "side": 0}
     derivation.of(asked)
     assert {p: p.read_text() for p in derivation.layout.results.rglob("*.json")} == before
+
+
+def counted(buffers: str, release: str = "18.1") -> dict[str, Any]:
+    timed = record(Point(release=release, clients=1))
+    cell = {**timed["cell"], "buffers": buffers}
+    return counted_record(timed["build"], cell, timed["machine"], {"identifier": "c1"})
+
+
+def test_what_is_counted_has_lines_of_its_own_beside_what_is_timed(derivation: Derivation) -> None:
+    warm, cold = counted("warm"), counted("cold")
+    derivation.of(record(Point(clients=1)), warm, cold)
+    assert {name: entry["unit"] for name, entry in derivation.benchmarks().items()} == {
+        "read_only.track_latency": "ms",
+        "read_only.track_tps": "tx/s",
+        "read_only.track_instructions": "instructions/tx",
+        "read_only.track_instructions_cold": "instructions/tx",
+        "read_only.track_wal_bytes": "bytes/tx",
+        "read_only.track_blocks": "blocks/tx",
+    }
+    params = ("'prepared'", "'small-5'", "1", "'default'")
+    for name, one in (("instructions", warm), ("instructions_cold", cold)):
+        value, _, samples = derivation.value(f"read_only.track_{name}", *params)
+        assert [value] == samples == [one["sample"]["instructions"]]
+    assert derivation.value("read_only.track_wal_bytes", *params)[0] == 419
+    assert derivation.value("read_only.track_latency", *params)[0] < 1
+
+
+def test_a_release_that_was_only_counted_is_drawn(derivation: Derivation) -> None:
+    derivation.of(counted("warm"))
+    assert "read_only.track_latency" not in derivation.benchmarks()

@@ -25,6 +25,7 @@ MAY_START_PROCESSES = (
     "builders.source",
     "benchmarks.cluster",
     "benchmarks.pgbench",
+    "benchmarks.valgrind",
     "landspeed.publish",
 )
 MAY_COMPARE_VERSIONS = ("base.version", "builders.catalog")

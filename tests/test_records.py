@@ -21,7 +21,7 @@ from benchmarks import record_cache, records
 from benchmarks.record_columns import COLUMNS, SCALARS, TEXT, VARIANT_COLUMNS, variant_of
 from benchmarks.records import RecordStore, new_id
 from benchmarks.segments import read_scalars
-from tests.synthetic import Point, record
+from tests.synthetic import Point, counted_record, record
 from tests.synthetic import records as synthetic_records
 
 CHECKOUT = Path(__file__).parents[1]
@@ -67,16 +67,10 @@ def test_the_table_has_every_scalar_of_a_record(store: RecordStore) -> None:
     assert row["clients"] == 4
     assert row["latency_ms"] == one["sample"]["latency_ms"]
     assert row["origin_date"] == one["build"]["origin"]["date"]
-    absent = (
-        "release",
-        "registered",
-        "segsize",
-        "compiler",
-        "flags",
-        "comparison",
-        "block",
-        "side",
-    )
+    asked = ("comparison", "block", "side")
+    counted = ("instrument", "buffers", "instructions", "instructions_spread")
+    variant = ("segsize", "compiler", "flags")
+    absent = ("release", "registered", *variant, *asked, *counted, "wal_bytes_tx", "blocks_tx")
     assert None not in {value for name, value in row.items() if name not in absent}
 
 
@@ -398,5 +392,16 @@ def test_every_column_has_a_place_in_the_record() -> None:
     one = record(Point(commit="c" * 40, build="seg2-clang-O3"))
     one["build"]["origin"]["registered"] = "somebody-elses"
     one["run"] |= {"comparison": "abc", "block": 1, "side": 0}
-    assert [column.name for column in COLUMNS if column.value(one) is None] == []
+    cell = {**one["cell"], "buffers": "warm"}
+    counted = counted_record(one["build"], cell, one["machine"], one["epoch"])
+    absent = [c.name for c in COLUMNS if c.value(one) is None and c.value(counted) is None]
+    assert absent == []
     assert one["schema"] == records.SCHEMA
+
+
+def test_what_was_executed_where_comes_along_when_stores_are_merged(tmp_path: Path) -> None:
+    here, there = RecordStore(tmp_path / "here"), RecordStore(tmp_path / "there")
+    there.profiles.mkdir(parents=True)
+    (there.profiles / "a.json.gz").write_bytes(b"profile")
+    assert (here.merge(there.root), here.merge(there.root)) == (1, 0)
+    assert (here.profiles / "a.json.gz").read_bytes() == b"profile"

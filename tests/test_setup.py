@@ -18,7 +18,7 @@ HONEST = (
 )
 NEEDED = (
     *("build-essential", "bison", "flex", "perl", "ccache", "git", "xz-utils", "bzip2"),
-    *("ca-certificates", "debian-archive-keyring"),
+    *("ca-certificates", "debian-archive-keyring", "valgrind"),
 )
 ONLY_LOOKS = {"python -c ", "python -m landspeed.asv_machine"}
 

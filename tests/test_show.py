@@ -12,7 +12,7 @@ from base.errors import RefError, UsageError, VariantError
 from benchmarks.records import RecordStore
 from landspeed.point_query import parse_point
 from landspeed.show import Estimate, Shown, as_text, details, find_points, overview
-from tests.synthetic import START, Point, record
+from tests.synthetic import START, Point, counted_record, record
 from tests.synthetic import records as synthetic_records
 
 SYNTHETIC_HASH = "abcdef0123"
@@ -188,3 +188,25 @@ def test_runs_of_comparisons_are_shown_beside_the_point_and_are_never_the_publis
         (2, False, True),
     ]
     assert "(comparisons)" in as_text(overview(points))
+
+
+def test_counted_runs_are_points_of_their_own(tmp_path: Path) -> None:
+    store = RecordStore(tmp_path)
+    timed = record(Point(clients=1))
+    store.add(timed)
+    for buffers in ("warm", "cold"):
+        cell = {**timed["cell"], "buffers": buffers}
+        store.add(counted_record(timed["build"], cell, timed["machine"], timed["epoch"]))
+    name = "18.1:bs8/read-only/prepared/small-5/c1/default"
+    assert set(names(store, "18.1/read-only")) == {name, f"{name}/warm", f"{name}/cold"}
+    assert names(store, name) == [name]
+    assert names(store, f"{name}/warm") == [f"{name}/warm"]
+    assert names(store, "18.1/*/*/*/*/*/cold") == [f"{name}/cold"]
+    address = "#read_only.track_instructions_cold?p-clients=1&blocksize=8"
+    assert names(store, address) == [f"{name}/cold"]
+    assert names(store, "#read_only.track_latency?p-clients=1") == [name]
+    (cold,) = found(store, f"{name}/cold")
+    shown = as_text(details(cold, next(iter(store.records([cold.runs[0]["id"]])))))
+    assert "instructions/tx" in shown
+    assert "latency" not in shown
+    assert set(cold.facts()["estimates"]) == {"instructions_cold"}

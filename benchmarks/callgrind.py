@@ -1,0 +1,157 @@
+"""Callgrind's output files, read: what each function executed itself, and what it called for.
+
+Pure. The format: https://valgrind.org/docs/manual/cl-format.html. Costs are instructions (Ir).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from base.errors import MeasureError
+
+_NAMED = re.compile(r"(c?)fn=\((\d+)\)(?: (.*))?")
+_COST = re.compile(r"(?:[+-]?\d+|0x[0-9a-f]+|\*) (\d+)")
+_LAST = "totals:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """An Edge is what one function called another for: how often, and for how many instructions.
+
+    ``inclusive`` counts what the callee called in its turn.
+    """
+
+    calls: float
+    inclusive: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallProfile:
+    """A CallProfile is one process's instructions by function, and by caller and callee.
+
+    Inclusive costs of functions that call each other in a circle count some work twice.
+    """
+
+    own: Mapping[str, float]
+    edges: Mapping[tuple[str, str], Edge]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The CallProfile in callgrind's output *text*; MeasureError if it is not a whole one."""
+        reader = _Reader()
+        for line in text.splitlines():
+            reader.read(line)
+        if not is_whole(text) or not reader.own:
+            raise MeasureError(
+                "callgrind's output cannot be understood",
+                detail=text[-200:].strip() or "The file is empty.",
+                hint="It is whole only if the process ended by itself.",
+            )
+        edges = {
+            pair: Edge(calls=calls, inclusive=cost) for pair, (calls, cost) in reader.edges.items()
+        }
+        return cls(own=reader.own, edges=edges)
+
+    def entered(self, function: str) -> float:
+        """The instructions executed below all calls of *function* by others; 0 if there is none."""
+        return sum(
+            edge.inclusive
+            for (caller, callee), edge in self.edges.items()
+            if callee == function and caller != function
+        )
+
+    def called_by(self, functions: Iterable[str]) -> float:
+        """The instructions that *functions* called others for."""
+        named = set(functions)
+        return sum(
+            edge.inclusive
+            for (caller, callee), edge in self.edges.items()
+            if caller in named and callee not in named
+        )
+
+    def inclusive(self) -> dict[str, float]:
+        """Each function's instructions with those of all that it called."""
+        total = dict(self.own)
+        for (caller, callee), edge in self.edges.items():
+            if caller != callee:
+                total[caller] = total.get(caller, 0.0) + edge.inclusive
+        return total
+
+    def since(self, shorter: Self, transactions: int) -> Self:
+        """What one transaction cost, from this run and a *shorter* one of so many fewer."""
+        own = {
+            name: (cost - shorter.own.get(name, 0.0)) / transactions
+            for name, cost in self.own.items()
+        }
+        none = Edge(calls=0.0, inclusive=0.0)
+        edges = {}
+        for pair, edge in self.edges.items():
+            before = shorter.edges.get(pair, none)
+            edges[pair] = Edge(
+                calls=(edge.calls - before.calls) / transactions,
+                inclusive=(edge.inclusive - before.inclusive) / transactions,
+            )
+        return type(self)(own=own, edges=edges)
+
+    def facts(self, *, least: float) -> dict[str, Any]:
+        """As JSON can hold it, without what costs less than *least* instructions either way."""
+        kept = {name: round(cost, 3) for name, cost in self.own.items() if abs(cost) >= least}
+        edges = [
+            [caller, callee, round(edge.calls, 4), round(edge.inclusive, 3)]
+            for (caller, callee), edge in self.edges.items()
+            if abs(edge.inclusive) >= least
+        ]
+        return {"own": kept, "edges": edges}
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Self:
+        """The CallProfile that *facts* are of."""
+        edges = {
+            (caller, callee): Edge(calls=calls, inclusive=cost)
+            for caller, callee, calls, cost in facts["edges"]
+        }
+        return cls(own=dict(facts["own"]), edges=edges)
+
+
+def is_whole(text: str) -> bool:
+    """Whether callgrind wrote *text* to its end."""
+    return any(line.startswith(_LAST) for line in text[-200:].splitlines())
+
+
+@dataclass(kw_only=True)
+class _Reader:
+    """Reads line by line; a name is spelled out once and then given by its number."""
+
+    own: dict[str, float] = field(default_factory=dict)
+    edges: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
+    _function: str = ""
+    _callee: str = ""
+    _calls: int | None = None
+
+    def read(self, line: str) -> None:
+        if named := _NAMED.match(line):
+            called, number, name = named.groups()
+            if name is not None:
+                self._names[number] = name
+            if called:
+                self._callee = self._names[number]
+            else:
+                self._function = self._names[number]
+        elif line.startswith("calls="):
+            self._calls = int(line.removeprefix("calls=").split()[0])
+        elif cost := _COST.fullmatch(line):
+            self._cost(int(cost[1]))
+
+    def _cost(self, instructions: int) -> None:
+        if self._calls is None:
+            self.own[self._function] = self.own.get(self._function, 0) + instructions
+            return
+        # the line after calls= is what was executed below these calls
+        pair = (self._function, self._callee)
+        calls, inclusive = self.edges.get(pair, (0, 0))
+        self.edges[pair] = (calls + self._calls, inclusive + instructions)
+        self._calls = None

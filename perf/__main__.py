@@ -11,6 +11,7 @@ _MODULES = (
     ("perf.build_set",),
     ("perf.harness_share",),
     ("perf.records_year",),
+    ("perf.detector",),
     ("perf.second_demo",),
 )
 

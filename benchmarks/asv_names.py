@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from base.errors import UsageError
+
 BENCHMARK_VERSION = "1"
 """Set by hand: asv's default, a hash of the code, would hide all history at every edit."""
 
@@ -13,12 +15,17 @@ VARIANT_NAMES = ("blocksize", "wal_blocksize")
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A Metric is one number of a sample that asv draws: ``column`` is the record's scalar."""
+    """A Metric is one number of a sample that asv draws: ``column`` is the record's scalar.
+
+    One that is ``exact`` needs no second measurement: how well it repeats is said with it.
+    """
 
     name: str
     column: str
     unit: str
     meaning: str
+    higher_is_better: bool = False
+    exact: bool = False
 
 
 METRICS = (
@@ -33,8 +40,20 @@ METRICS = (
         column="tps",
         unit="tx/s",
         meaning="transactions per second without connection time; higher is better, never flagged",
+        higher_is_better=True,
     ),
 )
+
+
+def metric_named(name: str) -> Metric:
+    """The Metric called *name*; UsageError if there is none."""
+    for metric in METRICS:
+        if metric.name == name:
+            return metric
+    raise UsageError(
+        f'metric "{name}" does not exist',
+        hint=f"There are: {', '.join(metric.name for metric in METRICS)}.",
+    )
 
 
 def benchmark_name(mode: str, metric: Metric) -> str:

@@ -36,6 +36,7 @@ from landspeed.progress import say
 from landspeed.sandbox_options import chosen_sandbox, runs_here, sandbox_options
 from landspeed.show import as_text, details, find_points, overview
 from landspeed.site import update_site
+from landspeed.steps_verb import steps_
 from landspeed.target import parse_targets, require_sources
 from landspeed.workshop import Workshop, build_failure
 
@@ -339,7 +340,7 @@ def doctor(as_json: bool) -> None:
     sys.exit(doctor_.exit_code(seen))
 
 
-for verb in (build_verbs.matrix, build_verbs.register, build_verbs.verify):
+for verb in (build_verbs.matrix, build_verbs.register, build_verbs.verify, steps_):
     cli.add_command(verb)
 
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from base.errors import BuildError
-from builders.recipe import Recipe, Step
+from builders.recipe import BuildStep, Recipe
 
 SETUP_HINT = 'Install what building needs with "make setup".'
 _SPACE_HINT = "Free some space, or put the cache elsewhere with LANDSPEED_CACHE."
@@ -33,7 +33,7 @@ _SEARCHED_LINES = 200
 _FULL_BYTES = 32_000_000
 
 
-def failure(recipe: Recipe, step: Step, *, code: int, source: Path, log: Path) -> BuildError:
+def failure(recipe: Recipe, step: BuildStep, *, code: int, source: Path, log: Path) -> BuildError:
     """The BuildError for *step*, which ended with *code* (negative: minus the signal's number)."""
     lines = log.read_text(errors="replace").splitlines()
     tail = "\n".join(lines[-_SHOWN_LINES:])

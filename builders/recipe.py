@@ -100,10 +100,10 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
-    """A Step is one process: what people call it, its argv, its extra environment.
+class BuildStep:
+    """A BuildStep is one process: what people call it, its argv, its extra environment.
 
-    ``edits`` is the source file it changes in place, if it does; a Step that ``configures``
+    ``edits`` is the source file it changes in place, if it does; a BuildStep that ``configures``
     has a lasting effect: in a tree that was built in before it need not be done again.
     """
 
@@ -122,7 +122,7 @@ class Recipe:
     variant: Variant
     system: BuildSystem
     quirks: tuple[Quirk, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
     prefix: str
 
     def facts(self) -> dict[str, Any]:
@@ -230,9 +230,9 @@ def _sized(text: str, variant: Variant) -> str:
     return text
 
 
-def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]:
+def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[BuildStep, ...]:
     return tuple(
-        Step(
+        BuildStep(
             name=f"edit {edit.file}",
             argv=("sed", "-i", "-e", _sized(edit.sed, variant), edit.file),
             edits=edit.file,
@@ -244,7 +244,7 @@ def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]
 
 def _configure_steps(
     table: Table, version: Version, variant: Variant, quirks: tuple[Quirk, ...], cflags: str
-) -> tuple[Step, ...]:
+) -> tuple[BuildStep, ...]:
     options = [
         f"--prefix={table.prefix}",
         *(
@@ -256,21 +256,21 @@ def _configure_steps(
     ]
     directories = [d for d in table.directories if version in d.versions]
     return (
-        Step(
+        BuildStep(
             name="configure",
             argv=("./configure", *options),
             environment=(("CC", "ccache gcc"), ("CFLAGS", cflags)),
             configures=True,
         ),
         *(
-            Step(
+            BuildStep(
                 name=f"make {d.path} {d.goal}",
                 argv=("make", "-s", "-j{jobs}", "-C", d.path, d.goal),
             )
             for d in directories
         ),
         *(
-            Step(
+            BuildStep(
                 name=f"install {d.path}",
                 argv=("make", "-s", "-C", d.path, "install", "DESTDIR={stage}"),
             )
@@ -280,7 +280,9 @@ def _configure_steps(
     )
 
 
-def _meson_steps(table: Table, variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]:
+def _meson_steps(
+    table: Table, variant: Variant, quirks: tuple[Quirk, ...]
+) -> tuple[BuildStep, ...]:
     build = MESON_BUILD_DIRECTORY
     options = [
         f"--prefix={table.prefix}",
@@ -291,16 +293,18 @@ def _meson_steps(table: Table, variant: Variant, quirks: tuple[Quirk, ...]) -> t
     ]
     meson = ("{python}", "-m", "mesonbuild.mesonmain")
     return (
-        Step(
+        BuildStep(
             name="meson setup",
             argv=(*meson, "setup", build, *options),
             environment=(("CC", "ccache gcc"),),
             configures=True,
         ),
-        Step(name="ninja", argv=("ninja", "-C", build, "-j{jobs}", *table.meson_targets)),
+        BuildStep(name="ninja", argv=("ninja", "-C", build, "-j{jobs}", *table.meson_targets)),
         # meson installs all or fails; the plan is cut to what was built.
-        Step(name="prune install plan", argv=("{python}", "-m", "builders.meson_prune", build)),
-        Step(
+        BuildStep(
+            name="prune install plan", argv=("{python}", "-m", "builders.meson_prune", build)
+        ),
+        BuildStep(
             name="install",
             argv=(*meson, "install", "-C", build, "--no-rebuild", "--quiet", "--destdir={stage}"),
         ),

@@ -22,7 +22,7 @@ from builders import session
 from builders.diagnosis import SETUP_HINT, failure
 from builders.gauge import Gauge
 from builders.jobserver import JobServer
-from builders.recipe import Recipe, Step
+from builders.recipe import BuildStep, Recipe
 
 _POLL_SECONDS = (0.005, 0.25)
 _TICK_SECONDS = 2.0
@@ -101,7 +101,7 @@ class Host:
 
     def _run_step(
         self,
-        step: Step,
+        step: BuildStep,
         *,
         tokens: dict[str, str],
         source: Path,
@@ -267,7 +267,7 @@ def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[i
             tick()
 
 
-def _tick(progress: Callable[[Progress], None], step: Step, gauge: Gauge) -> None:
+def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: Gauge) -> None:
     progress(Progress(step=step.name, share=gauge.share()))
 
 

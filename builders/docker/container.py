@@ -33,13 +33,13 @@ from builders.docker.client import (
 from builders.docker.toolchain import Toolchain
 from builders.gauge import Gauge
 from builders.jobserver import JobServer
-from builders.recipe import Recipe, Step
+from builders.recipe import BuildStep, Recipe
 from builders.sandbox import Host, Progress, fill, step_environment
 
 _SOURCE, _TREE, _STAGE = "/landspeed/source", "/landspeed/tree", "/landspeed/stage"
 _CCACHE, _LOG, _LIBRARY = "/landspeed/ccache", "/landspeed/log", "/landspeed/lib"
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-_COPY = Step(
+_COPY = BuildStep(
     name="copy source",
     argv=("cp", "-R", "-P", "--preserve=mode,timestamps", f"{_SOURCE}/.", _TREE),
 )
@@ -131,7 +131,7 @@ class Container:
     def _do(
         self,
         worker: Worker,
-        step: Step,
+        step: BuildStep,
         environment: dict[str, str],
         *,
         recipe: Recipe,
@@ -172,7 +172,7 @@ class Container:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
 
-    def _compiling(self, step: Step) -> dict[str, str]:
+    def _compiling(self, step: BuildStep) -> dict[str, str]:
         return {
             name: " ".join(
                 self.tools.compiler if name == "CC" and word == _COMPILER else word
@@ -197,7 +197,7 @@ class Container:
         return limits
 
     def _died(
-        self, worker: Worker, recipe: Recipe, step: Step, *, tree: Path, log: Path
+        self, worker: Worker, recipe: Recipe, step: BuildStep, *, tree: Path, log: Path
     ) -> BuildError:
         code, words = worker.ended()
         if code == _DOCKER_FAILED:
@@ -226,7 +226,7 @@ class Container:
 Sandbox = Host | Container
 
 
-def _tick(progress: Callable[[Progress], None], step: Step, gauge: Gauge) -> None:
+def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: Gauge) -> None:
     progress(Progress(step=step.name, share=gauge.share()))
 
 

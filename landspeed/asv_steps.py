@@ -38,10 +38,13 @@ def write_steps(steps: Iterable[Step], commit_of: CommitOf, results: Path) -> No
 
     Left out is what nobody should be told of, and what has no commit to be drawn at.
     """
-    lines = []
+    lines, places = [], {}
     for step in steps:
-        places = [commit_of(vars(origin)) for origin in (step.before, step.after)]
-        commits = [place[0] for place in places if place]
+        for origin in (step.before, step.after):
+            if origin not in places:
+                places[origin] = commit_of(vars(origin))
+        drawn_at = (places[step.before], places[step.after])
+        commits = [place[0] for place in drawn_at if place]
         if step.status in _TOLD and len(commits) == 2:
             sizes = (step.variant.blocksize, step.variant.wal_blocksize)
             facts = step.facts() | {

@@ -51,6 +51,8 @@ COLUMNS: tuple[Column, ...] = (
         tree="build.origin.tree",
         origin_date="build.origin.date",
         registered="build.origin.registered",
+        cc="build.toolchain.cc",
+        libc="build.toolchain.libc",
     ),
     *_columns(
         pa.int32(),

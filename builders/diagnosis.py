@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from base.errors import BuildError
-from builders.recipe import Recipe, Step
+from builders.recipe import BuildStep, Recipe
 
 SETUP_HINT = 'Install what building needs with "make setup".'
 _SPACE_HINT = "Free some space, or put the cache elsewhere with LANDSPEED_CACHE."
@@ -57,7 +57,7 @@ def memory_kills() -> int:
 
 
 def failure(
-    recipe: Recipe, step: Step, *, code: int, source: Path, log: Path, memory_kills: int
+    recipe: Recipe, step: BuildStep, *, code: int, source: Path, log: Path, memory_kills: int
 ) -> BuildError:
     """The BuildError for *step*, which ended with *code* (negative: minus the signal's number).
 

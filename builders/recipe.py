@@ -120,10 +120,10 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
-    """A Step is one process: what people call it, its argv, its extra environment.
+class BuildStep:
+    """A BuildStep is one process: what people call it, its argv, its extra environment.
 
-    ``edits`` is the source file it changes in place, if it does; a Step that ``configures``
+    ``edits`` is the source file it changes in place, if it does; a BuildStep that ``configures``
     has a lasting effect: in a tree that was built in before it need not be done again.
     """
 
@@ -150,7 +150,7 @@ class Recipe:
     variant: Variant
     system: BuildSystem
     quirks: tuple[Quirk, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
     prefix: str
 
     def facts(self) -> dict[str, Any]:
@@ -285,9 +285,9 @@ def _compiler(variant: Variant) -> tuple[str, str]:
     return ("CC", f"ccache {variant.compiler}")
 
 
-def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]:
+def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[BuildStep, ...]:
     return tuple(
-        Step(
+        BuildStep(
             name=f"edit {edit.file}",
             argv=("sed", "-i", "-e", _sized(edit.sed, variant), edit.file),
             edits=edit.file,
@@ -299,7 +299,7 @@ def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[Step, ...]
 
 def _configure_steps(
     table: Table, version: Version, variant: Variant, quirks: tuple[Quirk, ...]
-) -> tuple[Step, ...]:
+) -> tuple[BuildStep, ...]:
     cflags = common_cflags(table.cflags, table.of(variant))
     cflags += [flag for q in quirks for flag in q.cflags]
     options = [
@@ -313,21 +313,21 @@ def _configure_steps(
     ]
     directories = [d for d in table.directories if version in d.versions]
     return (
-        Step(
+        BuildStep(
             name="configure",
             argv=("./configure", *options),
             environment=(_compiler(variant), ("CFLAGS", " ".join(cflags))),
             configures=True,
         ),
         *(
-            Step(
+            BuildStep(
                 name=f"make {d.path} {d.goal}",
                 argv=("make", "-s", "-j{jobs}", "-C", d.path, d.goal),
             )
             for d in directories
         ),
         *(
-            Step(
+            BuildStep(
                 name=f"install {d.path}",
                 argv=("make", "-s", "-C", d.path, "install", "DESTDIR={stage}"),
             )
@@ -339,7 +339,7 @@ def _configure_steps(
 
 def _meson_steps(
     table: Table, version: Version, variant: Variant, quirks: tuple[Quirk, ...]
-) -> tuple[Step, ...]:
+) -> tuple[BuildStep, ...]:
     build = MESON_BUILD_DIRECTORY
     client = table.client_targets if version in table.client_versions else ()
     targets = (*table.meson_targets, *client)
@@ -356,16 +356,18 @@ def _meson_steps(
     ]
     meson = ("{python}", "-m", "mesonbuild.mesonmain")
     return (
-        Step(
+        BuildStep(
             name="meson setup",
             argv=(*meson, "setup", build, *options),
             environment=(_compiler(variant),),
             configures=True,
         ),
-        Step(name="ninja", argv=("ninja", "-C", build, "-j{jobs}", *targets)),
+        BuildStep(name="ninja", argv=("ninja", "-C", build, "-j{jobs}", *targets)),
         # meson installs all or fails; the plan is cut to what was built.
-        Step(name="prune install plan", argv=("{python}", "-m", "builders.meson_prune", build)),
-        Step(
+        BuildStep(
+            name="prune install plan", argv=("{python}", "-m", "builders.meson_prune", build)
+        ),
+        BuildStep(
             name="install",
             argv=(*meson, "install", "-C", build, "--no-rebuild", "--quiet", "--destdir={stage}"),
         ),

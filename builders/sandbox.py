@@ -23,7 +23,7 @@ from builders.diagnosis import SETUP_HINT, failure, memory_kills
 from builders.gauge import Gauge
 from builders.jobserver import JobServer
 from builders.native import NATIVE_QUESTION, is_native, native_processor
-from builders.recipe import Recipe, Step
+from builders.recipe import BuildStep, Recipe
 
 _POLL_SECONDS = (0.005, 0.25)
 _TICK_SECONDS = 5.0
@@ -115,7 +115,7 @@ class Host:
 
     def _run_step(
         self,
-        step: Step,
+        step: BuildStep,
         environment: dict[str, str],
         *,
         tokens: dict[str, str],
@@ -280,7 +280,7 @@ def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[i
             tick()
 
 
-def _tick(progress: Callable[[Progress], None], step: Step, gauge: Gauge) -> None:
+def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: Gauge) -> None:
     progress(Progress(step=step.name, share=gauge.share()))
 
 

@@ -46,6 +46,7 @@ from landspeed.sandbox_options import (
 )
 from landspeed.show import as_text, details, find_points, overview
 from landspeed.site import update_site
+from landspeed.steps_verb import steps_
 from landspeed.target import parse_targets, require_sources
 from landspeed.workshop import Workshop, build_failure
 
@@ -368,6 +369,7 @@ for verb in (
     confirm_,
     explain_verb.explain,
     ledger_,
+    steps_,
 ):
     cli.add_command(verb)
 

@@ -9,11 +9,13 @@ from typing import Any
 from base.errors import PublishError, StorageError
 from base.files import storage_errors
 from benchmarks.point import scheduled
+from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, Derived, derive
 from landspeed.ledger import ledger
 from landspeed.ledger_page import write_ledger_page
 from landspeed.progress import say
 from landspeed.publish import asv_config, publish
+from landspeed.surveying import survey_records
 from landspeed.workshop import Workshop
 
 _REPOSITORY_LINK = "sources.git"
@@ -31,9 +33,11 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
         )
     link_repository(workshop)
     layout = AsvLayout.of(asv_config(paths.project), paths.results / "asv")
-    derived = derive(table, layout, _placer(workshop), workshop.records.twins.all())
+    commit_of = _placer(workshop)
+    derived = derive(table, layout, commit_of, workshop.records.twins.all())
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
+    write_steps(survey_records(workshop).steps, commit_of, layout.results)
     write_ledger_page(ledger(table), layout.results)
     return publish(paths, say), derived
 

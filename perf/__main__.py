@@ -12,6 +12,7 @@ _MODULES = (
     ("perf.harness_share",),
     ("perf.records_year",),
     ("perf.comparison",),
+    ("perf.detector",),
     ("perf.second_demo",),
 )
 

@@ -10,9 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from base.build import Origin
 from base.paths import Paths
 from benchmarks.records import RecordStore
+from builders.source import Place
+from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, Derived, derive
+from landspeed.series import RELEASES_LINE
+from landspeed.steps import Survey, VerdictOf, survey, unconfirmed
 from tests.synthetic import RELEASES
 
 CHECKOUT = Path(__file__).parents[1]
@@ -62,8 +67,20 @@ class Project:
         self.store.seal()
 
     def derive(self) -> Derived:
-        """Derive asv's files from all records."""
-        return derive(self.store.table(), self.layout, self.commit_of)
+        """Derive asv's files, and the steps beside them, from all records."""
+        derived = derive(self.store.table(), self.layout, self.commit_of)
+        write_steps(self.survey().steps, self.commit_of, self.layout.results)
+        return derived
+
+    def survey(self, verdict_of: VerdictOf = unconfirmed) -> Survey:
+        """What the series of all records show."""
+        order = {release: position for position, release in enumerate(self.commits)}
+
+        def place_of(origin: Origin) -> Place | None:
+            known = origin.release in order
+            return Place(line=RELEASES_LINE, position=order[str(origin.release)]) if known else None
+
+        return survey(self.store.table(), place_of, verdict_of=verdict_of)
 
 
 def bare_repository(path: Path, releases: Mapping[str, str]) -> dict[str, str]:

@@ -63,7 +63,7 @@ def test_latency_is_flagged_and_tps_is_not(tmp_path: Path) -> None:
     site = publish(project.paths, said().append)
     rows = json.loads((site / "regressions.json").read_text())["regressions"]
     assert [row[0] for row in rows] == [
-        "read_only.track_latency('prepared', 'small-5', 1, 'default')"
+        "read_only.track_latency('prepared', 'small-5', 1, 'default') on elephant, bs8"
     ]
 
 

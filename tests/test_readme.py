@@ -19,7 +19,7 @@ from landspeed.cli import cli
 PROJECT = Path(__file__).parent.parent
 MOST_VERBS = 20
 # options that say how to answer, not what about
-EVERYDAY = {"aa", "fresh", "help", "in", "json", "port", "version"}
+EVERYDAY = {"aa", "all", "fresh", "help", "in", "json", "port", "since", "version"}
 FAST = (
     ".venv/bin/landspeed doctor",
     ".venv/bin/landspeed list",

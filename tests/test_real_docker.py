@@ -24,7 +24,7 @@ from base.paths import Paths
 from base.version import Version
 from builders.docker.container import Container
 from builders.docker.toolchain import Toolchain, toolchain_named
-from builders.recipe import BuildSystem, Recipe, Step
+from builders.recipe import BuildStep, BuildSystem, Recipe
 from builders.sandbox import Progress
 from landspeed.workshop import Workshop
 from tests.buildkit import ended, eventually, forked
@@ -95,7 +95,7 @@ class Site:
 
     def run(self, *scripts: str, see: Callable[[Progress], None] = lambda _: None, **limits) -> str:
         """What the steps said, each a shell script of *scripts*."""
-        steps = tuple(Step(name=s.split()[0], argv=("sh", "-c", s)) for s in scripts)
+        steps = tuple(BuildStep(name=s.split()[0], argv=("sh", "-c", s)) for s in scripts)
         plan = Recipe(
             version=Version.parse("13.16"),
             variant=Variant(),

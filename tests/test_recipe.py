@@ -14,7 +14,7 @@ from base.errors import UsageError, VariantError
 from base.version import Version
 from builders import recipe as module
 from builders.catalog import Catalog
-from builders.recipe import BuildSystem, Recipe, Step, load_table, recipe
+from builders.recipe import BuildStep, BuildSystem, Recipe, load_table, recipe
 from tests.variant_kit import variants as any_variants
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -44,7 +44,7 @@ def words(plan: Recipe) -> list[str]:
     return [argument for step in plan.steps for argument in step.argv]
 
 
-def configuring(plan: Recipe) -> Step:
+def configuring(plan: Recipe) -> BuildStep:
     """The step that configures."""
     return next(step for step in plan.steps if step.name in {"configure", "meson setup"})
 

@@ -16,7 +16,7 @@ from base.errors import BuildError, BusyError
 from base.files import locked
 from base.version import Version
 from builders import diagnosis, session
-from builders.recipe import BuildSystem, Recipe, Step
+from builders.recipe import BuildStep, BuildSystem, Recipe
 from builders.sandbox import Host, Progress
 from tests.buildkit import alive, ended, eventually, forked, programs
 
@@ -55,7 +55,7 @@ class Site:
         path = self.source / "pids"
         return [int(pid) for pid in path.read_text().split()] if path.exists() else []
 
-    def run(self, *steps: Step) -> float:
+    def run(self, *steps: BuildStep) -> float:
         """The CPU seconds of *steps*."""
         plan = Recipe(
             version=Version.parse("13.16"),
@@ -84,8 +84,8 @@ def site(tmp_path, monkeypatch):
     return made
 
 
-def shell(script: str, name: str = "a step") -> Step:
-    return Step(name=name, argv=("sh", "-c", script))
+def shell(script: str, name: str = "a step") -> BuildStep:
+    return BuildStep(name=name, argv=("sh", "-c", script))
 
 
 def test_steps_run_in_order_in_the_source_tree_and_the_log_tells_them(site):
@@ -115,7 +115,7 @@ def test_nothing_of_the_callers_environment_reaches_a_step(site, monkeypatch):
 
 
 def test_a_steps_own_variables_reach_it_and_no_other_step(site):
-    own = Step(name="own", argv=("env",), environment=(("CFLAGS", "-O2"),))
+    own = BuildStep(name="own", argv=("env",), environment=(("CFLAGS", "-O2"),))
     site.run(own, shell("echo 'and then'; env"))
     before, after = site.log.read_text().split("and then\n")
     assert "CFLAGS=-O2" in before
@@ -128,7 +128,9 @@ def test_a_steps_stdin_is_empty_so_that_nothing_ever_asks(site):
 
 
 def test_tokens_become_what_they_are_on_this_machine(site):
-    site.run(Step(name="show", argv=("echo", "-j{jobs}", "DESTDIR={stage}", "{python}", "{other}")))
+    site.run(
+        BuildStep(name="show", argv=("echo", "-j{jobs}", "DESTDIR={stage}", "{python}", "{other}"))
+    )
     assert site.log.read_text().endswith(
         f"-j3 DESTDIR={site.root}/stage {sys.executable} {{other}}\n"
     )
@@ -146,7 +148,7 @@ def test_progress_names_each_step_and_grows_with_what_is_compiled(site):
         place.mkdir(parents=True)
         (place / "a.c").touch()
     steps = [
-        Step(name=f"make {p.name}", argv=("sh", "-c", "touch $1/a.o", "sh", f"src/{p.name}"))
+        BuildStep(name=f"make {p.name}", argv=("sh", "-c", "touch $1/a.o", "sh", f"src/{p.name}"))
         for p in places
     ]
     site.run(*steps, shell("true", "install"))
@@ -230,7 +232,7 @@ def test_the_kernel_of_this_machine_counts_what_it_kills_for_memory():
 )
 def test_a_failure_has_the_hint_for_its_cause_even_when_make_went_on_after_it(site, said, hint):
     with pytest.raises(BuildError) as caught:
-        site.run(Step(name="make", argv=("sh", "-c", 'echo "$1"; seq 50; exit 2', "sh", said)))
+        site.run(BuildStep(name="make", argv=("sh", "-c", 'echo "$1"; seq 50; exit 2', "sh", said)))
     assert hint in caught.value.hint
 
 
@@ -259,7 +261,7 @@ def test_a_missing_program_is_said_before_any_step_with_the_way_to_get_it(
         programs(site.root / "more")
         monkeypatch.setenv("PATH", str(site.root / "more"))
     with pytest.raises(BuildError) as caught:
-        site.run(Step(name="ninja", argv=("ninja-of-old", "-C", "build")))
+        site.run(BuildStep(name="ninja", argv=("ninja-of-old", "-C", "build")))
     assert caught.value.message == f'could not run "{program}"'
     assert "make setup" in caught.value.hint
     assert not site.log.exists()
@@ -310,9 +312,9 @@ def test_a_native_build_says_which_processor_it_is_for_and_no_other_build_does(
 # --- nothing stays behind ------------------------------------------------------------------
 
 
-def own_group() -> Step:
+def own_group() -> BuildStep:
     """A step that never ends, with a process in a group of its own."""
-    return Step(name="compile", argv=(sys.executable, "-I", "-S", "-c", OWN_GROUP))
+    return BuildStep(name="compile", argv=(sys.executable, "-I", "-S", "-c", OWN_GROUP))
 
 
 def test_an_interrupt_ends_every_process_of_the_step_whatever_its_group(site):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.site_check import browsing, check_site, look_at_graph, served
 from tests.synthetic import RELEASES
 from tests.synthetic import records as synthetic_records
 from tests.synthetic_project import Project
+from tests.synthetic_steps import DAYS, level, line
 
 pytestmark = pytest.mark.browser
 
@@ -76,4 +78,36 @@ def test_the_ledger_is_one_click_away(site: Path, tmp_path: Path) -> None:
         page.get_by_role("heading", name="The ledger").wait_for()
         assert page.locator("tr").count() > 4
         page.screenshot(path=tmp_path / "ledger.png", full_page=True)
+    assert not complaints, complaints
+
+
+@pytest.mark.parametrize("after", [0.12, None], ids=["step", "noise"])
+def test_the_page_of_regressions_shows_a_step_with_its_interval_and_of_noise_nothing(
+    after: float | None, tmp_path: Path
+) -> None:
+    project = Project.make(tmp_path, DAYS)
+    project.add(line(level(0.1, after), runs=4))
+    project.add(line(level(0.1), blocksize=4, runs=4))
+    project.derive()
+    site = publish(project.paths, lambda _: None)
+    with served(site) as address, browsing(address) as (page, complaints):
+        page.goto(f"{address}/index.html#/regressions")
+        page.locator("#regressions-body table").first.wait_for()
+        shown = page.locator("#regressions-body table:not(.ignored) tbody tr").all()
+        cells = [row.locator("td").all_inner_texts() for row in shown]
+        if after is not None:
+            (cell,) = cells
+            assert "on elephant, bs8" in cell[0]
+            assert "prepared" in cell[0]
+            assert cell[2] == "17.5..17.6"
+            ratio, low, high = map(float, re.findall(r"[\d.]+\d", cell[3]))
+            assert 1.0 < low < ratio < high < 1.5
+            # as asv draws the table anew, the interval comes again
+            page.get_by_text("Group regressions").click()
+            page.get_by_text("Ungroup regressions").click()
+            page.get_by_text("Group regressions").wait_for()
+            again = page.locator("#regressions-body table:not(.ignored) tbody tr td").nth(3)
+            assert again.inner_text() == cell[3]
+        else:
+            assert cells == []
     assert not complaints, complaints

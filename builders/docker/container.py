@@ -35,13 +35,13 @@ from builders.docker.toolchain import Toolchain
 from builders.gauge import Gauge
 from builders.jobserver import JobServer
 from builders.native import NATIVE_QUESTION, is_native, native_processor
-from builders.recipe import Recipe, Step
+from builders.recipe import BuildStep, Recipe
 from builders.sandbox import Host, Progress, fill, step_environment
 
 _SOURCE, _TREE, _STAGE = "/landspeed/source", "/landspeed/tree", "/landspeed/stage"
 _CCACHE, _LOG, _LIBRARY = "/landspeed/ccache", "/landspeed/log", "/landspeed/lib"
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-_COPY = Step(
+_COPY = BuildStep(
     name="copy source",
     argv=("cp", "-R", "-P", "--preserve=mode,timestamps", f"{_SOURCE}/.", _TREE),
 )
@@ -133,7 +133,7 @@ class Container:
     def _do(
         self,
         worker: Worker,
-        step: Step,
+        step: BuildStep,
         environment: dict[str, str],
         *,
         recipe: Recipe,
@@ -196,7 +196,7 @@ class Container:
         return limits
 
     def _died(
-        self, worker: Worker, recipe: Recipe, step: Step, *, tree: Path, log: Path
+        self, worker: Worker, recipe: Recipe, step: BuildStep, *, tree: Path, log: Path
     ) -> BuildError:
         code, words = worker.ended()
         if code == _DOCKER_FAILED:
@@ -208,7 +208,14 @@ class Container:
         )
 
     def _failure(
-        self, recipe: Recipe, step: Step, *, code: int, tree: Path, log: Path, memory_kills: int
+        self,
+        recipe: Recipe,
+        step: BuildStep,
+        *,
+        code: int,
+        tree: Path,
+        log: Path,
+        memory_kills: int,
     ) -> BuildError:
         """The error for *step* that ended with *code*, with the hint that helps in a container."""
         error = failure(recipe, step, code=code, source=tree, log=log, memory_kills=memory_kills)
@@ -229,7 +236,7 @@ class Container:
 Sandbox = Host | Container
 
 
-def _tick(progress: Callable[[Progress], None], step: Step, gauge: Gauge) -> None:
+def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: Gauge) -> None:
     progress(Progress(step=step.name, share=gauge.share()))
 
 

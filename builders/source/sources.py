@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +18,7 @@ from builders.catalog import OLDEST, Catalog, is_covered
 from builders.config import SourceConfig, SourceKind
 from builders.source.difference import Change, apply, changes
 from builders.source.fetch import Fetcher, Prospect
+from builders.source.history import Place, places
 from builders.source.inventory import Inventory, ReleaseStatus
 from builders.source.refs import Exact, Major, Revision, parse_ref
 from builders.source.repository import Repository, TreeRef, noon
@@ -264,6 +265,12 @@ class Sources:
     def commit_date(self, commit_hash: str) -> datetime:
         """The author date of a commit, of the ``releases`` branch or of upstream."""
         return self._view.date_of(commit_hash)
+
+    def places(self, commits: Collection[str]) -> dict[str, Place]:
+        """Where in history *commits* (full hashes) are; those on no branch are left out."""
+        if not commits or not self._repository.exists:
+            return {}
+        return places(self._repository.git, commits)
 
     # -- reaching out ----------------------------------------------------------------------
 

@@ -30,6 +30,26 @@ $(document).ready(function() {
         }
     });
 
+    /* asv's table of regressions knows a factor; with it goes the interval it may be in. */
+    var step_sizes = {};
+    function tell_sizes() {
+        $.each(step_sizes, function(id, size) {
+            var row = document.getElementById(id);
+            if (row && row.cells.length > 3) {
+                $(row.cells[3]).text(size);
+            }
+        });
+    }
+    $(document).ajaxSuccess(function(event, request, settings) {
+        if (/^regressions\.json/.test(settings.url)) {
+            step_sizes = request.responseJSON.sizes || {};
+            tell_sizes();
+            $('#regressions-body').each(function() {
+                new MutationObserver(tell_sizes).observe(this, {childList: true});
+            });
+        }
+    });
+
     function drawn_revisions(series) {
         var seen = {};
         $.each(series, function(i, one) {

@@ -1,0 +1,53 @@
+"""Where commits are in history: on which branch, and in what order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from builders.source.git import Git
+from builders.source.upstream import HEADS, TRACKED
+
+_OURS = "refs/heads"
+_VIEW = "releases"
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Place:
+    """A Place is a position on a line of history: a branch's own commits, the oldest first."""
+
+    line: str
+    position: int
+
+
+def places(git: Git, commits: Collection[str]) -> dict[str, Place]:
+    """The Place of each of *commits* that is on a branch: full hash → Place.
+
+    What several branches share belongs to master, else to the first of them by name; of a merge
+    only the first parent is on the branch, as PostgreSQL has no merges and forks do.
+    """
+    left, found = set(commits), {}
+    names = git.text("for-each-ref", "--format=%(refname)", _OURS, HEADS, TRACKED).splitlines()
+    done: list[str] = []
+    for name in sorted(names, key=_rank):
+        line = name.rpartition("/")[2]
+        if not left or name == f"{_OURS}/{_VIEW}" or line == "HEAD":
+            continue
+        argv = [
+            "rev-list",
+            "--reverse",
+            "--first-parent",
+            name,
+            *(["--not", *done] if done else []),
+        ]
+        for position, commit in enumerate(git.text(*argv).splitlines()):
+            if commit in left:
+                left.remove(commit)
+                found[commit] = Place(line=line, position=position)
+        done.append(name)
+    return found
+
+
+def _rank(name: str) -> tuple[bool, bool, str]:
+    # our own copies of a branch come before the upstream's, and master before all
+    return name.rpartition("/")[2] != "master", not name.startswith(_OURS), name

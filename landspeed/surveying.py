@@ -1,0 +1,42 @@
+"""The Survey of a project's own records, its origins placed in the history of its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from base.build import Origin
+from benchmarks.asv_names import metric_named
+from builders.source import Place
+from landspeed.series import RELEASES_LINE, PlaceOf
+from landspeed.steps import FLAGGED, Survey, survey
+from landspeed.workshop import Workshop
+
+
+def placer(workshop: Workshop, origins: Iterable[Mapping[str, Any]]) -> PlaceOf:
+    """Where each of *origins* (rows with ``release`` and ``commit``) is in history."""
+    sources = workshop.builder.sources
+    releases = {name: i for i, name in enumerate(sources.releases_branch())}
+    commits = {row["commit"] for row in origins if row["commit"] and not row["release"]}
+    found = sources.places(commits)
+
+    def place_of(origin: Origin) -> Place | None:
+        if origin.release in releases:
+            return Place(line=RELEASES_LINE, position=releases[origin.release])
+        return found.get(origin.commit or "") if origin.release is None else None
+
+    return place_of
+
+
+def survey_records(workshop: Workshop, metric: str | None = None) -> Survey:
+    """The Survey of all records of *workshop*, of one *metric* or of those that flag."""
+    table = workshop.records.table()
+    twins = workshop.records.twins.all()
+    rows = table.select(["release", "commit"]).group_by(["release", "commit"]).aggregate([])
+    origins = [*rows.to_pylist(), *(vars(twin.origin) for twin in twins)]
+    return survey(
+        table,
+        placer(workshop, origins),
+        twins=twins,
+        metrics=[metric_named(metric)] if metric else FLAGGED,
+    )

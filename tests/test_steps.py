@@ -1,0 +1,319 @@
+"""From records to Steps: what is compared with what, and how it is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import landspeed.steps_verb as verb
+from base.build import Origin
+from base.errors import RefError
+from benchmarks.asv_names import METRICS, Metric, metric_named
+from benchmarks.record_columns import scalars
+from benchmarks.twins import Twin
+from builders.source import Place
+from landspeed.detector import SHORTEST, Basis
+from landspeed.points import dots
+from landspeed.series import RELEASES_LINE, series_of, toolchains_of
+from landspeed.steps import DOUBTFUL, NOMINATED, Step, Survey, survey
+from tests.synthetic import START, Point, record
+from tests.synthetic_steps import DAYS, level, line
+
+LATENCY, TPS = metric_named("latency"), metric_named("tps")
+EXACT = Metric(name="latency", column="latency_ms", unit="ms", meaning="as if", exact=True)
+Records = Iterable[Mapping[str, Any]]
+
+
+def commit(number: int) -> str:
+    return f"{number:010x}" + 30 * "0"
+
+
+def place_of(origin: Origin) -> Place | None:
+    """Releases in the order of DAYS; commits called by their number, from 1000 on of a branch."""
+    if origin.release is not None:
+        known = origin.release in DAYS
+        return (
+            Place(line=RELEASES_LINE, position=list(DAYS).index(origin.release)) if known else None
+        )
+    if origin.commit is None:
+        return None
+    number = int(origin.commit[:10], 16)
+    return Place(line="REL_17_STABLE" if number >= 1000 else "master", position=number)
+
+
+def commits(levels: Iterable[float], *, first: int = 0, **point: Any) -> Iterable[dict[str, Any]]:
+    """One run of a commit at each of *levels* (ms), measured in no order."""
+    made = []
+    for number, latency in enumerate(levels, first):
+        facts = {"release": None, "commit": commit(number), "latency_ms": latency, **point}
+        at = START + timedelta(hours=(number * 37) % 101)
+        made.append(record(Point(**facts), at=at))
+    return made
+
+
+def table_of(*records: Records) -> pa.Table:
+    """What RecordStore.table() would be, had it these records."""
+    return scalars(sorted(chain(*records), key=lambda one: str(one["id"])))
+
+
+def surveyed(*records: Records, **options: Any) -> Survey:
+    return survey(table_of(*records), place_of, **options)
+
+
+# --- what is found -------------------------------------------------------------------------
+
+
+def test_a_step_between_releases_is_named_with_its_cell_and_size() -> None:
+    found = surveyed(line(level(0.1, 0.11)), line(level(0.2), clients=4))
+    (step,) = found.steps
+    assert (step.before.release, step.after.release) == ("17.5", "17.6")
+    assert step.seen.release == "17.6"
+    assert (step.machine, step.variant.name, step.metric) == ("elephant", "bs8", "latency")
+    assert step.scenario == "read-only/prepared/small-5/c1/default"
+    assert step.interval[0] < 1.1 < step.interval[1]
+    assert step.basis is Basis.SAMPLES
+    assert step.worse
+    assert step.status == NOMINATED
+    assert (found.judged, found.short) == (2, 0)
+
+
+def test_an_improvement_is_a_step_too() -> None:
+    (step,) = surveyed(line(level(0.1, 0.09))).steps
+    assert step.ratio < 1
+    assert not step.worse
+
+
+def test_of_tps_more_is_better_and_it_is_looked_at_only_when_asked_for() -> None:
+    (step,) = surveyed(line(level(0.1, 0.09)), metrics=[TPS]).steps
+    assert step.metric == "tps"
+    assert step.ratio > 1
+    assert not step.worse
+
+
+def test_commits_are_judged_in_the_order_of_history_by_their_own_scatter() -> None:
+    found = surveyed(commits([0.1] * 40 + [0.12] * 12))
+    (step,) = found.steps
+    assert (step.before.commit, step.after.commit) == (commit(39), commit(40))
+    assert step.line == "master"
+    assert step.basis is Basis.POINTS
+    assert step.p_value is not None
+    assert step.p_value < 0.01
+
+
+def test_pure_noise_shows_nothing() -> None:
+    found = surveyed(commits([0.1] * 60), *(line(level(0.1), clients=2**i) for i in range(6)))
+    assert found.nominated() == []
+    assert (found.judged, found.short) == (7, 0)
+
+
+def test_few_points_of_few_runs_say_nothing() -> None:
+    found = surveyed(line(level(0.1, 0.2), runs=2), commits([0.1] * 5 + [0.2] * 5))
+    assert found.steps == ()
+    assert found.short == 2
+
+
+def test_a_line_of_many_releases_with_single_runs_is_judged_by_its_points() -> None:
+    assert len(DAYS) < SHORTEST
+    found = surveyed(line(level(0.1, 0.2), runs=1))
+    assert (found.judged, found.short) == (0, 1)
+
+
+# --- what is not compared ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("apart", [{"epoch": "e2"}, {"machine": "mammoth"}, {"profile": "tuned"}])
+def test_nothing_is_compared_across_machines_epochs_or_cells(apart: dict[str, str]) -> None:
+    old = dict.fromkeys(list(DAYS)[:6], 0.1)
+    new = dict.fromkeys(list(DAYS)[6:], 0.2)
+    found = surveyed(line(old), line(new, **apart))
+    assert found.steps == ()
+    assert found.judged == 2
+
+
+def test_nothing_is_compared_across_toolchains() -> None:
+    records = list(line(level(0.1, 0.2)))
+    for one in records:
+        if one["build"]["origin"]["release"] in list(DAYS)[6:]:
+            one["build"]["toolchain"]["cc"] = "gcc 14"
+    found = surveyed(records)
+    assert found.steps == ()
+    assert found.judged == 2
+
+
+def test_branches_are_lines_of_their_own() -> None:
+    found = surveyed(commits([0.1] * 30), commits([0.2] * 30, first=1000))
+    assert found.steps == ()
+    assert found.judged == 2
+
+
+def test_what_has_no_place_in_history_is_in_no_series() -> None:
+    strange = [record(Point(release="9.0.23"), number=i) for i in range(4)]
+    assert surveyed(strange).judged == 0
+
+
+def test_twins_are_one_point_and_the_step_is_after_the_last_of_them() -> None:
+    """Commits 38 and 39 installed the very files of 37: their numbers are not new evidence."""
+    table = table_of(commits([0.1] * 38), commits([0.12] * 12, first=40))
+    digest = {r["commit"]: r["digest"] for r in table.select(["commit", "digest"]).to_pylist()}
+    twins = [
+        Twin(
+            digest=digest[commit(37)],
+            origin=Origin(release=None, commit=commit(n), tree="", date="2025-11-13"),
+        )
+        for n in (38, 39)
+    ]
+    (series,) = series_of(dots(table, twins).dots, [LATENCY], place_of, toolchains_of(table))
+    assert len(series.dots) == 50
+    (step,) = survey(table, place_of, twins=twins).steps
+    assert (step.before.commit, step.after.commit) == (commit(39), commit(40))
+
+
+# --- exact metrics -------------------------------------------------------------------------
+
+
+def exact(numbers: Mapping[str, float], machine: str = "elephant") -> Records:
+    """One record of each release, the metric exactly as said."""
+    for name, number in numbers.items():
+        made = record(Point(release=name, date=DAYS[name], machine=machine))
+        made["sample"]["latency_ms"] = number
+        yield made
+
+
+def test_an_exact_metric_steps_at_two_in_a_thousand_with_one_measurement() -> None:
+    numbers = {"17.0": 50000.0, "17.1": 50099.0, "17.2": 50199.2, "17.3": 50199.3}
+    found = surveyed(exact(numbers), metrics=[EXACT])
+    (step,) = found.steps
+    assert (step.before.release, step.after.release) == ("17.1", "17.2")
+    assert step.p_value is None
+    assert step.basis is Basis.EXACT
+    assert step.status == NOMINATED
+
+
+def test_an_exact_metric_is_compared_over_machines_of_one_toolchain() -> None:
+    here, there = {"17.0": 50000.0, "17.1": 50000.0}, {"17.2": 51000.0}
+    (step,) = surveyed(exact(here), exact(there, "mammoth"), metrics=[EXACT]).steps
+    assert step.machine == "mammoth"
+    assert step.ratio == pytest.approx(1.02)
+    other = list(exact(there, "mammoth"))
+    other[0]["build"]["toolchain"]["libc"] = "glibc 2.41"
+    assert surveyed(exact(here), other, metrics=[EXACT]).steps == ()
+
+
+# --- how it is told ------------------------------------------------------------------------
+
+
+def test_among_many_series_what_noise_shows_as_well_is_doubtful() -> None:
+    """A step that one series is believed for, two hundred are not."""
+    slight = list(line(level(0.1, 0.1031), runs=3))
+    (step,) = surveyed(slight).steps
+    assert step.status == NOMINATED
+    others = (line(level(0.1), runs=3, clients=2 + i) for i in range(60))
+    found = surveyed(slight, *others)
+    assert {one.status for one in found.steps} == {DOUBTFUL}
+    assert found.nominated() == []
+
+
+def test_what_fresh_samples_have_said_is_the_status() -> None:
+    (step,) = surveyed(line(level(0.1, 0.11)), verdict_of=lambda _: "refuted").steps
+    assert step.status == "refuted"
+
+
+def test_facts_are_json_and_name_both_sides_so_that_they_can_be_measured_again() -> None:
+    (step,) = surveyed(line(level(0.1, 0.11))).steps
+    facts = json.loads(json.dumps(step.facts()))
+    assert Origin(**facts["before"]) == step.before
+    assert Origin(**facts["after"]) == step.after
+    assert facts["params"] == {
+        "protocol": "prepared",
+        "scale": "small-5",
+        "clients": 1,
+        "profile": "default",
+    }
+    assert facts["variant"] == {"blocksize": 8, "wal_blocksize": 8}
+    assert facts["interval"] == list(step.interval)
+    assert {"machine", "mode", "metric", "ratio", "p_value", "basis", "status"} <= facts.keys()
+
+
+def test_since_takes_a_release_or_a_date_and_nothing_else() -> None:
+    (between,) = surveyed(line(level(0.1, 0.11))).steps
+    (later,) = surveyed(commits([0.1] * 40 + [0.12] * 12)).steps
+
+    def passes(since: str) -> list[Step]:
+        return [step for step in (between, later) if verb.since_filter(since, DAYS)(step)]
+
+    assert passes("17.6") == [between]
+    assert passes("17.7") == []
+    assert passes("2025-01-07") == [between, later]
+    assert passes("2025-01-08") == [later]
+    with pytest.raises(RefError, match="no release and no date"):
+        verb.since_filter("soon", DAYS)
+
+
+class Shown:
+    """What ``landspeed steps`` prints of a Survey."""
+
+    def __init__(self, found: Survey, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+        monkeypatch.setattr(verb, "survey_records", lambda *_: found)
+        monkeypatch.setattr(verb.Workshop, "open", lambda: None)
+        result = CliRunner().invoke(verb.steps_, arguments)
+        assert result.exit_code == 0, result.output
+        self.data, self.talk = result.stdout, result.stderr
+
+
+def test_the_verb_prints_a_line_a_step_and_says_what_was_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = surveyed(line(level(0.1, 0.11)), line(level(0.2), clients=4))
+    shown = Shown(found, monkeypatch)
+    (_, row) = shown.data.splitlines()
+    words = ("17.5 → 17.6", "elephant", "bs8", "read-only/prepared/small-5/c1/default", "latency")
+    assert all(word in row for word in words)
+    assert "nominated" in row
+    assert shown.talk == "2 series looked at, 1 step\n"
+    (facts,) = json.loads(Shown(found, monkeypatch, "--json").data)
+    assert facts["after"]["release"] == "17.6"
+
+
+@pytest.mark.parametrize(
+    ("records", "talk"),
+    [
+        ([], "no series yet: measure two releases or more, then there is something to compare\n"),
+        (list(line(level(0.1))), "1 series looked at, no step\n"),
+        (
+            list(line(level(0.1), runs=2)),
+            "1 series, none with enough points to judge its noise: that takes 3 runs of each "
+            "release, or 13 commits\n",
+        ),
+        (
+            [*line(level(0.1)), *line(level(0.1), runs=2, clients=4)],
+            "1 series looked at, no step; 1 series too short to judge noise\n",
+        ),
+    ],
+)
+def test_where_there_is_nothing_the_verb_says_why(
+    records: list[dict[str, Any]], talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = surveyed(records)
+    shown = Shown(found, monkeypatch)
+    assert (shown.data, shown.talk) == ("", talk)
+    assert Shown(found, monkeypatch, "--json").data == "[]\n"
+
+
+def test_every_metric_is_flagged_or_better_when_higher() -> None:
+    assert [metric.name for metric in METRICS if metric.higher_is_better] == ["tps"]
+
+
+def test_a_step_is_a_value() -> None:
+    (step,) = surveyed(line(level(0.1, 0.11))).steps
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        step.ratio = 1.0  # type: ignore[misc]
+    assert np.isfinite(step.ratio)

@@ -1,31 +1,46 @@
-"""The verbs about sets of builds: what to build where, and whether what was built serves."""
+"""The verbs that build: what is known, what would be done, builds, and whether they serve."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 from rich.table import Table
 
-from base.build import Variant
-from base.errors import LandspeedError
+from base.build import Build, Variant
+from base.errors import LandspeedError, UsageError
 from base.files import canonical_json
+from benchmarks.scenarios import parse_scales
+from builders.recipe import BuildSystem
+from landspeed.listing import listing, render_listing
 from landspeed.matrix import matrix_facts, matrix_targets
 from landspeed.options import (
+    INSTRUCTIONS,
     emit,
     emit_json,
     jobs_option,
     json_option,
+    metric_option,
+    system_option,
     variant_options,
     variants_options,
 )
+from landspeed.plan import plan_cells_facts, plan_recipe_facts, render_plan
+from landspeed.preset_options import chosen_preset, preset_options
 from landspeed.register import register as register_
+from landspeed.sandbox_options import (
+    chosen_sandbox,
+    compiled_by,
+    runs_here,
+    sandbox_options,
+)
 from landspeed.show import as_text
 from landspeed.systems import Pair, compare_systems, systems_failure, systems_table
 from landspeed.target import parse_targets, require_sources
 from landspeed.verify import Verified, verify_failure, verify_table
 from landspeed.verify import verify as verify_
-from landspeed.workshop import Workshop
+from landspeed.workshop import Workshop, build_failure
 
 
 @click.command()
@@ -112,3 +127,114 @@ def matrix(*, refs: tuple[str, ...], variants: list[Variant]) -> None:
     """
     targets = matrix_targets(refs, variants)
     emit(canonical_json(matrix_facts(Workshop.open(), targets)))
+
+
+@click.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """What is known, what is built, what is measured.
+
+    \b
+    Examples:
+      landspeed list
+      landspeed list --json
+    """
+    rows = listing(Workshop.open())
+    if as_json:
+        emit_json([row.facts() for row in rows])
+    else:
+        emit(render_listing(rows))
+
+
+@click.command()
+@click.argument("refs", nargs=-1, metavar="[REF[:VARIANT]]...")
+@variant_options
+@system_option
+@preset_options
+@metric_option
+@json_option
+def plan(
+    *,
+    refs: tuple[str, ...],
+    variant: Variant,
+    build_system: str | None,
+    preset: str | None,
+    scales: tuple[str, ...],
+    metric: str,
+    as_json: bool,
+    **changes: Any,
+) -> None:
+    """Print how REF would be built and what would be measured; run nothing.
+
+    \b
+    Examples:
+      landspeed plan 18 --blocksize 4
+      landspeed plan --preset regular
+      landspeed plan 13 18:bs4 --preset quick --json
+    """
+    if not refs and preset is None:
+        raise UsageError("nothing to plan", hint="Name a REF, a --preset, or both.")
+    targets = parse_targets(refs, variant)
+    require_sources(targets)
+    workshop = Workshop.open()
+    system = BuildSystem(build_system) if build_system else None
+    facts: dict[str, Any] = {
+        "recipes": [plan_recipe_facts(workshop, target, system) for target in targets]
+    }
+    if preset is not None:
+        facts["measurements"] = plan_cells_facts(
+            workshop,
+            chosen_preset(preset, **changes),
+            parse_scales(scales),
+            max(1, len(targets)),
+            counted=metric == INSTRUCTIONS,
+        )
+    if as_json:
+        emit_json(facts)
+    else:
+        emit(render_plan(facts))
+
+
+@click.command()
+@click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
+@variant_options
+@system_option
+@jobs_option
+@sandbox_options
+@json_option
+def build(
+    *,
+    refs: tuple[str, ...],
+    variant: Variant,
+    build_system: str | None,
+    jobs: int | None,
+    as_json: bool,
+    **sandbox: Any,
+) -> None:
+    """Build every REF and print its install prefix; at once if it is in the store.
+
+    Several are built side by side on all cores. One that fails keeps no other from being built.
+
+    \b
+    Examples:
+      landspeed build 18
+      landspeed build 13 17.11 --blocksize 2
+      landspeed build 18:bs4 18:bs8-wal16 --json
+      landspeed build 17 --compiler clang --flags O3-lto
+      landspeed build 13 --in docker --toolchain bookworm-clang-14 --memory 2g --cpus 2
+    """
+    targets = parse_targets(refs, compiled_by(variant, **sandbox))
+    require_sources(targets)
+    workshop = Workshop.open(chosen_sandbox(**sandbox))
+    system = BuildSystem(build_system) if build_system else None
+    outcomes = workshop.build_all(targets, system, jobs=jobs)
+    builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
+    runs = [runs_here(one) for one in builds]
+    if as_json:
+        pairs = zip(builds, runs, strict=True)
+        emit_json([{"prefix": str(b.prefix), "runs_here": r, **b.facts()} for b, r in pairs])
+    for one in () if as_json else builds:
+        emit(str(one.prefix))
+    error = build_failure(list(outcomes.values()))
+    if error is not None:
+        raise error

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from base.errors import RecordError, StorageError
-from benchmarks import record_cache, records
+from benchmarks import record_cache
 from benchmarks.record_columns import COLUMNS, SCALARS, TEXT, VARIANT_COLUMNS, variant_of
 from benchmarks.records import RecordStore, new_id
 from benchmarks.segments import read_scalars
-from tests.synthetic import Point, counted_record, record
+from tests.synthetic import Point, record
 from tests.synthetic import records as synthetic_records
 
 CHECKOUT = Path(__file__).parents[1]
@@ -386,17 +386,6 @@ def test_whatever_the_order_of_adds_and_seals_every_record_is_there_once(
     assert sorted(ids(store)) == sorted(
         {record(Point(), number=number)["id"] for number, _ in steps}
     )
-
-
-def test_every_column_has_a_place_in_the_record() -> None:
-    one = record(Point(commit="c" * 40, build="seg2-clang-O3"))
-    one["build"]["origin"]["registered"] = "somebody-elses"
-    one["run"] |= {"comparison": "abc", "block": 1, "side": 0}
-    cell = {**one["cell"], "buffers": "warm"}
-    counted = counted_record(one["build"], cell, one["machine"], one["epoch"])
-    absent = [c.name for c in COLUMNS if c.value(one) is None and c.value(counted) is None]
-    assert absent == []
-    assert one["schema"] == records.SCHEMA
 
 
 def test_what_was_executed_where_comes_along_when_stores_are_merged(tmp_path: Path) -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
+import pyarrow as pa
+
+from base.build import Origin
+from benchmarks.record_columns import scalars
+from builders.source import Place
+from landspeed.series import RELEASES_LINE
+from landspeed.steps import Survey, survey
 from tests.synthetic import START, Point, record
 
 DAYS: Mapping[str, str] = {f"17.{minor}": f"2025-01-{minor + 1:02}" for minor in range(12)}
 """A line of releases, by date."""
+
+Records = Iterable[Mapping[str, Any]]
 
 
 def line(
@@ -35,3 +45,39 @@ def level(before: float, after: float | None = None, *, at: str = "17.6") -> dic
         name: after if after is not None and i >= names.index(at) else before
         for i, name in enumerate(names)
     }
+
+
+def commit(number: int) -> str:
+    return f"{number:010x}" + 30 * "0"
+
+
+def place_of(origin: Origin) -> Place | None:
+    """Releases in the order of DAYS; commits called by their number, from 1000 on of a branch."""
+    if origin.release is not None:
+        known = origin.release in DAYS
+        return (
+            Place(line=RELEASES_LINE, position=list(DAYS).index(origin.release)) if known else None
+        )
+    if origin.commit is None:
+        return None
+    number = int(origin.commit[:10], 16)
+    return Place(line="REL_17_STABLE" if number >= 1000 else "master", position=number)
+
+
+def commits(levels: Iterable[float], *, first: int = 0, **point: Any) -> Iterable[dict[str, Any]]:
+    """One run of a commit at each of *levels* (ms), measured in no order."""
+    made = []
+    for number, latency in enumerate(levels, first):
+        facts = {"release": None, "commit": commit(number), "latency_ms": latency, **point}
+        at = START + timedelta(hours=(number * 37) % 101)
+        made.append(record(Point(**facts), at=at))
+    return made
+
+
+def table_of(*records: Records) -> pa.Table:
+    """What RecordStore.table() would be, had it these records."""
+    return scalars(sorted(chain(*records), key=lambda one: str(one["id"])))
+
+
+def surveyed(*records: Records, **options: Any) -> Survey:
+    return survey(table_of(*records), place_of, **options)

@@ -63,6 +63,7 @@ class Step:
         """The Step as JSON can hold it."""
         facts = asdict(self)
         facts["basis"] = self.basis.value
+        facts["variant"] = self.variant.facts()
         for pair in ("levels", "interval", "digests"):
             facts[pair] = list(facts[pair])
         return facts

@@ -8,8 +8,9 @@ from typing import Any
 from base.build import Origin
 from benchmarks.asv_names import metric_named
 from builders.source import Place
+from landspeed.nomination import Fate, Nomination, newest
 from landspeed.series import RELEASES_LINE, PlaceOf
-from landspeed.steps import FLAGGED, Survey, survey
+from landspeed.steps import FLAGGED, Step, Survey, VerdictOf, survey
 from landspeed.workshop import Workshop
 
 
@@ -28,6 +29,17 @@ def placer(workshop: Workshop, origins: Iterable[Mapping[str, Any]]) -> PlaceOf:
     return place_of
 
 
+def told(notes: Iterable[Mapping[str, Any]]) -> VerdictOf:
+    """What the newest of *notes* (RecordStore.confirmations) on a Step says, if it decides."""
+    fates = {key: one.fate for key, one in newest(notes).items()}
+
+    def verdict_of(step: Step) -> str | None:
+        fate = fates.get(Nomination.parse(step.facts()).key)
+        return fate.value if fate in (Fate.CONFIRMED, Fate.REFUTED) else None
+
+    return verdict_of
+
+
 def survey_records(workshop: Workshop, metric: str | None = None) -> Survey:
     """The Survey of all records of *workshop*, of one *metric* or of those that flag."""
     table = workshop.records.table()
@@ -39,4 +51,5 @@ def survey_records(workshop: Workshop, metric: str | None = None) -> Survey:
         placer(workshop, origins),
         twins=twins,
         metrics=[metric_named(metric)] if metric else FLAGGED,
+        verdict_of=told(workshop.records.confirmations.all()),
     )

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from base.build import Origin
-from benchmarks.asv_names import METRICS, Metric, metric_named
+from benchmarks.asv_names import METRICS, metric_named
 from benchmarks.twins import Twin
 from landspeed.detector import SHORTEST, Basis
 from landspeed.points import dots
 from landspeed.series import series_of, toolchains_of
 from landspeed.steps import DOUBTFUL, NOMINATED, survey
-from tests.synthetic import Point, record
+from tests.synthetic import Point, counted_record, record
 from tests.synthetic_steps import (
     DAYS,
     Records,
@@ -31,7 +31,7 @@ from tests.synthetic_steps import (
 )
 
 LATENCY, TPS = metric_named("latency"), metric_named("tps")
-EXACT = Metric(name="latency", column="latency_ms", unit="ms", meaning="as if", exact=True)
+EXACT = metric_named("instructions")
 
 
 # --- what is found -------------------------------------------------------------------------
@@ -149,8 +149,10 @@ def exact(numbers: Mapping[str, float], machine: str = "elephant") -> Records:
     """One record of each release, the metric exactly as said."""
     for name, number in numbers.items():
         made = record(Point(release=name, date=DAYS[name], machine=machine))
-        made["sample"]["latency_ms"] = number
-        yield made
+        cell = {**made["cell"], "buffers": "warm"}
+        counted = counted_record(made["build"], cell, made["machine"], made["epoch"])
+        counted["sample"]["instructions"] = number
+        yield counted
 
 
 def test_an_exact_metric_steps_at_two_in_a_thousand_with_one_measurement() -> None:

@@ -19,10 +19,11 @@ ADAPTIVE = ("compare", "confirm", "ledger", "bisect")
 def scheduled(table: pa.Table) -> pa.Table:
     """The rows of *table* (RecordStore.table()) whose number was settled before they were made.
 
-    What stops when a difference shows has samples that lean towards that difference.
+    What stops when a difference shows has samples that lean towards that difference. A count
+    does not: it is the same however often it is made.
     """
     adaptive = pc.is_in(table["preset"].cast(pa.string()), value_set=pa.array(ADAPTIVE))
-    return table.filter(pc.invert(adaptive))
+    return table.filter(pc.or_(pc.invert(adaptive), table["instructions"].is_valid()))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from benchmarks.asv_names import METRICS, metric_named
 from benchmarks.scenarios import Mode, Protocol
 from landspeed.compare_report import comparison_facts, comparison_text
 from landspeed.comparing import Contest, compare
+from landspeed.comparing_counts import compare_counts
 from landspeed.comparison import Goal
 from landspeed.contenders import prepare_contest
 from landspeed.options import emit, emit_json, json_option, variant_options
@@ -70,6 +71,7 @@ def compare_(
       landspeed compare 17 18
       landspeed compare 18:bs2 18:bs4 18 --scenario read-write/prepared/small/c4 --budget 2h
       landspeed compare 18/default 18/tuned --clients 8 --metric tps --json
+      landspeed compare 17 18 --metric instructions --mode read-write
       landspeed compare @debian15 15 --precision 2%
       landspeed compare 18 --aa --budget 5min
     """
@@ -101,7 +103,7 @@ def compare_(
             workshop, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
         )
         say(_announced(contest))
-        course = compare(workshop, contest, fresh=fresh)
+        course = (compare_counts if metric.exact else compare)(workshop, contest, fresh=fresh)
     if as_json:
         emit_json(comparison_facts(contest, course))
     else:

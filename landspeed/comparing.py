@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,7 +145,6 @@ def recorded(
             goal=contest.goal,
             sides=len(contest.contenders),
             blocks=blocks,
-            spreads=_spreads(contest, records, here),
         ),
         spent=sum(_seconds(one) for one in records.records([row["id"] for row in here])),
         attempted=max((row["block"] for row in here), default=0),
@@ -162,22 +161,6 @@ def recorded(
 
 def _id(row: Mapping[str, Any]) -> str:
     return str(row["id"])
-
-
-def _spreads(
-    contest: Contest, records: RecordStore, rows: Sequence[Mapping[str, Any]]
-) -> tuple[float, ...]:
-    """The repeatability of an exact metric, in its unit, as each Contender's newest record has it.
-
-    Records say it as a share, under the metric's own name and ``_spread``.
-    """
-    newest = {row["side"]: row["id"] for row in rows}
-    if not contest.metric.exact or not all(rank in newest for rank in contest.ranks):
-        return ()
-    column = contest.metric.column
-    samples = {one["id"]: one["sample"] for one in records.records(list(newest.values()))}
-    mine = [samples[newest[rank]] for rank in contest.ranks]
-    return tuple(sample[column] * sample.get(f"{column}_spread", 0.0) for sample in mine)
 
 
 def _seconds(record: dict[str, Any]) -> float:
@@ -211,8 +194,6 @@ def compare(workshop: Workshop, contest: Contest, *, fresh: bool = False) -> Cou
             _take_blocks(workshop, contest, course)
     finally:
         workshop.records.seal()
-    if contest.metric.exact:  # how well it repeats is in the records
-        return recorded(contest, workshop.records, workshop.machine)
     return course
 
 

@@ -12,6 +12,7 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.asv_names import Metric, metric_named
 from benchmarks.pgbench import Pgbench
 from landspeed.comparing import Contest, compare
+from landspeed.comparing_counts import compare_counts
 from landspeed.comparison import Goal
 from landspeed.contenders import contenders_of
 from landspeed.nomination import Confirmation, Fate, Nomination, fate_of, newest
@@ -71,7 +72,8 @@ class Inquiry:
         first, second = contest.contenders
         if first.key == second.key:
             return _without_runs(nomination, Fate.REFUTED, "both are the very same server")
-        course = compare(self.workshop, contest, fresh=self.fresh)
+        carry_out = compare_counts if contest.metric.exact else compare
+        course = carry_out(self.workshop, contest, fresh=self.fresh)
         (finding,) = course.comparison.findings
         return Confirmation(
             nomination=nomination,
@@ -95,7 +97,7 @@ class Inquiry:
             )
             for origin in (nomination.before, nomination.after)
         ]
-        contenders = contenders_of(self.workshop, sides, question)
+        contenders = contenders_of(self.workshop, sides, question, metric.buffers)
         return Contest(
             contenders=tuple(contenders),
             pgbench=Pgbench(build=self.workshop.pgbench_build()),

@@ -9,9 +9,10 @@ from typing import Any
 
 from base.build import Build
 from base.errors import NotApplicableError, UsageError
+from benchmarks.asv_names import Metric
 from benchmarks.pgbench import Pgbench
-from benchmarks.planning import planned_cells
-from benchmarks.scenarios import Cell
+from benchmarks.planning import counted_cells, planned_cells
+from benchmarks.scenarios import Buffers, Cell, Tier
 from landspeed.comparing import Contender, Contest
 from landspeed.double import doubled
 from landspeed.sides import Question, Side
@@ -29,14 +30,29 @@ def built_sides(workshop: Workshop, sides: Sequence[Side]) -> list[Build]:
     return [build for build in found if isinstance(build, Build)]
 
 
-def cells_of(workshop: Workshop, question: Question, profiles: Sequence[str]) -> dict[str, Cell]:
-    """The Cell that *question* is under each of *profiles*; NotApplicableError if one cannot be."""
-    planned = planned_cells(
+def cells_of(
+    workshop: Workshop,
+    question: Question,
+    profiles: Sequence[str],
+    buffers: Buffers | None = None,
+) -> dict[str, Cell]:
+    """The Cell that *question* is under each of *profiles*; NotApplicableError if one cannot be.
+
+    With *buffers* the one in which it is counted; UsageError if it is none that is counted.
+    """
+    if buffers and (question.clients != 1 or question.tier is not Tier.SMALL):
+        raise UsageError(
+            "what is exact is counted with one client, on data that fits shared_buffers",
+            hint="Leave out --clients and --scale, or choose --metric latency.",
+        )
+    cells = counted_cells if buffers else planned_cells
+    every = cells(
         question.preset(tuple(dict.fromkeys(profiles))),
         workshop.machine,
         workshop.paths.server_root,
         question.scales,
     )
+    planned = [one for one in every if one.cell.buffers == buffers]
     for one in planned:
         if one.reason is not None:
             raise NotApplicableError(
@@ -47,10 +63,15 @@ def cells_of(workshop: Workshop, question: Question, profiles: Sequence[str]) ->
     return {one.cell.profile: one.cell for one in planned}
 
 
-def contenders_of(workshop: Workshop, sides: Sequence[Side], question: Question) -> list[Contender]:
-    """*sides*, built, each in the Cell of *question*."""
+def contenders_of(
+    workshop: Workshop,
+    sides: Sequence[Side],
+    question: Question,
+    buffers: Buffers | None = None,
+) -> list[Contender]:
+    """*sides*, built, each in the Cell of *question*; the one with *buffers* if it is counted."""
     builds = built_sides(workshop, sides)
-    cells = cells_of(workshop, question, [side.profile for side in sides])
+    cells = cells_of(workshop, question, [side.profile for side in sides], buffers)
     several = len(cells) > 1
     return [
         Contender(
@@ -101,10 +122,11 @@ def prepare_contest(
     *,
     aa: bool,
     held: ExitStack,
+    metric: Metric,
     **how: Any,
 ) -> Contest:
     """The Contest of *sides*, all of them built; with *aa* copies take the place of what recurs."""
-    contenders = contenders_of(workshop, sides, question)
+    contenders = contenders_of(workshop, sides, question, metric.buffers)
     if aa:
         contenders = with_doubles(workshop, contenders, held)
     else:
@@ -114,6 +136,7 @@ def prepare_contest(
         contenders=tuple(contenders),
         pgbench=Pgbench(build=workshop.pgbench_build()),
         seconds=question.seconds,
+        metric=metric,
         preset="ledger" if same else "compare",
         **how,
     )

@@ -12,6 +12,7 @@ from typing import Any
 from base.build import Build
 from base.errors import MeasureError
 from benchmarks.asv_names import Metric
+from benchmarks.exact import count
 from benchmarks.measure import measure
 from benchmarks.pgbench import Pgbench
 from benchmarks.scenarios import Cell
@@ -31,19 +32,22 @@ class Sampler:
     def sample(self, build: Build, *, context: Mapping[str, Any], seed: int) -> float:
         """The Metric's value (in its unit) of one Run on a freshly started *build*.
 
-        The record, with *context* (preset, …) in its ``run``, is kept first. MeasureError if
-        the server dies or the Run has no such number, ClusterError if it does not start.
+        An exact one is counted, with a seed that is always the same. The record, with *context*
+        (preset, …) in its ``run``, is kept first. MeasureError if the server dies or the Run has
+        no such number, ClusterError if it does not start.
         """
-        record = measure(
-            build=build,
-            pgbench=self.pgbench,
-            cell=self.cell,
-            seconds=self.seconds,
-            seed=seed,
-            machine=self.workshop.machine,
-            paths=self.workshop.paths,
-            context=dict(context),
-        )
+        how: dict[str, Any] = {
+            "build": build,
+            "pgbench": self.pgbench,
+            "cell": self.cell,
+            "machine": self.workshop.machine,
+            "paths": self.workshop.paths,
+            "context": dict(context),
+        }
+        if self.metric.exact:
+            record = count(**how)
+        else:
+            record = measure(**how, seconds=self.seconds, seed=seed)
         self.workshop.records.add(record)
         value = record["sample"][self.metric.column]
         if value is None or value <= 0:

@@ -15,7 +15,7 @@ from base.build import Build, Origin, Variant
 from base.errors import MeasureError
 from base.paths import Paths
 from base.version import Version
-from benchmarks.asv_names import METRICS
+from benchmarks.asv_names import metric_named
 from benchmarks.machine import Machine
 from benchmarks.pgbench import Pgbench
 from benchmarks.records import RecordStore, new_id
@@ -24,7 +24,7 @@ from landspeed import comparing, sampling
 from landspeed.comparing import Contender, Contest
 from landspeed.comparison import Goal
 
-LATENCY, TPS = METRICS
+LATENCY, TPS = metric_named("latency"), metric_named("tps")
 CELL = Cell(
     scenario=Scenario(mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=5),
     clients=1,
@@ -54,7 +54,6 @@ class Bench:
 
     latency: dict[str, float] = field(default_factory=dict)
     noise: float = 0.01
-    spread: float = 0.0
     seconds: float = 3.0
     failing: str = ""
     stop_after: int | None = None
@@ -87,7 +86,6 @@ class Bench:
             },
             "sample": {
                 "latency_ms": latency,
-                "latency_ms_spread": self.spread,
                 "tps": 1000 / latency,
             },
         }

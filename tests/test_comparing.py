@@ -16,7 +16,7 @@ from landspeed.compare_report import comparison_facts, comparison_text
 from landspeed.comparing import compare, recorded
 from landspeed.comparison import Goal, Verdict
 from landspeed.show import as_text
-from tests.compare_kit import LATENCY, TPS, Bench, FakeWorkshop, bench, contest, elsewhere, workshop
+from tests.compare_kit import TPS, Bench, FakeWorkshop, bench, contest, elsewhere, workshop
 
 __all__ = ["bench", "workshop"]
 
@@ -180,29 +180,6 @@ def test_a_comparison_without_a_block_says_so(workshop: Any, bench: Bench) -> No
     course = recorded(asked, workshop.records, workshop.machine)
     assert "nothing is measured yet" in as_text(comparison_text(asked, course))
     assert comparison_facts(asked, course)["findings"][0]["ratio"] is None
-
-
-def test_an_exact_metric_is_measured_once_a_side_and_its_repeatability_is_read_too(
-    workshop: Any, bench: Bench
-) -> None:
-    metric = replace(LATENCY, exact=True)
-    bench.latency, bench.noise = {"17": 0.1, "18": 0.101}, 0.0
-    asked = contest("17", "18", metric=metric, goal=Goal(exact=True))
-    course = compare(workshop, asked)
-    (finding,) = course.comparison.findings
-    assert (finding.verdict, len(bench.asked)) == (Verdict.SLOWER, 2)
-    assert finding.ratio == pytest.approx(1.01)
-    assert course.comparison.spreads == (0.0, 0.0)
-    assert compare(workshop, asked).comparison == course.comparison
-    assert len(bench.asked) == 2
-    bench.spread = 0.02
-    course = compare(workshop, asked, fresh=True)
-    assert course.comparison.spreads == pytest.approx((0.002, 0.00202))
-    assert course.comparison.findings[0].verdict is Verdict.UNDECIDED
-    said = as_text(comparison_text(asked, course))
-    assert "by how well it repeats" in said
-    assert "a second measurement would not" in said
-    assert "99.9 %" not in said
 
 
 def test_comparisons_that_were_made_apart_are_not_mixed_when_their_records_are_merged(

@@ -50,7 +50,9 @@ def step(ratio: float = 1.1, *, after: str = "18", machine: str = "elephant") ->
 def inquiry(workshop: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Inquiry:
     """An Inquiry whose builds are made up; "16" cannot be built, "17twin" is 17."""
 
-    def contenders_of(_: Any, sides: list[Side], question: Question) -> list[Contender]:
+    def contenders_of(
+        _: Any, sides: list[Side], question: Question, buffers: None
+    ) -> list[Contender]:
         found = []
         for side in sides:
             name = side.target.ref

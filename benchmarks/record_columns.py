@@ -73,6 +73,7 @@ COLUMNS: tuple[Column, ...] = (
     *_columns(
         _WORD,
         epoch="epoch.identifier",
+        runtime_libc="epoch.libc",
         pgbench_version="pgbench.version",
         mode="cell.mode",
         protocol="cell.protocol",

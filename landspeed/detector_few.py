@@ -26,6 +26,7 @@ EXACT_SHARE = 0.002
 """The smallest change of an exact number that is a step, as a share of it."""
 
 _CLIP = 2.5  # nearer than between commits: of three Runs two may be far off
+_TAKEN = 1.1  # what drawing in takes from the spread of few Runs is given back, and a little more
 _TINY = 1e-12  # as a deviation: of Runs that are all the same
 # The median size of the difference of two normal numbers is this many of their deviations.
 _DIFFERENCE = float(np.sqrt(2) * stats.norm.ppf(0.75))
@@ -54,7 +55,7 @@ class _Pool:
         return cls(
             means=np.array([one.mean() for one in near]),
             counts=np.array([float(len(one)) for one in near]),
-            deviation=float(np.sqrt(squares / freedom)),
+            deviation=_TAKEN * float(np.sqrt(squares / freedom)),
             freedom=freedom,
         )
 

@@ -28,9 +28,9 @@ class Series:
     """A Series is one metric of one cell along one line of history, in one epoch.
 
     ``epoch`` is all that must be the same for numbers to be comparable: of a measured time the
-    machine, its epoch and the toolchain, of an exact count the toolchain alone. ``samples`` has
-    the numbers of each of ``dots``. Neighbours that are one server (Twins) are one dot, that of
-    the first of them; ``lasts`` are the last of them.
+    machine, its epoch and the toolchain, of an exact count the toolchain and the libc it ran
+    with. ``samples`` has the numbers of each of ``dots``. Neighbours that are one server (Twins)
+    are one dot, that of the first of them; ``lasts`` are the last of them.
     """
 
     metric: Metric
@@ -56,9 +56,9 @@ def series_of(
     dots: Iterable[Dot],
     metrics: Sequence[Metric],
     place_of: PlaceOf,
-    toolchains: Mapping[str, str],
+    toolchains: Mapping[tuple[str, str], str],
 ) -> list[Series]:
-    """All Series that *dots* make of *metrics*; *toolchains* are by the digest of a server.
+    """All Series that *dots* make of *metrics*; *toolchains* is by digest and epoch of a server.
 
     A new kernel, processor, microcode, libc or toolchain ends a Series and begins another, so
     that nothing is ever compared across it.
@@ -76,7 +76,7 @@ def series_of(
                 continue
             samples = _positive(dot, metric)
             if len(samples):
-                key = _key(dot, metric, place.line, toolchains.get(dot.digest, ""))
+                key = _key(dot, metric, place.line, toolchains.get((dot.digest, dot.epoch), ""))
                 groups.setdefault(key, []).append((place.position, dot, samples))
     return [_series(key, found) for key, found in groups.items()]
 
@@ -117,10 +117,15 @@ def _positive(dot: Dot, metric: Metric) -> Floats:
     return np.array([value for value in values if value is not None and value > 0], dtype=float)
 
 
-def toolchains_of(table: pa.Table) -> dict[str, str]:
-    """The compiler and libc that each server of *table* (RecordStore.table()) was built by.
+def toolchains_of(table: pa.Table) -> dict[tuple[str, str], str]:
+    """What each server of *table* (RecordStore.table()) was built by and ran with.
 
-    By the digest of its files.
+    Compiler and libc of the build, and the libc that was there when it ran; by the digest of the
+    server and the epoch.
     """
-    rows = table.select(["digest", "cc", "libc"]).group_by(["digest", "cc", "libc"]).aggregate([])
-    return {row["digest"]: f"{row['cc']}, {row['libc']}" for row in rows.to_pylist()}
+    names = ["digest", "epoch", "cc", "libc", "runtime_libc"]
+    rows = table.select(names).group_by(names).aggregate([])
+    return {
+        (row["digest"], row["epoch"]): ", ".join(str(row[name]) for name in names[2:])
+        for row in rows.to_pylist()
+    }

@@ -173,6 +173,9 @@ def test_an_exact_metric_is_compared_over_machines_of_one_toolchain() -> None:
     other = list(exact(there, "mammoth"))
     other[0]["build"]["toolchain"]["libc"] = "glibc 2.41"
     assert surveyed(exact(here), other, metrics=[EXACT]).steps == ()
+    elsewhere = list(exact(there, "mammoth"))
+    elsewhere[0]["epoch"] |= {"identifier": "e2", "libc": "glibc 2.41"}
+    assert surveyed(exact(here), elsewhere, metrics=[EXACT]).steps == ()
 
 
 # --- how it is told ------------------------------------------------------------------------

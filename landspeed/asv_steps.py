@@ -23,7 +23,7 @@ from asv.graph import Graph, GraphSet
 from asv.publishing import OutputPublisher
 
 from base.files import canonical_json, write_atomic
-from benchmarks.asv_names import METRICS, VARIANT_NAMES, benchmark_name, metric_named
+from benchmarks.asv_names import METRICS, benchmark_name, metric_named
 from landspeed.derive import CommitOf
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Step
@@ -46,11 +46,10 @@ def write_steps(steps: Iterable[Step], commit_of: CommitOf, results: Path) -> No
         drawn_at = (places[step.before], places[step.after])
         commits = [place[0] for place in drawn_at if place]
         if step.status in _TOLD and len(commits) == 2:
-            sizes = (step.variant.blocksize, step.variant.wal_blocksize)
             facts = step.facts() | {
                 "commits": commits,
                 "spelled": list(step.params.spelled()),
-                "axes": dict(zip(VARIANT_NAMES, map(str, sizes), strict=True)),
+                "axes": step.variant.axes(),
                 "variant": step.variant.name,
             }
             lines.append(canonical_json(facts) + "\n")
@@ -152,9 +151,10 @@ class Levels(OutputPublisher):  # type: ignore[misc]
 
 def _of_the_same_runs(step: DrawnStep, graphs: GraphSet) -> Iterator[Graph]:
     # TPS is latency seen from behind: where one steps, so does the other
+    of = metric_named(step.facts["metric"])
     for metric in METRICS:
+        same = metric == of or (metric.higher_is_better and not of.exact)
         for graph in graphs.get_graph_group(benchmark_name(step.facts["mode"], metric)):
-            same = metric.higher_is_better or metric.name == step.facts["metric"]
             if same and graph.params == step.graph.params:
                 yield graph
 

@@ -12,6 +12,7 @@ import pytest
 
 from landspeed.asv_steps import STEPS_FILE, write_steps
 from landspeed.publish import publish
+from tests.synthetic import Point, counted_record, record
 from tests.synthetic_project import Project
 from tests.synthetic_steps import DAYS, level, line
 
@@ -121,3 +122,27 @@ def test_where_there_are_no_steps_beside_the_results_asv_looks_itself(tmp_path: 
     (project.layout.results / STEPS_FILE).unlink()
     (row,) = rows(publish(project.paths, quiet))
     assert row[0] == "read_only.track_latency('prepared', 'small-5', 1, 'default')"
+
+
+def test_an_exact_step_is_published_and_cuts_no_timed_line(tmp_path: Path) -> None:
+    project = Project.make(tmp_path, DAYS)
+    project.add(line(level(0.1), runs=3))
+    for release, day in DAYS.items():
+        made = record(Point(release=release, date=day))
+        cell = {**made["cell"], "buffers": "warm"}
+        counted = counted_record(made["build"], cell, made["machine"], made["epoch"])
+        counted["sample"]["instructions"] = 50_000.0 if release < "17.6" else 50_150.0
+        project.add([counted])
+    project.derive()
+    site = publish(project.paths, quiet)
+    found = {row[0].partition("(")[0]: row[6] for row in rows(site)}
+    # by name 17.10 and 17.11 come before 17.6: the count falls there, which is no regression
+    assert list(found) == ["read_only.track_instructions"]
+    ((_, _, old, new),) = found["read_only.track_instructions"]
+    assert (old, new) == (50_000.0, 50_150.0)
+    (entry,) = entries(site)
+    assert "exact" in entry["content"]
+    for path in site.glob("graphs/**/summary.json"):
+        for row in json.loads(path.read_text()):
+            timed = row["name"] in ("read_only.track_latency", "read_only.track_tps")
+            assert not timed or row["prev_value"] is None

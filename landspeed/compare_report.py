@@ -106,7 +106,7 @@ def _sentence(contest: Contest, first: str, other: str, finding: Finding) -> str
     metric, goal = contest.metric, contest.goal
     if finding.ratio is None:
         return f"{other} against {first}: nothing is measured yet"
-    says = f"its {metric.name} is {finding.ratio:.4f} times that of {first}"
+    says = f"{finding.ratio:.4f} times the {metric.name} of {first}"
     sure = _span(finding.interval, _percent(goal.confidence))
     sure = f"{sure}; {_span(finding.readable, _percent(READABLE))}"
     if goal.exact:

@@ -116,5 +116,6 @@ def _announced(contest: Contest) -> str:
     scenario = f"{cell.scenario.mode} {cell.scenario.protocol} {cell.scenario.tier}"
     return (
         f"comparing {', '.join(other.label for other in others)} with {first.label}: {scenario} "
-        f"at scale {cell.scenario.scale}, {cell.clients} clients, runs of {contest.seconds} s"
+        f"at scale {cell.scenario.scale}, {cell.clients} clients, "
+        + (f"{cell.buffers}, counted" if cell.buffers else f"runs of {contest.seconds} s")
     )

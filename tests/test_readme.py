@@ -19,7 +19,7 @@ from landspeed.cli import cli
 PROJECT = Path(__file__).parent.parent
 MOST_VERBS = 12
 # options that say how to answer, not what about
-EVERYDAY = {"help", "in", "json", "port", "version"}
+EVERYDAY = {"after", "before", "help", "in", "json", "port", "svg", "top", "version"}
 FAST = (
     ".venv/bin/landspeed doctor",
     ".venv/bin/landspeed list",

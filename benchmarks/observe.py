@@ -88,13 +88,17 @@ def database_counter(connection: psycopg.Connection[Any], column: str) -> float:
 
 
 def wal_and_blocks(connection: psycopg.Connection[Any], dialect: Dialect) -> tuple[int, int, int]:
-    """How many WAL bytes were written, and blocks found and read, all time, by cheap queries."""
-    row = connection.execute(dialect.wal_position.encode()).fetchone()
+    """How many WAL bytes were written, and blocks found and read, all time, by cheap queries.
+
+    To be the first that *connection* asks: what it does itself it tells after its first
+    transaction at the earliest, so that its own blocks are not among the counts.
+    """
     counts = connection.execute(
         "SELECT pg_stat_get_db_blocks_hit(oid),"
         " pg_stat_get_db_blocks_fetched(oid) - pg_stat_get_db_blocks_hit(oid)"
         " FROM pg_database WHERE datname = current_database()"
     ).fetchone()
+    row = connection.execute(dialect.wal_position.encode()).fetchone()
     if row is None or counts is None:
         raise ClusterError("the server does not say what it wrote and read")
     return dialect.wal_bytes(row[0]), int(counts[0]), int(counts[1])

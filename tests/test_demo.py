@@ -85,6 +85,27 @@ def test_a_second_run_builds_and_measures_nothing(demo: Path) -> None:
     assert sorted((demo / "results" / "records").rglob("*.*")) == before
 
 
+def test_instructions_are_counted_once_drawn_and_explained(demo: Path) -> None:
+    words = ("--preset", "quick", "--mode", "read-only", "--metric", "instructions")
+    done = landspeed(demo, "run", "18", "13", *words, "--publish", "--json")
+    assert json.loads(done.stdout[: done.stdout.rindex("}") + 1])["measured"] == 4
+    again = landspeed(demo, "run", "18", "13", *words)
+    assert "0 runs measured, 4 were recorded before" in again.stderr
+    (newest,) = (r["name"] for r in measured_rows(demo) if str(r["name"]).startswith("18."))
+    shown = json.loads(landspeed(demo, "show", f"{newest}:bs8/read-only", "--json").stdout)
+    counted = [point for point in shown if point["point"].endswith(("/warm", "/cold"))]
+    assert len(counted) == 2
+    flagged = json.loads((demo / "site" / "regressions.json").read_text())["regressions"]
+    assert any("track_instructions_cold" in row[0] for row in flagged)
+    # nothing is measured: what was executed where is kept
+    explained = json.loads(
+        landspeed(demo, "explain", "13", "18", "--scenario", "/////cold", "--json").stdout
+    )
+    assert explained["total_after"] > 1.1 * explained["total_before"]
+    assert "pg_checksum_page" in [cost["function"] for cost in explained["costs"][:3]]
+    assert Path(explained["svg"]).read_text().startswith("<?xml")
+
+
 def test_a_dot_leads_to_its_records_and_their_provenance(demo: Path) -> None:
     (newest,) = (r["name"] for r in measured_rows(demo) if str(r["name"]).startswith("18."))
     done = landspeed(demo, "show", f"{newest}:bs4/read-write", "--json")
@@ -179,7 +200,8 @@ def test_asv_run_leaves_the_same_records(demo: Path) -> None:
     points = json.loads(landspeed(demo, "show", f"{newest}:bs8/read-only", "--json").stdout)
     assert before > 0
     # the preset quick, whole: its rungs 1, 4 and 16, three samples each
-    assert {len(p["records"]) for p in points} == {3, 4}
+    timed = [p for p in points if not p["point"].endswith(("/warm", "/cold"))]
+    assert {len(p["records"]) for p in timed} == {3, 4}
     landspeed(demo, "publish")
     shown = run_in(demo, [program("asv"), "show", newest]).stdout
     assert "read_write.track_latency" in shown

@@ -83,6 +83,13 @@ def test_a_sample_is_the_mean_of_two_slopes_with_their_distance():
     }
 
 
+def test_what_the_background_writes_now_and_then_is_not_the_transactions():
+    disturbed = slope(40_000)
+    disturbed = replace(disturbed, long=replace(disturbed.long, wal_bytes=1_480_056))
+    sample = sample_of([disturbed, slope(40_000)], "18.6 bs8")
+    assert sample["wal_bytes_tx"] == 400
+
+
 def test_slopes_that_are_too_far_apart_are_an_error_and_no_number():
     wide = 40_000 * (1 + 1.1 * SPREAD_LIMIT)
     with pytest.raises(MeasureError) as caught:

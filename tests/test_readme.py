@@ -19,7 +19,10 @@ from landspeed.cli import cli
 PROJECT = Path(__file__).parent.parent
 MOST_VERBS = 20
 # options that say how to answer, not what about
-EVERYDAY = {"aa", "all", "fresh", "help", "in", "json", "port", "since", "version"}
+EVERYDAY = {
+    *("aa", "after", "all", "before", "fresh", "help", "in", "json", "port", "since", "svg", "top"),
+    "version",
+}
 FAST = (
     ".venv/bin/landspeed doctor",
     ".venv/bin/landspeed list",

@@ -83,7 +83,15 @@ class Comparable:
 
     def of(self, table: pa.Table) -> pa.Table:
         """The rows of *table* (RecordStore.table()) that count."""
-        return scheduled(table).filter(
+        return self.all_of(scheduled(table))
+
+    def all_of(self, table: pa.Table) -> pa.Table:
+        """The same, and those too whose number their outcome asked for.
+
+        They are for whoever weighs each Run's likelihood, to which it is all the same when the
+        Runs ended; a median of them leans.
+        """
+        return table.filter(
             (pc.field("machine") == self.machine.name)
             & (pc.field("epoch") == self.machine.epoch.identifier)
             & (pc.field("pgbench_version") == self.pgbench_version)

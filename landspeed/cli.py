@@ -10,6 +10,7 @@ import click
 
 from base.errors import LandspeedError, UsageError
 from landspeed import build_verbs, measure_verbs
+from landspeed.bisect_verb import bisect_
 from landspeed.compare_verb import compare_
 from landspeed.confirm_verb import confirm_
 from landspeed.explain_verb import explain
@@ -34,7 +35,7 @@ _SECTIONS: dict[str, tuple[click.Command, ...]] = {
         measure_verbs.publish,
         measure_verbs.preview,
     ),
-    "Decide": (steps_, confirm_, compare_, explain, ledger_),
+    "Decide": (steps_, confirm_, compare_, explain, bisect_, ledger_),
 }
 
 

@@ -1,4 +1,4 @@
-"""All figures, one JSON line each: ``make perf``. About 50 minutes on two cores."""
+"""All figures, one JSON line each: ``make perf``. About 65 minutes on two cores."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _MODULES = (
     ("perf.records_year",),
     ("perf.comparison",),
     ("perf.detector",),
+    ("perf.bisect",),
     ("perf.second_demo",),
 )
 

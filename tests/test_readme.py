@@ -20,8 +20,21 @@ PROJECT = Path(__file__).parent.parent
 MOST_VERBS = 20
 # options that say how to answer, not what about
 EVERYDAY = {
-    *("aa", "after", "all", "before", "fresh", "help", "in", "json", "port", "since", "svg", "top"),
-    "version",
+    *(
+        "aa",
+        "after",
+        "all",
+        "before",
+        "deep",
+        "fresh",
+        "help",
+        "in",
+        "json",
+        "port",
+        "since",
+        "svg",
+    ),
+    *("top", "version"),
 }
 FAST = (
     ".venv/bin/landspeed doctor",

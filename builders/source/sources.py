@@ -20,6 +20,7 @@ from builders.source.difference import Change, apply, changes
 from builders.source.fetch import Fetcher, Prospect
 from builders.source.history import Place, places
 from builders.source.inventory import Inventory, ReleaseStatus
+from builders.source.lineage import History
 from builders.source.refs import Exact, Major, Revision, parse_ref
 from builders.source.repository import Repository, TreeRef, noon
 from builders.source.upstream import DAY, MINUTES, Upstream
@@ -242,6 +243,11 @@ class Sources:
             date=(release.date if release else kept.date).isoformat(),
         )
         return Source(version=kept.version, origin=origin)
+
+    @property
+    def history(self) -> History:
+        """What lies between the commits that are here."""
+        return History(git=self._repository.git)
 
     # -- the branch that asv draws -----------------------------------------------------------
 

@@ -1,0 +1,293 @@
+"""``landspeed bisect``: which commit, release or block size made the difference, if one did."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from base.build import Variant
+from base.errors import LandspeedError, MeasureError, UsageError
+from benchmarks.asv_names import METRICS, Metric, metric_named
+from benchmarks.exact import exact_cell
+from benchmarks.pgbench import Pgbench
+from benchmarks.scenarios import Buffers, Cell, Mode, Protocol
+from benchmarks.valgrind import valgrind
+from landspeed.bisect.bisecting import Bisected, Case, bisect
+from landspeed.bisect.counting import INSTRUCTIONS
+from landspeed.bisect.line import Line, Over, commit_line, deep_line, release_line
+from landspeed.bisect.markdown import markdown
+from landspeed.bisect.quest import Found, Quest
+from landspeed.bisect.ranking import ranking_markdown
+from landspeed.bisect.report import answer_of, report_facts
+from landspeed.bisect.variants import Sweep, sweep, targets_between
+from landspeed.contenders import cells_of
+from landspeed.options import emit, emit_json, json_option, variant_options
+from landspeed.progress import say
+from landspeed.quantities import parse_duration, parse_share
+from landspeed.sides import SCENARIO, Question, parse_question
+from landspeed.target import Target, require_sources
+from landspeed.workshop import Workshop
+
+_SIZE, _EXACT_SIZE = "2%", "0.2%"
+_TIMED = tuple(metric.name for metric in METRICS)
+
+
+def _scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    modes, protocols = [m.value for m in Mode], [p.value for p in Protocol]
+    for option in (
+        click.option("--seconds", type=click.IntRange(1), default=Question.seconds, metavar="N"),
+        click.option("--profile", help="default, tuned."),
+        click.option("--clients", type=click.IntRange(1), help="By default 1."),
+        click.option("--scale", metavar="TIER[=N]", help="small (the default), large=5000."),
+        click.option("--protocol", type=click.Choice(protocols), help="By default prepared."),
+        click.option("--mode", type=click.Choice(modes), help="By default read-only."),
+        click.option("--scenario", metavar="SCENARIO", help="As landspeed show spells it."),
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What the command line asks for, parsed."""
+
+    good: Target
+    bad: Target
+    over: Over
+    question: Question
+    options: dict[str, Any]
+
+    @property
+    def is_exact(self) -> bool:
+        return bool(self.options["metric"] == INSTRUCTIONS.name)
+
+    @property
+    def metric(self) -> Metric:
+        return INSTRUCTIONS if self.is_exact else metric_named(self.options["metric"])
+
+    @property
+    def size(self) -> float:
+        return parse_share(self.options["size"] or (_EXACT_SIZE if self.is_exact else _SIZE))
+
+    def cell(self, workshop: Workshop) -> Cell:
+        question = self.question
+        cell = cells_of(workshop, question, [question.profile])[question.profile]
+        if not self.is_exact:
+            return cell
+        if cell.clients != 1:
+            raise UsageError(
+                "instructions are counted with one client", hint="Leave out --clients."
+            )
+        valgrind()
+        return exact_cell(cell.scenario, cell.profile, Buffers(self.options["buffers"] or "warm"))
+
+
+@click.command("bisect", epilog=f"A scenario is {SCENARIO}.")
+@click.argument("good")
+@click.argument("bad")
+@click.option(
+    "--over",
+    type=click.Choice([o.value for o in Over]),
+    default=Over.COMMITS.value,
+    show_default=True,
+    help="What lies between GOOD and BAD.",
+)
+@click.option("--deep", is_flag=True, help="From the release found on into its commits.")
+@click.option(
+    "--metric",
+    type=click.Choice([*_TIMED, INSTRUCTIONS.name]),
+    default="latency",
+    show_default=True,
+    help="Instructions are counted, exactly, on any machine.",
+)
+@click.option(
+    "--buffers",
+    type=click.Choice([b.value for b in Buffers]),
+    help="What counted transactions find in shared buffers; by default warm.",
+)
+@_scenario_options
+@variant_options
+@click.option(
+    "--size", help=f"The smallest step looked for: {_SIZE}, of instructions {_EXACT_SIZE}."
+)
+@click.option("--improvement", is_flag=True, help="Look for what made it better.")
+@click.option("--confidence", default="95%", show_default=True, help="When to stop.")
+@click.option("--budget", default="2h", show_default=True, help="Time for all of it.")
+@click.option("--fresh", is_flag=True, help="Begin anew; what is recorded stays.")
+@json_option
+def bisect_(
+    *,
+    good: str,
+    bad: str,
+    over: str,
+    variant: Variant,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find what made BAD slower than GOOD: a commit, a release; or that nothing did.
+
+    Both ends are measured first. Then each run goes where it tells most for what it costs, until
+    one step is as likely as --confidence asks; commits that do not build are passed over. The
+    culprit is compared with its parent, and the report goes to stdout as Markdown. Ctrl-C at any
+    time: the same command goes on where it was.
+
+    \b
+    Examples:
+      landspeed bisect REL_17_0 master
+      landspeed bisect a1b2c3d4 master~10 --mode read-write --size 5% --budget 4h
+      landspeed bisect REL_16_0 REL_17_0~5 --metric instructions --buffers cold
+      landspeed bisect 13 18 --over releases --deep
+      landspeed bisect 18:bs1 18:bs32 --over variants
+    """
+    ends = [Target.parse(word, variant) for word in (good, bad)]
+    require_sources(ends)
+    words = ("mode", "protocol", "scale", "clients", "profile")
+    question = parse_question(
+        options["scenario"], **{w: options[w] for w in words}, seconds=options["seconds"]
+    )
+    asked = _Asked(good=ends[0], bad=ends[1], over=Over(over), question=question, options=options)
+    _require_time(asked)
+    if asked.over is Over.VARIANTS:
+        _variants(asked, as_json=as_json)
+    else:
+        _candidates(asked, as_json=as_json)
+
+
+def _require_time(asked: _Asked) -> None:
+    if parse_duration(asked.options["budget"]) <= 0:
+        raise UsageError(
+            "a budget of zero measures nothing",
+            hint="Give it time, such as --budget 2h; what is measured is kept if it runs out.",
+        )
+    if asked.options["buffers"] and not asked.is_exact:
+        raise UsageError(
+            "--buffers is for what is counted", hint="Add --metric instructions, or leave it out."
+        )
+    if asked.options["deep"] and asked.over is not Over.RELEASES:
+        raise UsageError(
+            "--deep goes from releases into commits", hint="Add --over releases, or leave it out."
+        )
+
+
+def _variants(asked: _Asked, *, as_json: bool) -> None:
+    targets = targets_between(asked.good, asked.bad)
+    if asked.is_exact:
+        raise UsageError(
+            "variants are ranked by time",
+            hint='Use --metric latency or tps; "landspeed compare" counts two of them.',
+        )
+    workshop = Workshop.open()
+    metric = asked.metric
+    wanted = Sweep(
+        workshop=workshop,
+        targets=targets,
+        cell=asked.cell(workshop),
+        metric=metric,
+        pgbench=Pgbench(build=workshop.pgbench_build()),
+        seconds=asked.question.seconds,
+        budget=parse_duration(asked.options["budget"]),
+    )
+    found = sweep(wanted)
+    if as_json:
+        emit_json(found.facts())
+        return
+    title = f"{metric.name} of {asked.good.ref} by variant"
+    confidence = parse_share(asked.options["confidence"])
+    emit(ranking_markdown(found, title, metric.unit, confidence))
+
+
+def _candidates(asked: _Asked, *, as_json: bool) -> None:
+    if asked.good.variant != asked.bad.variant:
+        raise UsageError(
+            "GOOD and BAD are different variants",
+            detail=f"GOOD is {asked.good}, BAD is {asked.bad}.",
+            hint="Bisect one variant; --over variants ranks them.",
+        )
+    workshop = Workshop.open()
+    sources = workshop.builder.sources
+    lines = {Over.COMMITS: commit_line, Over.RELEASES: release_line}
+    line = lines[asked.over](sources, asked.good.ref, asked.bad.ref)
+    found = [bisect(_case(asked, workshop, line), fresh=asked.options["fresh"])]
+    decision = found[0].conclusion.decision
+    if asked.options["buffers"] and not asked.is_exact:
+        raise UsageError(
+            "--buffers is for what is counted", hint="Add --metric instructions, or leave it out."
+        )
+    if asked.options["deep"] and isinstance(decision, Found):
+        parent, culprit = line[decision.first - 1], line[decision.last]
+        say(f"from {parent.name} to {culprit.name}: into the commits")
+        deeper = deep_line(sources, parent, culprit)
+        found.append(bisect(_case(asked, workshop, deeper), fresh=asked.options["fresh"]))
+    facts = [report_facts(one, sources.history, _command()) for one in found]
+    if as_json:
+        emit_json(facts[0] if len(facts) == 1 else facts)
+    else:
+        emit("\n\n".join(map(markdown, facts)))
+    error = _unanswered(found[-1])
+    if error is not None:
+        raise error
+
+
+def _command() -> str:
+    """What was typed, as it can be typed again."""
+    context = click.get_current_context()
+    words = ["landspeed", "bisect"]
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        source = context.get_parameter_source(str(parameter.name))
+        if source is not ParameterSource.COMMANDLINE or parameter.name in ("fresh", "as_json"):
+            continue
+        if isinstance(parameter, click.Option):
+            words.append(parameter.opts[0])
+        words += [] if value is True else [str(value)]
+    return shlex.join(words)
+
+
+def _case(asked: _Asked, workshop: Workshop, line: Line) -> Case:
+    options, question = asked.options, asked.question
+    return Case(
+        workshop=workshop,
+        line=line,
+        variant=asked.good.variant,
+        cell=asked.cell(workshop),
+        metric=asked.metric,
+        pgbench=Pgbench(build=workshop.pgbench_build()),
+        seconds=question.seconds,
+        quest=Quest(
+            last=line.last,
+            size=asked.size,
+            confidence=parse_share(options["confidence"]),
+            is_exact=asked.is_exact,
+        ),
+        budget=parse_duration(options["budget"]),
+        improvement=options["improvement"],
+    )
+
+
+def _unanswered(found: Bisected) -> LandspeedError | None:
+    """What a script must hear of: no answer, or an answer to another question."""
+    match answer_of(found):
+        case "reversed":
+            better, worse = ("worse", "better") if found.case.improvement else ("better", "worse")
+            hint = "Leave out --improvement" if found.case.improvement else "Add --improvement"
+            return UsageError(
+                f"BAD is {better} than GOOD, not {worse}",
+                hint=f"{hint} to find the step; its runs are used again.",
+            )
+        case "undecided":
+            return MeasureError(
+                "undecided: the budget is spent",
+                hint="Give the same command a larger --budget: it goes on from here.",
+            )
+        case "refuted":
+            return MeasureError(
+                "the commit that was found does not differ from its parent",
+                detail="Side by side, on fresh runs, the step is not there.",
+                hint="The machine may have drifted: bisect anew with --fresh when it is quiet.",
+            )
+    return None

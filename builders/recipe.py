@@ -107,6 +107,7 @@ class Table:
     meson_options: tuple[str, ...]
     meson_sizes: tuple[Option, ...]
     meson_targets: tuple[str, ...]
+    meson_leave_out: tuple[str, ...]
     client_versions: VersionRange
     client_targets: tuple[str, ...]
     directories: tuple[Directory, ...]
@@ -191,6 +192,7 @@ def load_table() -> Table:
         meson_options=tuple(data["meson"]["options"]),
         meson_sizes=tuple(map(_option, data["meson"]["size"])),
         meson_targets=tuple(data["meson"]["targets"]),
+        meson_leave_out=tuple(data["meson"]["leave_out"]),
         client_versions=_range(data["client"]),
         client_targets=tuple(data["client"]["targets"]),
         directories=tuple(
@@ -365,7 +367,8 @@ def _meson_steps(
         BuildStep(name="ninja", argv=("ninja", "-C", build, "-j{jobs}", *targets)),
         # meson installs all or fails; the plan is cut to what was built.
         BuildStep(
-            name="prune install plan", argv=("{python}", "-m", "builders.meson_prune", build)
+            name="prune install plan",
+            argv=("{python}", "-m", "builders.meson_prune", build, *table.meson_leave_out),
         ),
         BuildStep(
             name="install",

@@ -15,10 +15,10 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.asv_names import METRICS, Metric, metric_named
 from benchmarks.exact import exact_cell
 from benchmarks.pgbench import Pgbench
-from benchmarks.scenarios import Buffers, Cell, Mode, Protocol
+from benchmarks.scenarios import Cell, Mode, Protocol
 from benchmarks.valgrind import valgrind
 from landspeed.bisect.bisecting import Bisected, Case, bisect
-from landspeed.bisect.counting import INSTRUCTIONS
+from landspeed.bisect.explanation import explanation
 from landspeed.bisect.line import Line, Over, commit_line, deep_line, release_line
 from landspeed.bisect.markdown import markdown
 from landspeed.bisect.quest import Found, Quest
@@ -34,7 +34,6 @@ from landspeed.target import Target, require_sources
 from landspeed.workshop import Workshop
 
 _SIZE, _EXACT_SIZE = "2%", "0.2%"
-_TIMED = tuple(metric.name for metric in METRICS)
 
 
 def _scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,11 +63,11 @@ class _Asked:
 
     @property
     def is_exact(self) -> bool:
-        return bool(self.options["metric"] == INSTRUCTIONS.name)
+        return self.metric.exact
 
     @property
     def metric(self) -> Metric:
-        return INSTRUCTIONS if self.is_exact else metric_named(self.options["metric"])
+        return metric_named(self.options["metric"])
 
     @property
     def size(self) -> float:
@@ -77,14 +76,14 @@ class _Asked:
     def cell(self, workshop: Workshop) -> Cell:
         question = self.question
         cell = cells_of(workshop, question, [question.profile])[question.profile]
-        if not self.is_exact:
+        if self.metric.buffers is None:
             return cell
         if cell.clients != 1:
             raise UsageError(
-                "instructions are counted with one client", hint="Leave out --clients."
+                f"{self.metric.name} are counted with one client", hint="Leave out --clients."
             )
         valgrind()
-        return exact_cell(cell.scenario, cell.profile, Buffers(self.options["buffers"] or "warm"))
+        return exact_cell(cell.scenario, cell.profile, self.metric.buffers)
 
 
 @click.command("bisect", epilog=f"A scenario is {SCENARIO}.")
@@ -100,20 +99,15 @@ class _Asked:
 @click.option("--deep", is_flag=True, help="From the release found on into its commits.")
 @click.option(
     "--metric",
-    type=click.Choice([*_TIMED, INSTRUCTIONS.name]),
+    type=click.Choice([metric.name for metric in METRICS]),
     default="latency",
     show_default=True,
-    help="Instructions are counted, exactly, on any machine.",
-)
-@click.option(
-    "--buffers",
-    type=click.Choice([b.value for b in Buffers]),
-    help="What counted transactions find in shared buffers; by default warm.",
+    help="All but latency and tps are counted, exactly, on any machine.",
 )
 @_scenario_options
 @variant_options
 @click.option(
-    "--size", help=f"The smallest step looked for: {_SIZE}, of instructions {_EXACT_SIZE}."
+    "--size", help=f"The smallest step looked for: {_SIZE}, of what is counted {_EXACT_SIZE}."
 )
 @click.option("--improvement", is_flag=True, help="Look for what made it better.")
 @click.option("--confidence", default="95%", show_default=True, help="When to stop.")
@@ -140,7 +134,7 @@ def bisect_(
     Examples:
       landspeed bisect REL_17_0 master
       landspeed bisect a1b2c3d4 master~10 --mode read-write --size 5% --budget 4h
-      landspeed bisect REL_16_0 REL_17_0~5 --metric instructions --buffers cold
+      landspeed bisect REL_16_0 REL_17_0~5 --metric instructions_cold
       landspeed bisect 13 18 --over releases --deep
       landspeed bisect 18:bs1 18:bs32 --over variants
     """
@@ -163,10 +157,6 @@ def _require_time(asked: _Asked) -> None:
         raise UsageError(
             "a budget of zero measures nothing",
             hint="Give it time, such as --budget 2h; what is measured is kept if it runs out.",
-        )
-    if asked.options["buffers"] and not asked.is_exact:
-        raise UsageError(
-            "--buffers is for what is counted", hint="Add --metric instructions, or leave it out."
         )
     if asked.options["deep"] and asked.over is not Over.RELEASES:
         raise UsageError(
@@ -214,16 +204,12 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
     line = lines[asked.over](sources, asked.good.ref, asked.bad.ref)
     found = [bisect(_case(asked, workshop, line), fresh=asked.options["fresh"])]
     decision = found[0].conclusion.decision
-    if asked.options["buffers"] and not asked.is_exact:
-        raise UsageError(
-            "--buffers is for what is counted", hint="Add --metric instructions, or leave it out."
-        )
     if asked.options["deep"] and isinstance(decision, Found):
         parent, culprit = line[decision.first - 1], line[decision.last]
         say(f"from {parent.name} to {culprit.name}: into the commits")
         deeper = deep_line(sources, parent, culprit)
         found.append(bisect(_case(asked, workshop, deeper), fresh=asked.options["fresh"]))
-    facts = [report_facts(one, sources.history, _command()) for one in found]
+    facts = [report_facts(one, sources.history, _command(), explanation(one)) for one in found]
     if as_json:
         emit_json(facts[0] if len(facts) == 1 else facts)
     else:

@@ -219,6 +219,15 @@ def test_counting_takes_log_n_plus_2_measurements_and_verifies_by_them(made, mon
     assert found["cell"]["buffers"] == "warm"
 
 
+def test_counts_in_the_results_are_not_made_again_but_for_both_ends(made, monkeypatch):
+    first = facts(counted(made, Pretence(steps={"37": 1.004}), monkeypatch))
+    again = facts(counted(made, Pretence(steps={"37": 1.004}), monkeypatch, "--fresh"))
+    assert again["culprit"] == first["culprit"]
+    assert again["recorded"] == first["runs"]
+    # both ends, and the two that the verdict rests on
+    assert again["runs"] == 4
+
+
 def test_counting_finds_an_improvement_likewise(made, monkeypatch):
     faster = Pretence(steps={"12": 0.99})
     result = counted(made, faster, monkeypatch)
@@ -277,7 +286,6 @@ def test_a_good_that_is_no_ancestor_is_refused_and_the_merge_base_is_offered(mad
         ((5, 5), (), "GOOD and BAD are the same"),
         ((9, 5), (), "GOOD comes after BAD"),
         ((0, 5), ("--budget", "0"), "a budget of zero measures nothing"),
-        ((0, 5), ("--buffers", "cold"), "--buffers is for what is counted"),
         (
             (0, 5),
             ("--metric", "instructions", "--clients", "4"),

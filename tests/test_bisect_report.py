@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.callgrind import CallProfile
+from landspeed.bisect.explanation import cost_table
 from landspeed.bisect.markdown import markdown
 from landspeed.bisect.ranking import ranking, ranking_markdown
+from landspeed.explain import costs, whole_functions
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -129,6 +132,16 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_report_is_what_a_person_would_paste(name):
     assert markdown(CASES[name]) + "\n" == (GOLDEN / f"bisect-{name}.md").read_text()
+
+
+def test_the_functions_that_cost_more_are_told_by_name():
+    before = CallProfile(own={"ExecProcNode": 100.0, "palloc.part.0": 50.0, "same": 7.0}, edges={})
+    after = CallProfile(own={"ExecProcNode": 512.5, "palloc": 40.0, "same": 7.0}, edges={})
+    table = cost_table(costs(whole_functions(before), whole_functions(after)))
+    assert (
+        "| `ExecProcNode` | 100.0 | 512.5 | +412.5 |\n| `palloc` | 50.0 | 40.0 | -10.0 |" in table
+    )
+    assert "same" not in table
 
 
 def test_a_refuted_and_a_reversed_answer_say_so():

@@ -7,17 +7,19 @@ change comments and documentation only, or a header, are between.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from base.build import Build, Variant
 from base.paths import Paths
+from benchmarks.asv_names import metric_named
 from benchmarks.exact import exact_cell
 from benchmarks.pgbench import Pgbench
 from benchmarks.scenarios import Buffers, Mode, Protocol, Scenario, Tier
 from builders.builder import Builder
 from landspeed.bisect.bisecting import Bisected, Case, bisect
-from landspeed.bisect.counting import INSTRUCTIONS
+from landspeed.bisect.explanation import explanation
 from landspeed.bisect.line import line_between
 from landspeed.bisect.markdown import markdown
 from landspeed.bisect.quest import Found, NoCulprit, Quest
@@ -85,7 +87,7 @@ def ordinary(number: int) -> Mapping[str, Edit]:
         case 2:
             return {"src/backend/executor/nodeSeqscan.c": append(f"\n/* remark {number} */\n")}
         case _:
-            header = "src/include/access/nbtree.h"
+            header = "src/include/optimizer/geqo.h"
             return {header: append(f"\nextern int landspeed_{number}(void);\n")}
 
 
@@ -125,6 +127,12 @@ def made(newest_build: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return workshop, history
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Counts are not disturbed by whoever takes the time beside them."""
+    monkeypatch.setattr("benchmarks.exclusive.MEASURE_LOCK", tmp_path / "measure.lock")
+
+
 def bisected(
     made: tuple[Workshop, History], pgbench_build: Build, good: str, bad: str, **more: bool
 ) -> Bisected:
@@ -138,7 +146,7 @@ def bisected(
             line=line,
             variant=Variant(),
             cell=exact_cell(scenario, "default", Buffers.WARM),
-            metric=INSTRUCTIONS,
+            metric=metric_named("instructions"),
             pgbench=Pgbench(build=pgbench_build),
             seconds=0,
             quest=Quest(last=line.last, size=0.002, is_exact=True),
@@ -150,7 +158,7 @@ def bisected(
 
 def told(found: Bisected, made: tuple[Workshop, History]) -> str:
     history = made[0].builder.sources.history
-    text = markdown(report_facts(found, history, "landspeed bisect"))
+    text = markdown(report_facts(found, history, "landspeed bisect", explanation(found)))
     print(text)
     return text
 
@@ -169,6 +177,7 @@ def test_the_commit_that_costs_one_per_cent_is_named_among_64(made, pgbench_buil
     assert len(found.journal.of("run")) <= 2 + 6 + 1
     assert found.journal.of("skipped")
     assert "execMain.c" in text
+    assert "| `standard_ExecutorRun` |" in text
     records = found.case.workshop.records
     assert records.get(found.journal.of("run")[0]["record"])["sample"]["instructions"] > 10_000
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
+
+import pyarrow as pa
 
 from base.build import Build, Variant
 from base.errors import UsageError
@@ -14,7 +15,7 @@ from base.files import canonical_json, digest_text
 from benchmarks.asv_names import Metric
 from benchmarks.exclusive import measuring
 from benchmarks.pgbench import Pgbench
-from benchmarks.point import Comparable, Point, rows_of
+from benchmarks.point import Comparable, ComparableCounts, Point, rows_of
 from benchmarks.scenarios import Cell
 from benchmarks.valgrind import count_epoch
 from landspeed.bisect.counting import count_once
@@ -88,25 +89,19 @@ class Case:
         with taken(directory, stem, self.inputs):
             yield Journal.open(directory, stem, self.inputs, fresh=fresh)
 
-    @cached_property
-    def comparable(self) -> Comparable:
-        """What earlier samples must share to count."""
-        return Comparable(
-            machine=self.workshop.machine,
-            pgbench_version=str(self.pgbench.build.version),
-            seconds=self.seconds,
-        )
-
     def recorded(self, build: Build) -> list[float]:
-        """The metric of the Runs of *build* in this Cell that the results have.
-
-        None of an exact one: what it would be is known after one count, here and now.
-        """
-        if self.quest.is_exact:
-            return []
-        table = self.comparable.all_of(self.workshop.records.table())
+        """The metric of the Runs of *build* in this Cell that the results have."""
+        table = self._comparable(self.workshop.records.table())
         rows = rows_of(table, Point(build=build, cell=self.cell).key)
         return [value for value in rows[self.metric.column].to_pylist() if value]
+
+    def _comparable(self, table: pa.Table) -> pa.Table:
+        machine, version = self.workshop.machine, str(self.pgbench.build.version)
+        if self.quest.is_exact:
+            epoch = count_epoch().identifier
+            return ComparableCounts(machine=machine, pgbench_version=version, epoch=epoch).of(table)
+        timed = Comparable(machine=machine, pgbench_version=version, seconds=self.seconds)
+        return timed.all_of(table)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +134,7 @@ def bisect(case: Case, *, fresh: bool = False) -> Bisected:
             guess=Costs(run=case.seconds + _OVERHEAD_SECONDS, build=_BUILD_SECONDS),
         )
         try:
-            # what is counted does not care what else the machine does
-            with nullcontext() if case.quest.is_exact else measuring():
+            with measuring(counting=case.quest.is_exact):
                 conclusion = search.run()
         finally:
             case.workshop.records.seal()
@@ -186,7 +180,14 @@ def means_of(case: Case, held: ExitStack) -> Means:
         return Reading(value=sampler.sample(build, context={"preset": PRESET}, seed=seed))
 
     def counted(build: Build, _: int) -> Reading:
-        return count_once(workshop, case.pgbench, case.cell, build, {"preset": PRESET})
+        return count_once(
+            workshop=workshop,
+            pgbench=case.pgbench,
+            cell=case.cell,
+            metric=case.metric,
+            build=build,
+            context={"preset": PRESET},
+        )
 
     return Means(
         build=build, sample=counted if case.quest.is_exact else timed, recorded=case.recorded
@@ -240,9 +241,7 @@ def _verified_exactly(search: Search, pair: Mapping[str, str]) -> dict[str, Any]
     """The two counts that the search made of culprit and parent, with what they may be off."""
     values = []
     for ref in pair.values():
-        position = search.line.positions[ref]
-        alike = {search.line[at].ref for at in search.evidence.alike(position)}
-        event = next(e for e in search.journal.of("run") if e["candidate"] in alike)
+        event = search.measured(search.line.positions[ref])
         spread = event["value"] * event["spread"]
         values.append(ExactValue(event["value"], spread))
     return {**judge_exact(*values).facts(), "runs": 2}

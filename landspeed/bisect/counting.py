@@ -1,4 +1,4 @@
-"""Counting for a bisection: instructions per transaction, one exact measurement a candidate."""
+"""Counting for a bisection: what a transaction costs, one exact measurement a candidate."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from base.build import Build
-from benchmarks.asv_names import metric_named
+from base.errors import MeasureError
+from benchmarks.asv_names import Metric
 from benchmarks.exact import count
 from benchmarks.pgbench import Pgbench
 from benchmarks.scenarios import Cell
 from landspeed.bisect.search import Reading
 from landspeed.workshop import Workshop
 
-INSTRUCTIONS = metric_named("instructions")
-
 _SLOPES = 2  # a count is two of them, and each can have a core of its own
 
 
 def count_once(
-    workshop: Workshop, pgbench: Pgbench, cell: Cell, build: Build, context: Mapping[str, Any]
+    *,
+    workshop: Workshop,
+    pgbench: Pgbench,
+    cell: Cell,
+    metric: Metric,
+    build: Build,
+    context: Mapping[str, Any],
 ) -> Reading:
-    """Count what a transaction of *cell* costs *build*; its record is kept first."""
+    """Count what a transaction of *cell* costs *build*; its record is kept first.
+
+    MeasureError if the server dies, does not repeat, or has nothing of that metric.
+    """
     record = count(
         build=build,
         pgbench=pgbench,
@@ -33,5 +41,12 @@ def count_once(
     )
     workshop.records.add(record)
     sample = record["sample"]
-    notes = {"record": record["id"], "spread": sample["instructions_spread"]}
-    return Reading(value=float(sample["instructions"]), notes=notes)
+    value = sample[metric.column]
+    if not value:
+        raise MeasureError(
+            f"{build.label} has no {metric.name}",
+            detail=f"The record {record['id']} says {metric.column} = {value}.",
+            hint="Choose another metric, or a mode that writes.",
+        )
+    notes = {"record": record["id"], "spread": sample.get(f"{metric.column}_spread", 0.0)}
+    return Reading(value=float(value), notes=notes)

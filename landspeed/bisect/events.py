@@ -30,6 +30,8 @@ _TRIES = 2
 # How unlikely a difference between earlier and fresh Runs of one server must be by chance
 # before the earlier ones are held to be of another machine than this is today.
 _DRIFTED = 0.01
+# By how much, as a logarithm, two counts of one server may differ.
+_REPEATS = 0.001
 _LATEST = 5
 
 
@@ -53,20 +55,23 @@ def evidence_of(line: Line, events: Events, sign: int, *, is_exact: bool = False
         skipped=frozenset(positions[ref] for ref in skipped(events) if ref in positions),
         servers=servers,
     )
-    if is_exact or not _are_of_today(fresh, earlier, line.last):
+    if not _are_of_today(fresh, earlier, line.last, is_exact=is_exact):
         return fresh
     both = {at: (*earlier[at], *samples[at]) for at in {*samples, *earlier}}
     return replace(fresh, samples=both)
 
 
-def _are_of_today(fresh: Evidence, earlier: Mapping[int, Sequence[float]], last: int) -> bool:
+def _are_of_today(
+    fresh: Evidence, earlier: Mapping[int, Sequence[float]], last: int, *, is_exact: bool
+) -> bool:
     """Whether *earlier* Runs count: both ends were measured afresh, and are where they were."""
     for end in (0, last):
-        now = fresh.samples.get(end, ())
-        if len(now) < END_RUNS:
+        now, then = fresh.samples.get(end, ()), earlier.get(end, ())
+        if len(now) < (1 if is_exact else END_RUNS):
             return False
-        then = earlier.get(end, ())
-        if len(then) > 1:
+        if is_exact and any(abs(value - now[0]) > _REPEATS for value in then):
+            return False
+        if not is_exact and len(then) > 1:
             test = stats.ttest_ind(now, then, equal_var=False)
             if test.pvalue < _DRIFTED:
                 return False

@@ -216,21 +216,19 @@ def _reproduce(facts: Facts) -> Iterator[str]:
     yield facts["command"]
     culprit = facts["culprit"]
     if culprit:
-        parent, words = culprit["parent"], _cell_words(facts)
-        yield f"landspeed compare {parent['name']} {culprit['name']} {words}"
+        verb = "explain" if facts["exact"] else f"compare --metric {facts['metric']}"
+        ends = f"{culprit['parent']['name']} {culprit['name']}"
+        yield f"landspeed {verb} {ends} --scenario {_cell_path(facts)}"
     yield "```"
     yield ""
     yield f"The state is `{facts['state']}`; each run is a raw record."
 
 
-def _cell_words(facts: Facts) -> str:
+def _cell_path(facts: Facts) -> str:
     cell = facts["cell"]
     scenario = f"{cell['mode']}/{cell['protocol']}/{cell['tier']}-{cell['scale']}"
-    words = [
-        f"--metric {facts['metric']}",
-        f"--scenario {scenario}/c{cell['clients']}/{cell['profile']}",
-    ]
-    return " ".join(words)
+    buffers = f"/{cell['buffers']}" if cell.get("buffers") else ""
+    return f"{scenario}/c{cell['clients']}/{cell['profile']}{buffers}"
 
 
 def _share(share: float) -> str:

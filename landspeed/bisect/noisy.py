@@ -65,8 +65,8 @@ def _decide(quest: Quest, evidence: Evidence, costs: Costs, belief: Belief) -> D
 
 
 def _named_at(confidence: float) -> float:
-    # a model is not the machine: half of the error is kept for where they differ
-    return 1 - (1 - confidence) / 2
+    # a step of just the size asked is at the edge of the prior, and a model is not the machine
+    return 1 - (1 - confidence) * 0.4
 
 
 def _nothing_at(confidence: float) -> float:

@@ -22,7 +22,7 @@ def report_facts(
 ) -> dict[str, Any]:
     """All that is known at the end, as JSON can hold it; *command* is what a person typed.
 
-    *explanation* is Markdown that says where in the code the cost went, if somebody knows.
+    *explanation* is Markdown that says where in the code the cost went, if that is known.
     """
     case, journal, conclusion = bisected.case, bisected.journal, bisected.conclusion
     line, left = case.line, conclusion.remainder

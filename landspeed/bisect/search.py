@@ -104,11 +104,23 @@ class Search:
 
     def _probe(self, position: int) -> None:
         """Build what is at *position*, and make a Run of it unless it is known as a twin."""
-        candidate = self.line[position]
         is_new = position not in self.evidence.servers
         build = self.built(position)
-        if build is None or (is_new and self.evidence.runs(position)):
-            return
+        if build is not None and not (is_new and self.evidence.runs(position)):
+            self._measure(position, build)
+
+    def measured(self, position: int) -> Mapping[str, Any]:
+        """The first Run of the server at *position* that was made here; made now if need be."""
+        alike = {self.line[at].ref for at in self.evidence.alike(position)}
+        while not any(event["candidate"] in alike for event in self.journal.of("run")):
+            build = self.built(position)
+            if build is None:
+                break
+            self._measure(position, build)
+        return next(event for event in self.journal.of("run") if event["candidate"] in alike)
+
+    def _measure(self, position: int, build: Build) -> None:
+        candidate = self.line[position]
         number = len(self.journal.of("run")) + len(self.journal.of("failed"))
         dice = random.Random(f"{self.journal.path.stem}/{number}")  # noqa: S311  not a secret
         began = _clock()

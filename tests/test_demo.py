@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -19,6 +19,7 @@ from urllib.request import urlopen
 import pytest
 
 from base.build import Build
+from base.errors import RefError
 from base.files import remove_tree
 from base.paths import Paths
 from benchmarks.exclusive import measuring
@@ -148,9 +149,24 @@ def test_a_command_of_the_readme_does_what_it_says(
     # Debian's package need not be there: one of ours stands for what somebody else built
     pg_config = str(newest_build.program("pg_config"))
     argv = [pg_config if a.endswith("/pg_config") else a.replace("debian15", OURS) for a in argv]
-    # the README's run measures the whole preset; here its way, on one rung
-    shorter = CELLS if "run" in argv else ()
-    assert run_in(demo, [*argv, *shorter]).returncode == 0
+    if "confirm" in argv:
+        (demo / "steps.json").write_text(landspeed(demo, "steps", "--json").stdout)
+    if "bisect" in argv:
+        # commits need a git upstream, which a demo does without: tests/test_real_bisect.py has one
+        done = run_in(demo, argv, check=False)
+        assert (done.returncode, done.stdout) == (RefError.exit_code, "")
+        assert "[sources.git] upstream" in done.stderr
+        return
+    assert run_in(demo, [*argv, *shorter(argv)]).returncode == 0
+
+
+def shorter(argv: list[str]) -> Sequence[str]:
+    """What is added to a command of the README so that it takes seconds, not hours."""
+    # run goes its whole way, on one rung; compare and confirm until their time is over
+    if "run" in argv:
+        return CELLS
+    budget = ("--budget", "20s", "--seconds", "1")
+    return budget if {"compare", "confirm"} & set(argv) else ()
 
 
 def test_asv_knows_the_suite_the_results_and_the_site(demo: Path) -> None:

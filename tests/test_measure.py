@@ -119,12 +119,12 @@ def test_every_read_write_run_begins_with_the_same_data(run: Measure) -> None:
 
 
 def kill_soon(look: Callable[[], int | None], number: signal.Signals) -> threading.Thread:
-    """Kill what *look* finds, half a second after it is found."""
+    """Kill what *look* finds half a second after it found something: by then pgbench runs."""
 
     def kill() -> None:
-        pid = wait_for(look)
+        wait_for(look)
         time.sleep(0.5)
-        os.kill(pid, number)
+        os.kill(wait_for(look), number)
 
     thread = threading.Thread(target=kill)
     thread.start()

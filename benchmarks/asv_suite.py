@@ -30,11 +30,11 @@ from benchmarks.machine import Machine
 from benchmarks.measure import measure
 from benchmarks.pgbench import Pgbench
 from benchmarks.planning import counted_cells, planned_cells
-from benchmarks.point import Comparable, ComparableCounts, Point, rows_of
+from benchmarks.point import Comparable, Point, rows_of
 from benchmarks.record_columns import scalars
 from benchmarks.records import RecordStore
 from benchmarks.scenarios import Cell, Mode, Planned, Protocol, Scenario, Tier, preset_named
-from benchmarks.valgrind import count_epoch
+from benchmarks.valgrind import comparable_counts
 
 _PRESET = preset_named(os.environ.get("LANDSPEED_PRESET", "quick"))
 _LATENCY, _TPS, _INSTRUCTIONS, _COLD, _WAL_BYTES, _BLOCKS = METRICS
@@ -71,9 +71,7 @@ def _counted(cell: Cell, metric: Metric) -> dict[str, Any]:
     build = Build.load(Path(os.environ["LANDSPEED_PREFIX"]))
     pgbench = Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
     records = RecordStore(paths.records)
-    wanted = ComparableCounts(
-        machine=machine, pgbench_version=pgbench.version, epoch=count_epoch().identifier
-    )
+    wanted = comparable_counts(machine, pgbench.version)
     rows = rows_of(wanted.of(records.table()), Point(build=build, cell=cell).key)
     if rows.num_rows:
         return {"samples": rows[metric.column].to_pylist()[-1:], "number": 1}

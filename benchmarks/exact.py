@@ -24,7 +24,7 @@ from base.files import write_atomic
 from base.paths import Paths
 from benchmarks.callgrind import CallProfile
 from benchmarks.machine import Machine
-from benchmarks.measure import SCHEMA, Phases, new_id, templates
+from benchmarks.measure import Phases, provenance, templates
 from benchmarks.passes import Bench, CountOrder, Pass
 from benchmarks.pgbench import Pgbench
 from benchmarks.records import PROFILES
@@ -117,16 +117,9 @@ def count(
     )
     with phases.phase("count"):
         slopes = _slopes(order, templates(paths, pgbench), at_once)
-    identifier = new_id(started)
     record = {
-        "schema": SCHEMA,
-        "id": identifier,
-        "time": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "build": build.facts(),
-        "machine": machine.facts(),
+        **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
         "epoch": epoch.facts(machine),
-        "pgbench": pgbench.facts(),
-        "cell": cell.facts(machine.cores),
         "run": {
             **context,
             "instrument": INSTRUMENT,
@@ -137,7 +130,7 @@ def count(
         },
         **_seen(slopes, build.label),
     }
-    keep_profile(paths, identifier, slopes[0].profile())
+    keep_profile(paths, record["id"], slopes[0].profile())
     return record
 
 

@@ -116,14 +116,8 @@ def measure(
     )
     outcome, observation = seen.outcome, seen.observation
     return {
-        "schema": SCHEMA,
-        "id": new_id(started),
-        "time": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "build": build.facts(),
-        "machine": machine.facts(),
+        **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
         "epoch": machine.epoch.facts(),
-        "pgbench": pgbench.facts(),
-        "cell": cell.facts(machine.cores),
         "run": {
             **context,
             "seconds": seconds,
@@ -144,6 +138,21 @@ def measure(
         "database_bytes": seen.database_bytes,
         "stderr": outcome.stderr,
         "server_log": seen.server_log,
+    }
+
+
+def provenance(
+    started: datetime, *, build: Build, pgbench: Pgbench, cell: Cell, machine: Machine
+) -> dict[str, Any]:
+    """What every raw record begins with: its id, and of what it is."""
+    return {
+        "schema": SCHEMA,
+        "id": new_id(started),
+        "time": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "build": build.facts(),
+        "machine": machine.facts(),
+        "pgbench": pgbench.facts(),
+        "cell": cell.facts(machine.cores),
     }
 
 

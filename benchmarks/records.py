@@ -71,7 +71,7 @@ class RecordStore:
         self.root = root
         self._loose = root / "loose"
         self._segments = root / "segments"
-        self.twins = TwinStore(root=root / "twins")
+        self.twins = TwinStore(notes=NoteStore(root=root / "twins"))
         self.confirmations = NoteStore(root=root / "confirmations")
         self.profiles = root / PROFILES
 

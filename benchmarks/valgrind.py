@@ -17,6 +17,7 @@ from typing import Any, Self
 from base.errors import MeasureError
 from base.files import canonical_json, digest_file, digest_text
 from benchmarks.machine import Machine, cpu_model
+from benchmarks.point import ComparableCounts
 
 ROOT = Path("/")
 # Raise it when the same server would give other counts: old ones do not count then.
@@ -77,6 +78,13 @@ class CountEpoch:
 def count_epoch() -> CountEpoch:
     """The CountEpoch of this machine, looked for once."""
     return CountEpoch.detect()
+
+
+def comparable_counts(machine: Machine, pgbench_version: str) -> ComparableCounts:
+    """What counts must share to stand for one that is made here and now."""
+    return ComparableCounts(
+        machine=machine, pgbench_version=pgbench_version, epoch=count_epoch().identifier
+    )
 
 
 def valgrind() -> str:

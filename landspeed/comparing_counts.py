@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from base.errors import LandspeedError, MeasureError, UsageError
-from benchmarks.point import ComparableCounts, Point, rows_of
-from benchmarks.valgrind import count_epoch
+from benchmarks.point import Point, rows_of
+from benchmarks.valgrind import comparable_counts
 from landspeed.comparing import Contest, Course
 from landspeed.comparison import Comparison
 from landspeed.counting import about_seconds, count_all, uncounted
@@ -103,9 +103,5 @@ def _count(workshop: Workshop, contest: Contest, missing: list[Point]) -> None:
 
 
 def _comparable(workshop: Workshop, contest: Contest) -> pa.Table:
-    comparable = ComparableCounts(
-        machine=workshop.machine,
-        pgbench_version=contest.pgbench.version,
-        epoch=count_epoch().identifier,
-    )
+    comparable = comparable_counts(workshop.machine, contest.pgbench.version)
     return comparable.of(workshop.records.table())

@@ -11,8 +11,8 @@ from typing import Any
 from base.errors import LandspeedError
 from benchmarks.exact import count
 from benchmarks.pgbench import Pgbench
-from benchmarks.point import ComparableCounts, Point, count_samples
-from benchmarks.valgrind import count_epoch
+from benchmarks.point import Point, count_samples
+from benchmarks.valgrind import comparable_counts
 from landspeed.progress import meter
 from landspeed.workshop import Workshop
 
@@ -22,11 +22,7 @@ _SECONDS = 20.0
 
 def uncounted(points: Sequence[Point], workshop: Workshop, pgbench: Pgbench) -> list[Point]:
     """Those of *points* that no record has the count of; MeasureError if none can be made here."""
-    comparable = ComparableCounts(
-        machine=workshop.machine,
-        pgbench_version=pgbench.version,
-        epoch=count_epoch().identifier,
-    )
+    comparable = comparable_counts(workshop.machine, pgbench.version)
     have = count_samples(comparable.of(workshop.records.table()))
     unique = {point.key: point for point in points}
     return [point for key, point in unique.items() if not have[key]]

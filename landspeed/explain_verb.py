@@ -15,7 +15,7 @@ from benchmarks.exact import count, kept_profile
 from benchmarks.exclusive import measuring
 from benchmarks.pgbench import Pgbench
 from benchmarks.planning import counted_cells
-from benchmarks.point import ComparableCounts, Point, rows_of
+from benchmarks.point import Point, rows_of
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import (
     Buffers,
@@ -26,7 +26,7 @@ from benchmarks.scenarios import (
     Tier,
     parse_scales,
 )
-from benchmarks.valgrind import count_epoch
+from benchmarks.valgrind import comparable_counts
 from builders.source import Source
 from landspeed.explain import Explained, costs, explained_text, incomparable, whole_functions
 from landspeed.flame import draw, frames
@@ -146,11 +146,7 @@ def _bad(scenario: str, detail: str) -> UsageError:
 def _counted(target: Target, cell: Cell, workshop: Workshop, pgbench: Pgbench) -> Counted:
     named = workshop.named(target)
     build = named if isinstance(named, Build) else workshop.build(named, target.variant)
-    comparable = ComparableCounts(
-        machine=workshop.machine,
-        pgbench_version=pgbench.version,
-        epoch=count_epoch().identifier,
-    )
+    comparable = comparable_counts(workshop.machine, pgbench.version)
     rows = rows_of(comparable.of(workshop.records.table()), Point(build=build, cell=cell).key)
     for identifier in reversed(rows["id"].to_pylist()):
         profile = kept_profile(workshop.paths, identifier)

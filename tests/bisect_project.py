@@ -23,10 +23,11 @@ import click
 from base.build import Build, Origin, Variant
 from base.errors import BuildError, LandspeedError, MeasureError
 from base.version import Version
+from benchmarks import valgrind
 from benchmarks.records import new_id
 from builders.source import Source
 from landspeed import bisect_verb, comparing, sampling
-from landspeed.bisect import bisecting, counting, variants
+from landspeed.bisect import bisecting, variants
 from landspeed.workshop import Workshop
 from tests.sourcekit import IDENTITY, GitUpstream
 
@@ -172,8 +173,9 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     patch(Workshop, "build_all", build_all)
     patch(Workshop, "pgbench_build", lambda self: client)
     patch(sampling, "measure", pretence.measured)
-    patch(counting, "count", pretence.counted)
-    patch(bisecting, "count_epoch", lambda: SimpleNamespace(identifier="counted"))
+    patch(sampling, "count", pretence.counted)
+    for module in (bisecting, valgrind):
+        patch(module, "count_epoch", lambda: SimpleNamespace(identifier="counted"))
     patch(bisect_verb, "valgrind", lambda: "/usr/bin/valgrind")
     for module in (bisecting, comparing, variants):
         patch(module, "measuring", _Nothing)

@@ -14,7 +14,7 @@ from benchmarks.asv_names import metric_named
 from benchmarks.point import scheduled
 from benchmarks.scenarios import Buffers
 from benchmarks.valgrind import CountEpoch
-from landspeed import comparing_counts, counting, sampling
+from landspeed import counting, sampling
 from landspeed.compare_report import comparison_text
 from landspeed.comparing import Contest
 from landspeed.comparing_counts import compare_counts
@@ -70,8 +70,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     made = Counts()
     monkeypatch.setattr(counting, "count", made)
     monkeypatch.setattr(sampling, "count", made)
-    monkeypatch.setattr(counting, "count_epoch", lambda: EPOCH)
-    monkeypatch.setattr(comparing_counts, "count_epoch", lambda: EPOCH)
+    monkeypatch.setattr("benchmarks.valgrind.count_epoch", lambda: EPOCH)
     return made
 
 

@@ -56,7 +56,7 @@ def workshop(tmp_path: Path) -> _Workshop:
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     made = Counts()
     monkeypatch.setattr(counting, "count", made)
-    monkeypatch.setattr(counting, "count_epoch", lambda: EPOCH)
+    monkeypatch.setattr("benchmarks.valgrind.count_epoch", lambda: EPOCH)
     monkeypatch.setattr(campaign_, "prepare", lambda **_: None)
     monkeypatch.setattr(campaign_, "templates", lambda *_: None)
     monkeypatch.setattr(campaign_, "measuring", _Nothing)
@@ -100,7 +100,7 @@ def test_counts_of_another_epoch_do_not_count(
 ):
     campaign(workshop, "18").run()
     other = CountEpoch(valgrind="3.24.0", libc=EPOCH.libc, cpu=EPOCH.cpu, arch=EPOCH.arch)
-    monkeypatch.setattr(counting, "count_epoch", lambda: other)
+    monkeypatch.setattr("benchmarks.valgrind.count_epoch", lambda: other)
     assert campaign(workshop, "18").run().measured == 4
 
 

@@ -15,10 +15,9 @@ from base.files import canonical_json, digest_text
 from benchmarks.asv_names import Metric
 from benchmarks.exclusive import measuring
 from benchmarks.pgbench import Pgbench
-from benchmarks.point import Comparable, ComparableCounts, Point, rows_of
+from benchmarks.point import Comparable, Point, rows_of
 from benchmarks.scenarios import Cell
-from benchmarks.valgrind import count_epoch
-from landspeed.bisect.counting import count_once
+from benchmarks.valgrind import comparable_counts, count_epoch
 from landspeed.bisect.events import spent
 from landspeed.bisect.journal import Journal, elsewhere, taken
 from landspeed.bisect.line import Candidate, Line
@@ -96,10 +95,9 @@ class Case:
         return [value for value in rows[self.metric.column].to_pylist() if value]
 
     def _comparable(self, table: pa.Table) -> pa.Table:
-        machine, version = self.workshop.machine, str(self.pgbench.build.version)
+        machine, version = self.workshop.machine, self.pgbench.version
         if self.quest.is_exact:
-            epoch = count_epoch().identifier
-            return ComparableCounts(machine=machine, pgbench_version=version, epoch=epoch).of(table)
+            return comparable_counts(machine, version).of(table)
         timed = Comparable(machine=machine, pgbench_version=version, seconds=self.seconds)
         return timed.all_of(table)
 
@@ -176,22 +174,13 @@ def means_of(case: Case, held: ExitStack) -> Means:
         held.enter_context(workshop.builder.store.in_use([made]))
         return made
 
-    def timed(build: Build, seed: int) -> Reading:
-        return Reading(value=sampler.sample(build, context={"preset": PRESET}, seed=seed))
+    def sample(build: Build, seed: int) -> Reading:
+        record = sampler.record(build, context={"preset": PRESET}, seed=seed)
+        column, sample = case.metric.column, record["sample"]
+        notes = {"record": record["id"], "spread": sample.get(f"{column}_spread", 0.0)}
+        return Reading(value=sample[column], notes=notes if case.quest.is_exact else {})
 
-    def counted(build: Build, _: int) -> Reading:
-        return count_once(
-            workshop=workshop,
-            pgbench=case.pgbench,
-            cell=case.cell,
-            metric=case.metric,
-            build=build,
-            context={"preset": PRESET},
-        )
-
-    return Means(
-        build=build, sample=counted if case.quest.is_exact else timed, recorded=case.recorded
-    )
+    return Means(build=build, sample=sample, recorded=case.recorded)
 
 
 def _verified(case: Case, search: Search, found: Found) -> dict[str, Any] | None:

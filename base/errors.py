@@ -100,3 +100,9 @@ class NotApplicableError(LandspeedError):
     """A cell cannot run on this machine; the detail says why."""
 
     exit_code = 13
+
+
+class RemoteError(LandspeedError):
+    """A service of others (the remote of the results, GitHub's API) refused or did not answer."""
+
+    exit_code = 14

@@ -73,6 +73,7 @@ class RecordStore:
         self._segments = root / "segments"
         self.twins = TwinStore(notes=NoteStore(root=root / "twins"))
         self.confirmations = NoteStore(root=root / "confirmations")
+        self.bisections = NoteStore(root=root / "bisections")
         self.profiles = root / PROFILES
 
     def add(self, record: Mapping[str, Any]) -> Path:
@@ -168,6 +169,7 @@ class RecordStore:
             verify_segment(path)
             copied += _copy(path, self._segments / path.relative_to(other._segments))
         copied += self.confirmations.merge(other.confirmations)
+        copied += self.bisections.merge(other.bisections)
         for path in sorted(other.profiles.glob("[!.]*")):
             copied += _copy(path, self.profiles / path.name)
         return copied + self.twins.merge(other.twins)

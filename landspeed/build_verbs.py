@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from base.errors import LandspeedError, UsageError
 from base.files import canonical_json
 from benchmarks.scenarios import parse_scales
 from builders.recipe import BuildSystem
+from landspeed.farm.archive import Archive
 from landspeed.listing import listing, render_listing
 from landspeed.matrix import matrix_facts, matrix_targets
 from landspeed.options import (
@@ -28,6 +30,7 @@ from landspeed.options import (
 )
 from landspeed.plan import plan_cells_facts, plan_recipe_facts, render_plan
 from landspeed.preset_options import chosen_preset, preset_options
+from landspeed.progress import say
 from landspeed.register import register as register_
 from landspeed.sandbox_options import (
     chosen_sandbox,
@@ -37,7 +40,7 @@ from landspeed.sandbox_options import (
 )
 from landspeed.show import as_text
 from landspeed.systems import Pair, compare_systems, systems_failure, systems_table
-from landspeed.target import parse_targets, require_sources
+from landspeed.target import Target, parse_targets, require_sources
 from landspeed.verify import Verified, verify_failure, verify_table
 from landspeed.verify import verify as verify_
 from landspeed.workshop import Workshop, build_failure
@@ -93,24 +96,40 @@ def _told(
 
 
 @click.command()
-@click.argument("foreign", metavar="PG_CONFIG")
+@click.argument("foreign", nargs=-1, required=True, metavar="PG_CONFIG | ARCHIVE...")
 @click.option("--name", help="Call it this; by default its version.")
 @json_option
-def register(*, foreign: str, name: str | None, as_json: bool) -> None:
+def register(*, foreign: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Take a server that was built elsewhere for measuring, by its pg_config; print its name.
 
-    It stays where it is. "landspeed run", "verify" and "show" take it as @NAME.
+    It stays where it is. "landspeed run", "verify" and "show" take it as @NAME. What
+    "landspeed build --archive" wrote elsewhere (FILE.tar.gz) is put into the store instead, as
+    if it had been built here.
 
     \b
     Examples:
       landspeed register /usr/lib/postgresql/15/bin/pg_config --name debian15
       landspeed run @debian15 15 --preset quick
+      landspeed register builds/*.tar.gz
     """
-    build = register_(Workshop.open(), foreign, name)
+    builds = _registered(Workshop.open(), foreign, name)
     if as_json:
-        emit_json({"prefix": str(build.prefix), **build.facts()})
-    else:
-        emit(build.origin.name)
+        facts = [{"prefix": str(build.prefix), **build.facts()} for build in builds]
+        emit_json(facts[0] if len(facts) == 1 else facts)
+    for build in () if as_json else builds:
+        emit(str(build.prefix) if build.foreign is None else build.origin.name)
+
+
+def _registered(workshop: Workshop, given: Sequence[str], name: str | None) -> list[Build]:
+    if all(map(Archive.is_one, given)):
+        if name is not None:
+            raise UsageError("an archive has its name", hint="Leave out --name.")
+        return [Archive(file=Path(one)).register(workshop.builder.store) for one in given]
+    if len(given) > 1:
+        raise UsageError(
+            "one server at a time", hint="Register each PG_CONFIG by a command of its own."
+        )
+    return [register_(workshop, given[0], name)]
 
 
 @click.command()
@@ -201,6 +220,12 @@ def plan(
 @system_option
 @jobs_option
 @sandbox_options
+@click.option(
+    "--archive",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the build of one REF to FILE.tar.gz; if it holds that very build, take it.",
+)
 @json_option
 def build(
     *,
@@ -208,6 +233,7 @@ def build(
     variant: Variant,
     build_system: str | None,
     jobs: int | None,
+    archive: Path | None,
     as_json: bool,
     **sandbox: Any,
 ) -> None:
@@ -222,13 +248,17 @@ def build(
       landspeed build 18:bs4 18:bs8-wal16 --json
       landspeed build 17 --compiler clang --flags O3-lto
       landspeed build 13 --in docker --toolchain bookworm-clang-14 --memory 2g --cpus 2
+      landspeed build 18:bs4 --archive builds/18-bs4.tar.gz
     """
     targets = parse_targets(refs, compiled_by(variant, **sandbox))
     require_sources(targets)
     workshop = Workshop.open(chosen_sandbox(**sandbox))
+    archived = _archived(workshop, targets, archive)
     system = BuildSystem(build_system) if build_system else None
     outcomes = workshop.build_all(targets, system, jobs=jobs)
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
+    if archive is not None and builds and builds[0].identifier != archived:
+        Archive(file=archive).write(builds[0])
     runs = [runs_here(one) for one in builds]
     if as_json:
         pairs = zip(builds, runs, strict=True)
@@ -238,3 +268,21 @@ def build(
     error = build_failure(list(outcomes.values()))
     if error is not None:
         raise error
+
+
+def _archived(workshop: Workshop, targets: Sequence[Target], file: Path | None) -> str | None:
+    """The identifier of the build that *file* holds already, which is then in the store."""
+    if file is None:
+        return None
+    if len(targets) != 1 or not Archive.is_one(file.name):
+        raise UsageError(
+            "an archive is one build in one FILE.tar.gz",
+            hint="Give one REF, and a FILE that ends in .tar.gz.",
+        )
+    if not file.exists():
+        return None
+    try:
+        return Archive(file=file).register(workshop.builder.store).identifier
+    except UsageError as error:
+        say(f"made anew: {error.message}")
+        return None

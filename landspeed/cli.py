@@ -16,6 +16,7 @@ from landspeed.confirm_verb import confirm_
 from landspeed.explain_verb import explain
 from landspeed.ledger_verb import ledger_
 from landspeed.progress import say
+from landspeed.results_verb import results_
 from landspeed.steps_verb import steps_
 
 _INTERRUPTED = 130  # what a shell calls a command that SIGINT ended
@@ -36,6 +37,7 @@ _SECTIONS: dict[str, tuple[click.Command, ...]] = {
         measure_verbs.preview,
     ),
     "Decide": (steps_, confirm_, compare_, explain, bisect_, ledger_),
+    "Farm": (results_,),
 }
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from landspeed.markup import cell, code, plain
 from landspeed.progress import duration
 
 Facts = Mapping[str, Any]
 _LONGEST_LIST = 20
+_LONGEST_COMMAND = 2000
 
 
 def markdown(facts: Facts) -> str:
@@ -50,7 +52,7 @@ def _headline(facts: Facts) -> str:
     culprit = facts["culprit"]
     match facts["answer"]:
         case "culprit":
-            return f"{culprit['name']} {culprit['subject']}"
+            return f"{culprit['name']} {code(culprit['subject'])}"
         case "range":
             steps = culprit["steps"]
             return f"one of {steps['count']} {facts['over']}, {steps['first']} to {steps['last']}"
@@ -136,12 +138,13 @@ def _culprit(facts: Facts) -> Iterator[str]:
         yield from _candidates(culprit["steps"])
     elif "author" in culprit:
         yield f"    commit {culprit['ref']}"
-        yield f"    Author: {culprit['author']} <{culprit['email']}>"
+        yield f"    Author: {plain(culprit['author'])} <{plain(culprit['email'])}>"
         yield f"    Date:   {culprit['authored']}"
         yield ""
-        yield f"        {culprit['subject']}"
+        yield f"        {plain(culprit['subject'])}"
     else:
-        yield f"    {culprit['subject']}, {culprit['date']}; before it {culprit['parent']['name']}"
+        before = culprit["parent"]["name"]
+        yield f"    {plain(culprit['subject'])}, {culprit['date']}; before it {before}"
     yield ""
     if "diffstat" in culprit:
         yield from (f"    {line.strip()}" for line in culprit["diffstat"].splitlines())
@@ -150,7 +153,7 @@ def _culprit(facts: Facts) -> Iterator[str]:
 
 def _candidates(span: Facts) -> Iterator[str]:
     shown = (span["candidates"] or [])[:_LONGEST_LIST]
-    yield from (f"- {one['name']} {one['date']} {one['subject']}" for one in shown)
+    yield from (f"- {one['name']} {one['date']} {code(one['subject'])}" for one in shown)
     if span["count"] > len(shown):
         yield f"- … {span['count'] - len(shown)} more, up to {span['last']}"
 
@@ -177,7 +180,7 @@ def _measurements(facts: Facts) -> Iterator[str]:
         change = f"{row['change']:+.2%}" if row["change"] is not None else ""
         span = f"{_number(row['least'])} – {_number(row['most'])}" if row["runs"] > 1 else ""
         yield (
-            f"| {row['position']} | {row['name']} {_cell(row['subject'])} | {row['date']} | "
+            f"| {row['position']} | {row['name']} {cell(row['subject'])} | {row['date']} | "
             f"{row['runs']} | {_number(row['median'])} | {span} | {change} |"
         )
     yield ""
@@ -185,7 +188,7 @@ def _measurements(facts: Facts) -> Iterator[str]:
 
 
 def _method(facts: Facts) -> Iterator[str]:
-    cell, machine = facts["cell"], facts["machine"]
+    asked, machine = facts["cell"], facts["machine"]
     yield (
         f"{facts['runs']} runs and {facts['builds']} builds among {facts['candidates']} "
         f"{facts['over']} in {duration(facts['spent_seconds'])}, looking for a step of "
@@ -195,9 +198,9 @@ def _method(facts: Facts) -> Iterator[str]:
         yield f"{facts['recorded']} runs that were recorded before were taken into account."
     how = "counted by callgrind" if facts["exact"] else f"runs of {facts['seconds']} s"
     yield (
-        f"pgbench {facts['pgbench']}, {cell['mode']}, {cell['protocol']}, {cell['tier']} (scale "
-        f"{cell['scale']}), {cell['clients']} client{'s' * (cell['clients'] != 1)}, profile "
-        f"{cell['profile']}, variant {facts['variant']}; {how}."
+        f"pgbench {facts['pgbench']}, {asked['mode']}, {asked['protocol']}, {asked['tier']} (scale "
+        f"{asked['scale']}), {asked['clients']} client{'s' * (asked['clients'] != 1)}, profile "
+        f"{asked['profile']}, variant {facts['variant']}; {how}."
     )
     yield f"Machine {machine['name']}: {machine['cpu']}, {machine['cores']} cores."
     if facts["skipped"]:
@@ -206,14 +209,14 @@ def _method(facts: Facts) -> Iterator[str]:
         yield f"{count} {'was' if count == 1 else 'were'} passed over:"
         yield ""
         for row in facts["skipped"][:_LONGEST_LIST]:
-            yield f"- {row['name']}: {_cell(row['reason'])}"
+            yield f"- {row['name']}: {code(row['reason'])}"
         if count > _LONGEST_LIST:
             yield f"- … {count - _LONGEST_LIST} more"
 
 
 def _reproduce(facts: Facts) -> Iterator[str]:
     yield "```sh"
-    yield facts["command"]
+    yield plain(facts["command"], longest=_LONGEST_COMMAND)
     culprit = facts["culprit"]
     if culprit:
         verb = "explain" if facts["exact"] else f"compare --metric {facts['metric']}"
@@ -225,10 +228,10 @@ def _reproduce(facts: Facts) -> Iterator[str]:
 
 
 def _cell_path(facts: Facts) -> str:
-    cell = facts["cell"]
-    scenario = f"{cell['mode']}/{cell['protocol']}/{cell['tier']}-{cell['scale']}"
-    buffers = f"/{cell['buffers']}" if cell.get("buffers") else ""
-    return f"{scenario}/c{cell['clients']}/{cell['profile']}{buffers}"
+    asked = facts["cell"]
+    scenario = f"{asked['mode']}/{asked['protocol']}/{asked['tier']}-{asked['scale']}"
+    buffers = f"/{asked['buffers']}" if asked.get("buffers") else ""
+    return f"{scenario}/c{asked['clients']}/{asked['profile']}{buffers}"
 
 
 def _share(share: float) -> str:
@@ -237,7 +240,3 @@ def _share(share: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.1f}" if value >= 1000 else f"{value:.4g}"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

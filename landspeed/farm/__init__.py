@@ -1,0 +1,1 @@
+"""What the workflows call: what is new, results on a branch of their own, builds as archives, issues."""

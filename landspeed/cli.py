@@ -10,6 +10,7 @@ import click
 
 from base.errors import LandspeedError, UsageError
 from landspeed import build_verbs, measure_verbs
+from landspeed.actions import print_no_commands
 from landspeed.bisect_verb import bisect_
 from landspeed.compare_verb import compare_
 from landspeed.confirm_verb import confirm_
@@ -56,12 +57,17 @@ class _Verbs(click.Group):
 
 @click.group(
     cls=_Verbs,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        # any option by the environment, for workflows: LANDSPEED_BISECT_METRIC is bisect's --metric
+        "auto_envvar_prefix": "LANDSPEED",
+    },
     epilog="Every verb has examples: landspeed VERB --help. REF is a major (18), a release "
     "(17.11), a tag, or with a git upstream a branch or commit; REF:VARIANT adds a build "
     "variant (18:bs4).",
 )
-@click.version_option(package_name="landspeed")
+@click.version_option(package_name="landspeed", allow_from_autoenv=False)
 def cli() -> None:
     """Measure the land speed of an elephant: performance trends of PostgreSQL, 8.3 to current."""
 
@@ -80,6 +86,7 @@ def _terminated(number: int, frame: object) -> None:
 def main() -> None:
     """The console script: runs a verb, ends with its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
+    print_no_commands()
     try:
         cli(standalone_mode=False)
     except LandspeedError as error:

@@ -125,23 +125,6 @@ def test_a_timed_bisection_asks_for_the_bench_and_goes_on_where_it_stopped(hub, 
     assert f"going on where it stopped: {len(before)} runs" in second.log("bisect")
     assert f"commit {CULPRIT}" in second.summary("bisect")
     assert [name for name in branch_of(hub) if name.startswith("bisect/")] == [journal]
-    # a third has nothing left to do
-    after = runs_of(hub)
-    third = dispatch(hub, made, metric="latency", scenario="read-write//small/c4", budget="8h")
-    assert_fine(third)
-    assert runs_of(hub) == after
-
-
-def test_a_bisection_that_is_killed_goes_on_from_what_the_branch_has(made, tmp_path):
-    hub = hub_of(made, tmp_path, replace(WORLD, kill_after=5))
-    first = dispatch(hub, made, metric="latency", budget="8h")
-    assert first.jobs["bisect"] == "failure"
-    assert len(runs_of(hub)) == 5
-    hub.environment["LANDSPEED_TEST_WORLD"] = world_of(hub)
-    second = dispatch(hub, made, metric="latency", budget="8h")
-    assert_fine(second)
-    assert "going on where it stopped" in second.log("bisect")
-    assert f"commit {CULPRIT}" in second.summary("bisect")
 
 
 def test_a_runner_that_is_killed_goes_on_from_the_results_that_it_keeps(hub, made):
@@ -176,21 +159,17 @@ def test_block_sizes_are_ranked_from_the_form(hub, made):
     ("name", "value", "says"),
     [
         ("good", "$(touch pwned)", "is not a ref"),
-        ("good", "--help", "is not a ref"),
-        ("bad", "nowhere", 'the git upstream has no "nowhere"'),
         ("over", "lunch", "invalid value for '--over'"),
         ("metric", "happiness", "invalid value for '--metric'"),
         ("scenario", "read-only; id", "does not exist"),
         ("blocksize", "3", "block"),
-        ("wal_blocksize", "x", "invalid value for '--wal-blocksize'"),
-        ("profile", "warp", 'profile "warp" does not exist'),
         ("budget", "0", "a budget of zero measures nothing"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(hub, made, name, value, says):
     run = dispatch(hub, made, **{name: value})
     assert run.jobs == {"check": "failure"}, run.told()
-    assert says in run.log("check").lower().replace("git upstream has", "git upstream has")
+    assert says in run.log("check")
     assert runs_of(hub) == []
     assert list(hub.root.rglob("pwned")) == []
 

@@ -104,7 +104,7 @@ def test_a_hostile_subject_and_author_stay_words_from_the_summary_to_the_artifac
         assert bad not in outside_code(summary), outside_code(summary)
 
 
-@pytest.mark.parametrize("end", [NAME, f"REL_18_0{NAME}", SUBJECT, "x\n::add-path::/tmp\nEOF"])
+@pytest.mark.parametrize("end", [NAME, f"REL_18_0{NAME}", f"{SUBJECT}\n::add-path::/tmp\nEOF"])
 def test_hostile_ends_of_a_bisection_are_refused_as_words(hub, upstream, end):
     first = upstream.git("rev-list", "--max-parents=0", "master")
     run = hub.run("bisect.yml", inputs={"good": first, "bad": end})
@@ -112,16 +112,13 @@ def test_hostile_ends_of_a_bisection_are_refused_as_words(hub, upstream, end):
     assert_harmless(hub, run)
 
 
-@pytest.mark.parametrize(
-    "name", ["over", "metric", "scenario", "blocksize", "profile", "budget", "issue"]
-)
+@pytest.mark.parametrize("name", ["metric", "scenario", "budget"])
 def test_a_hostile_input_of_any_kind_does_nothing(hub, upstream, name):
     commits = upstream.git("rev-list", "--reverse", "master").split()
     evil = f"{SUBJECT}\n::set-output name=runner::evil\nrunner=evil\n"
     run = hub.run("bisect.yml", inputs={"good": commits[0], "bad": commits[-1], name: evil})
     assert_harmless(hub, run)
-    failed = "comment" if name == "issue" else "check"
-    assert run.jobs[failed] == "failure"
+    assert run.jobs == {"check": "failure"}
 
 
 def test_a_hostile_branch_is_compared_by_no_other_name(hub):

@@ -25,7 +25,9 @@ lint:
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	shellcheck tools/setup tools/docker-base .ci/run
+	shellcheck tools/setup tools/docker-base .ci/run $(filter-out %.service %.nft,$(wildcard tools/runner/*))
+	.venv/bin/actionlint
+	.venv/bin/zizmor --offline --no-progress --persona=auditor .github
 
 perf:
 	tools/setup --dev

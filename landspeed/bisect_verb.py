@@ -17,6 +17,7 @@ from benchmarks.exact import exact_cell
 from benchmarks.pgbench import Pgbench
 from benchmarks.scenarios import Cell, Mode, Protocol
 from benchmarks.valgrind import valgrind
+from landspeed.actions import put_summary
 from landspeed.bisect.bisecting import Bisected, Case, bisect
 from landspeed.bisect.explanation import explanation
 from landspeed.bisect.line import Line, Over, commit_line, deep_line, release_line
@@ -26,6 +27,7 @@ from landspeed.bisect.ranking import ranking_markdown
 from landspeed.bisect.report import answer_of, report_facts
 from landspeed.bisect.variants import Sweep, sweep, targets_between
 from landspeed.contenders import cells_of
+from landspeed.dispatch import dry_run_option, foretell
 from landspeed.options import emit, emit_json, json_option, variant_options
 from landspeed.progress import say
 from landspeed.quantities import parse_duration, parse_share
@@ -113,6 +115,7 @@ class _Asked:
 @click.option("--confidence", default="95%", show_default=True, help="When to stop.")
 @click.option("--budget", default="2h", show_default=True, help="Time for all of it.")
 @click.option("--fresh", is_flag=True, help="Begin anew; what is recorded stays.")
+@dry_run_option
 @json_option
 def bisect_(
     *,
@@ -145,14 +148,14 @@ def bisect_(
         options["scenario"], **{w: options[w] for w in words}, seconds=options["seconds"]
     )
     asked = _Asked(good=ends[0], bad=ends[1], over=Over(over), question=question, options=options)
-    _require_time(asked)
+    _require_meaning(asked)
     if asked.over is Over.VARIANTS:
         _variants(asked, as_json=as_json)
     else:
         _candidates(asked, as_json=as_json)
 
 
-def _require_time(asked: _Asked) -> None:
+def _require_meaning(asked: _Asked) -> None:
     if parse_duration(asked.options["budget"]) <= 0:
         raise UsageError(
             "a budget of zero measures nothing",
@@ -162,6 +165,8 @@ def _require_time(asked: _Asked) -> None:
         raise UsageError(
             "--deep goes from releases into commits", hint="Add --over releases, or leave it out."
         )
+    for share in (asked.options["confidence"], asked.options["size"] or _SIZE):
+        parse_share(share)
 
 
 def _variants(asked: _Asked, *, as_json: bool) -> None:
@@ -173,6 +178,11 @@ def _variants(asked: _Asked, *, as_json: bool) -> None:
         )
     workshop = Workshop.open()
     metric = asked.metric
+    for target in targets:
+        workshop.named(target)
+    if asked.options["dry_run"]:
+        _foretold(asked, f"{len(targets)} variants of {asked.good.ref}", as_json=as_json)
+        return
     wanted = Sweep(
         workshop=workshop,
         targets=targets,
@@ -183,12 +193,14 @@ def _variants(asked: _Asked, *, as_json: bool) -> None:
         budget=parse_duration(asked.options["budget"]),
     )
     found = sweep(wanted)
-    if as_json:
-        emit_json(found.facts())
-        return
     title = f"{metric.name} of {asked.good.ref} by variant"
     confidence = parse_share(asked.options["confidence"])
-    emit(ranking_markdown(found, title, metric.unit, confidence))
+    text = ranking_markdown(found, title, metric.unit, confidence)
+    put_summary(text)
+    if as_json:
+        emit_json(found.facts())
+    else:
+        emit(text)
 
 
 def _candidates(asked: _Asked, *, as_json: bool) -> None:
@@ -202,6 +214,13 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
     sources = workshop.builder.sources
     lines = {Over.COMMITS: commit_line, Over.RELEASES: release_line}
     line = lines[asked.over](sources, asked.good.ref, asked.bad.ref)
+    if asked.options["dry_run"]:
+        # both ends can be built in this variant
+        for end in (asked.good, asked.bad):
+            workshop.named(end)
+        span = f"{line.last} {line.over} from {line[0].name} to {line[line.last].name}"
+        _foretold(asked, span, as_json=as_json)
+        return
     found = [bisect(_case(asked, workshop, line), fresh=asked.options["fresh"])]
     decision = found[0].conclusion.decision
     if asked.options["deep"] and isinstance(decision, Found):
@@ -210,13 +229,22 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
         deeper = deep_line(sources, parent, culprit)
         found.append(bisect(_case(asked, workshop, deeper), fresh=asked.options["fresh"]))
     facts = [report_facts(one, sources.history, _command(), explanation(one)) for one in found]
+    text = "\n\n".join(map(markdown, facts))
+    put_summary(text)
     if as_json:
         emit_json(facts[0] if len(facts) == 1 else facts)
     else:
-        emit("\n\n".join(map(markdown, facts)))
+        emit(text)
     error = _unanswered(found[-1])
     if error is not None:
         raise error
+
+
+def _foretold(asked: _Asked, span: str, *, as_json: bool) -> None:
+    budget = asked.options["budget"]
+    words = f"would bisect {span}: {asked.metric.name}, at most {budget}"
+    facts = {"span": span, "metric": asked.metric.name, "budget": budget}
+    foretell(words, metric=asked.metric, facts=facts, as_json=as_json)
 
 
 def _command() -> str:
@@ -226,7 +254,8 @@ def _command() -> str:
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
         source = context.get_parameter_source(str(parameter.name))
-        if source is not ParameterSource.COMMANDLINE or parameter.name in ("fresh", "as_json"):
+        given = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+        if not given or parameter.name in ("fresh", "as_json"):
             continue
         if isinstance(parameter, click.Option):
             words.append(parameter.opts[0])

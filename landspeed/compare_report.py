@@ -56,6 +56,17 @@ def comparison_text(contest: Contest, course: Course) -> RenderableType:
     return Group(_table(contest, course), "", *_sentences(contest, course))
 
 
+def comparison_markdown(contest: Contest, course: Course) -> str:
+    """The same as Markdown."""
+    table = _table(contest, course)
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    titles = [str(column.header) for column in table.columns]
+    lines = [titles, ["---"] * len(titles), *([str(cell) for cell in row] for row in rows)]
+    drawn = [f"| {' | '.join(line)} |" for line in lines]
+    sentences = [f"- {sentence}" for sentence in _sentences(contest, course)]
+    return "\n".join([f"# {contest.metric.name} compared", "", *drawn, "", *sentences])
+
+
 def _table(contest: Contest, course: Course) -> Table:
     comparison = course.comparison
     table = Table(box=None, pad_edge=False, header_style="bold")

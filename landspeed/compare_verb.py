@@ -11,11 +11,13 @@ from base.build import Variant
 from base.errors import UsageError
 from benchmarks.asv_names import METRICS, metric_named
 from benchmarks.scenarios import Mode, Protocol
-from landspeed.compare_report import comparison_facts, comparison_text
+from landspeed.actions import put_summary
+from landspeed.compare_report import comparison_facts, comparison_markdown, comparison_text
 from landspeed.comparing import Contest, compare
 from landspeed.comparing_counts import compare_counts
 from landspeed.comparison import Goal
 from landspeed.contenders import prepare_contest
+from landspeed.dispatch import dry_run_option, foretell
 from landspeed.options import emit, emit_json, json_option, variant_options
 from landspeed.progress import say
 from landspeed.quantities import parse_duration, parse_share
@@ -50,6 +52,7 @@ from landspeed.workshop import Workshop
 @click.option("--narrow", is_flag=True, help="Go on until the interval is as narrow as SAME.")
 @click.option("--aa", is_flag=True, help="Compare a server with a copy of itself.")
 @click.option("--fresh", is_flag=True, help="Begin anew; what is recorded stays.")
+@dry_run_option
 @json_option
 def compare_(
     *,
@@ -57,6 +60,7 @@ def compare_(
     variant: Variant,
     aa: bool,
     fresh: bool,
+    dry_run: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -98,12 +102,20 @@ def compare_(
     )
     budget = parse_duration(options["budget"])
     workshop = Workshop.open()
+    if dry_run:
+        for side in parsed:
+            workshop.named(side.target)
+        words = f"would compare {' and '.join(map(str, parsed))}: {metric.name}"
+        facts = {"metric": metric.name, "budget": options["budget"]}
+        foretell(words, metric=metric, facts=facts, as_json=as_json)
+        return
     with ExitStack() as held:
         contest = prepare_contest(
             workshop, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
         )
         say(_announced(contest))
         course = (compare_counts if metric.exact else compare)(workshop, contest, fresh=fresh)
+    put_summary(comparison_markdown(contest, course))
     if as_json:
         emit_json(comparison_facts(contest, course))
     else:

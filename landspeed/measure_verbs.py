@@ -11,7 +11,9 @@ from base.build import Variant
 from base.paths import Paths
 from benchmarks.scenarios import parse_scales
 from landspeed import doctor as doctor_
+from landspeed.actions import put_outputs
 from landspeed.campaign import Campaign, Request, failed, summary
+from landspeed.fix_hints import fix_hints as fix_hints_
 from landspeed.options import (
     INSTRUCTIONS,
     emit,
@@ -25,7 +27,7 @@ from landspeed.preset_options import chosen_preset, preset_options
 from landspeed.preview import serving
 from landspeed.progress import say
 from landspeed.show import as_text, details, find_points, overview
-from landspeed.site import update_site
+from landspeed.site import has_dots, update_site
 from landspeed.target import parse_targets
 from landspeed.workshop import Workshop
 
@@ -83,7 +85,8 @@ def run(
 
 
 @click.command()
-def publish() -> None:
+@click.option("--if-any", is_flag=True, help="If nothing was measured yet, say so: no error.")
+def publish(*, if_any: bool) -> None:
     """Derive asv's result files from the records and publish the site, in one step.
 
     \b
@@ -92,7 +95,12 @@ def publish() -> None:
     """
     workshop = Workshop.open()
     workshop.records.seal()
+    if if_any and not has_dots(workshop):
+        put_outputs({"published": "false"})
+        say("nothing to publish yet")
+        return
     _publish(workshop)
+    put_outputs({"published": "true"})
     _where(workshop.paths)
 
 
@@ -147,16 +155,23 @@ def show(point: str, as_json: bool) -> None:
 
 
 @click.command()
+@click.option(
+    "--fix-hints", is_flag=True, help="Print instead a script for root that would mend it."
+)
 @json_option
-def doctor(as_json: bool) -> None:
+def doctor(*, fix_hints: bool, as_json: bool) -> None:
     """Is this machine fit to measure: what was seen, what it means, how to mend it.
 
     \b
     Examples:
       landspeed doctor
       landspeed doctor --json
+      landspeed doctor --fix-hints > mend.sh
     """
     seen = doctor_.checks(Paths.find())
+    if fix_hints:
+        emit(fix_hints_(seen))
+        return
     if as_json:
         emit_json([check.facts() for check in seen])
     else:

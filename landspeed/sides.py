@@ -39,6 +39,9 @@ class Side:
             return cls(target=Target.parse(head, variant), profile=named)
         return cls(target=Target.parse(word, variant), profile=profile)
 
+    def __str__(self) -> str:
+        return f"{self.target}/{self.profile}"
+
 
 def _is_release(ref: str) -> bool:
     try:
@@ -93,9 +96,9 @@ def parse_question(
     profile: str | None = None,
     seconds: int = Question.seconds,
 ) -> Question:
-    """The Question that *scenario*, or else the single words, spell; defaults for the rest.
+    """The Question that *scenario* and the single words spell; defaults for the rest.
 
-    UsageError for what is not one, or if both are given.
+    UsageError for what is not one, or if both say the same part.
     """
     words: list[str | None] = [
         mode,
@@ -105,13 +108,14 @@ def parse_question(
         profile,
     ]
     if scenario is not None:
-        if any(words):
+        spelled = _words(scenario)
+        if any(word and part for word, part in zip(words, spelled, strict=True)):
             raise UsageError(
                 "a scenario is given twice",
                 detail=f"It is spelled --scenario {scenario}, and by single options as well.",
                 hint="Leave out one of the two.",
             )
-        words = _words(scenario)
+        words = [word or part for word, part in zip(words, spelled, strict=True)]
     mode, protocol, scale, rung, profile = words
     tier, factor = _scale(scale) if scale else (Question.tier, None)
     return Question(

@@ -23,6 +23,11 @@ from landspeed.workshop import Workshop
 _REPOSITORY_LINK = "sources.git"
 
 
+def has_dots(workshop: Workshop) -> bool:
+    """Whether there is any record that is drawn."""
+    return bool(scheduled(workshop.records.table()).num_rows)
+
+
 def update_site(workshop: Workshop) -> tuple[Path, Derived]:
     """Bring the site up to date with the records; its directory and what was derived."""
     paths = workshop.paths

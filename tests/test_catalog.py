@@ -145,5 +145,25 @@ def test_a_bad_configuration_is_one_clear_error(tmp_path: Path, text: str) -> No
         SourceConfig.load(path)
 
 
+def test_the_environment_outranks_the_file(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "landspeed.toml"
+    path.write_text('[sources.git]\nupstream = "clone"\n[sources.git.remotes]\nhacker = "fork"\n')
+    assert SourceConfig.load(path).remotes == {"hacker": str(tmp_path / "fork")}
+    monkeypatch.setenv("LANDSPEED_UPSTREAM", "")
+    assert SourceConfig.load(path).upstream == str(tmp_path / "clone")
+    monkeypatch.setenv("LANDSPEED_UPSTREAM", "https://example.org/pg.git")
+    monkeypatch.setenv("LANDSPEED_REMOTES", "a=https://example.org/a.git b=/srv/b")
+    config = SourceConfig.load(path)
+    assert config.upstream == "https://example.org/pg.git"
+    assert config.remotes == {"a": "https://example.org/a.git", "b": "/srv/b"}
+
+
+@pytest.mark.parametrize("words", ["a", "a=", "a=ext::sh", "../a=/b", "a=-x", "a=gopher://x"])
+def test_a_remote_that_is_none_is_one_clear_error(tmp_path, monkeypatch, words: str) -> None:
+    monkeypatch.setenv("LANDSPEED_REMOTES", words)
+    with pytest.raises(UsageError):
+        SourceConfig.load(tmp_path / "landspeed.toml")
+
+
 def test_dates_are_plain_days() -> None:
     assert all(type(r.date) is datetime.date for r in Catalog.load().releases)

@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import shutil
+import subprocess
 from collections import namedtuple
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from base.paths import Paths
 from landspeed import doctor, system_checks
 from landspeed.check import Check, State
+from landspeed.fix_hints import SETTINGS, fix_hints
 from landspeed.vitals import Vitals
 
 CPU = "sys/devices/system/cpu"
@@ -298,3 +300,35 @@ def test_the_facts_of_a_check_are_json():
 def test_the_machine_this_runs_on_can_be_examined(tmp_path):
     seen = doctor.checks(Paths(cache=tmp_path, project=tmp_path))
     assert doctor.render(seen).splitlines()[-1].endswith("fail")
+
+
+def script_of(tmp_path, files) -> str:
+    return fix_hints(list(examine(tmp_path, files, *ALL_TOOLS).values()))
+
+
+def test_fix_hints_are_a_sound_script_that_keeps_settings_where_they_outlive_a_restart(
+    tmp_path, free
+):
+    script = script_of(tmp_path, BAD)
+    for line in (
+        f"w /{CPU}/cpu*/cpufreq/scaling_governor - - - - performance",
+        "w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise",
+        "vm.swappiness = 1",
+        "kernel.shmmax = 16000000000",
+        "* soft nofile 4096",
+        "sysctl --load=/etc/sysctl.d/50-landspeed-swap.conf",
+        "#   See what it is with top, and wait until it is gone.",
+    ):
+        assert f"\n{line}\n" in f"{script}\n"
+    checkers = [["sh", "-n"], *([["shellcheck", "-"]] if shutil.which("shellcheck") else [])]
+    for checker in checkers:
+        done = subprocess.run(checker, input=script, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_machine_that_is_fit_has_nothing_to_mend(tmp_path, free):
+    assert "Nothing to mend" in script_of(tmp_path, GOOD)
+
+
+def test_every_setting_of_the_fix_hints_is_of_a_check(tmp_path, free):
+    assert set(SETTINGS) <= set(examine(tmp_path, BAD, *ALL_TOOLS))

@@ -221,3 +221,52 @@ def test_a_release_built_in_docker_runs_here_and_is_the_server_the_host_builds(t
     if all(made.toolchain[key] == theirs.toolchain[key] for key in SAME_SERVER):
         assert made.digest == theirs.digest
     assert containers() == []
+
+
+@pytest.fixture(scope="module")
+def runner_image(tools: Toolchain) -> str:
+    """The image of docker/runner.Dockerfile."""
+    name = "landspeed-runner-tests"
+    base = f"BASE_IMAGE={tools.base_image}"
+    file = str(CHECKOUT / "docker/runner.Dockerfile")
+    built = docker("build", "--file", file, "--tag", name, "--build-arg", base, str(CHECKOUT))
+    assert built.returncode == 0, built.stdout + built.stderr
+    return name
+
+
+# stands for GitHub's runner: says what it was given, and leaves what the hook is to clean
+RUNNER = """\
+#!/bin/sh
+echo "$* as $(id -un), JITCONFIG ${JITCONFIG-unset}"
+GITHUB_EVENT_NAME=pull_request "$ACTIONS_RUNNER_HOOK_JOB_STARTED" || echo refused
+GITHUB_EVENT_NAME=schedule "$ACTIONS_RUNNER_HOOK_JOB_STARTED" && echo taken
+setsid sleep 600 &
+touch /tmp/left "$LANDSPEED_RESULTS"
+"$ACTIONS_RUNNER_HOOK_JOB_COMPLETED"
+wait $! 2>/dev/null || echo "ended: $?"
+ls /tmp "$LANDSPEED_RESULTS"
+cc --version >/dev/null && valgrind --version >/dev/null && python3 -m venv /tmp/venv && echo fit
+touch /opt/landspeed/tools/runner/clean 2>/dev/null || echo "hooks are out of reach"
+"""
+
+
+def test_the_runner_image_takes_one_job_as_a_user_without_rights(runner_image, tmp_path):
+    program = tmp_path / "run.sh"
+    program.write_text(RUNNER)
+    tmp_path.chmod(0o755)
+    program.chmod(0o755)
+    mount = f"{tmp_path}:/runner:ro"
+    done = docker("run", "--rm", "--env", "JITCONFIG=abc==", "--volume", mount, runner_image)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "--jitconfig abc== as landspeed-runner, JITCONFIG unset",
+        "refused",
+        "taken",
+        "ended: 143",
+        "/var/lib/landspeed/results",
+        "",
+        "/tmp:",
+        "fit",
+        "hooks are out of reach",
+    ]
+    assert "no configuration for this runner" in docker("run", "--rm", runner_image).stderr

@@ -14,7 +14,7 @@ import pytest
 PROJECT = Path(__file__).parent.parent
 HONEST = (
     *("bash", "cat", "chmod", "cp", "dirname", "env", "flock", "grep", "mkdir", "paste", "rm"),
-    *("sed", "sha256sum", "touch"),
+    *("sed", "sha256sum", "touch", "ln"),
 )
 NEEDED = (
     *("build-essential", "bison", "flex", "perl", "ccache", "git", "xz-utils", "bzip2"),
@@ -32,6 +32,16 @@ FAKES = {
     "getent": 'exit "$GETENT_CODE"\n',
     "id": 'echo "$FAKE_UID"\n',
     "chromium": "",
+    "apt-cache": "printf '  Candidate: 2:%s~1\\n' \"${GO_CANDIDATE:-1.19}\"\n",
+    # a Go whose install leaves the program where GOBIN says
+    "go": """\
+case "$*" in
+    "env GOVERSION") echo "${GO_VERSION:-go1.26.1}" ;;
+    "install "*)
+        [[ ${GO_CODE:-0} -eq 0 ]] || exit "$GO_CODE"
+        name=${2%@*}; mkdir -p "$GOBIN"; : >"$GOBIN/${name##*/}"; chmod +x "$GOBIN/${name##*/}" ;;
+esac
+""",
     # a Python that can make a venv of itself and whose pip installs landspeed
     "python": """\
 case "$*" in
@@ -238,6 +248,48 @@ def test_tests_need_a_browser_and_one_that_is_there_is_enough(checkout):
     ubuntu = "\nID=ubuntu" in Path("/etc/os-release").read_text()
     assert ("the browser tests will be skipped" in done.said) == ubuntu
     assert done.of("apt-get")[1].endswith(" chromium") != ubuntu
+
+
+def compiled(done: Outcome) -> list[str]:
+    return [call.split("/")[-1] for call in done.of("go") if call.startswith("go install ")]
+
+
+def test_what_only_go_has_is_compiled_once_in_its_one_version(checkout):
+    first = checkout.setup("--test")
+    assert first.code == 0, first.said
+    assert compiled(first) == ["actionlint@v1.7.12", "act@v0.2.89"]
+    assert os.access(checkout.venv / "bin/act", os.X_OK)
+    assert compiled(checkout.setup("--test")) == []
+    assert compiled(checkout.setup()) == []
+
+    setup = checkout.directory / "tools/setup"
+    setup.write_text(setup.read_text().replace("act@v0.2.89", "act@v0.2.90"))
+    assert compiled(checkout.setup("--test")) == ["act@v0.2.90"]
+
+
+def test_linting_needs_no_act(checkout):
+    assert compiled(checkout.setup("--dev")) == ["actionlint@v1.7.12"]
+
+
+@pytest.mark.parametrize("version", ["go1.19.8", "", "devel"])
+def test_without_a_go_that_is_new_enough_it_says_what_is_missing_and_goes_on(checkout, version):
+    done = checkout.setup("--test", GO_VERSION=version or "none")
+    assert done.code == 0
+    assert compiled(done) == []
+    for name in ("act", "actionlint"):
+        assert f"setup: no {name}: it takes Go 1.21 or later" in done.said
+    assert "golang-go" not in str(done.of("apt-get"))
+
+
+def test_go_comes_from_apt_where_that_one_is_new_enough(checkout):
+    done = checkout.setup("--test", GO_VERSION="none", GO_CANDIDATE="1.22")
+    assert done.of("apt-get")[1].endswith(" golang-go")
+
+
+def test_a_failing_go_ends_in_one_clear_error(checkout):
+    done = checkout.setup("--dev", GO_CODE="1")
+    assert done.code == 1
+    assert "error:  could not compile actionlint\n" in done.said
 
 
 def test_an_unknown_option_changes_nothing(checkout):

@@ -86,7 +86,7 @@ def test_what_is_no_scenario_is_refused_with_what_there_is(scenario: str, messag
 
 def test_a_scenario_is_not_given_twice() -> None:
     with pytest.raises(UsageError, match="given twice"):
-        parse_question("read-only", clients=4)
+        parse_question("read-only///c8", clients=4)
 
 
 @pytest.mark.parametrize(
@@ -201,3 +201,9 @@ def test_a_question_that_this_machine_cannot_answer_says_why(workshop: Any) -> N
         cells_of(workshop, Question(clients=100_000), ["default"])
     assert "100000 clients" in caught.value.detail
     assert isinstance(workshop.machine, Machine)
+
+
+def test_a_scenario_and_options_together_say_what_the_other_leaves_open() -> None:
+    asked = parse_question("read-write//small", clients=4, profile="tuned")
+    assert (asked.mode, asked.tier, asked.clients) == (Mode.READ_WRITE, Tier.SMALL, 4)
+    assert asked.profile == "tuned"

@@ -134,7 +134,7 @@ class Sources:
         if commit is None:
             raise RefError(
                 f'the git upstream has no "{revision}"',
-                detail=f"Upstream: {self.config.upstream}",
+                detail="\n".join([f"Upstream: {self.config.upstream}", *self._remotes()]),
                 hint="Give a branch, a tag or a commit hash that it has.",
             )
         git = self._repository.git
@@ -151,6 +151,10 @@ class Sources:
             version=version, origin=Origin(release=None, commit=commit, tree=tree, date=when)
         )
 
+    def _remotes(self) -> list[str]:
+        pairs = self.config.remotes.items()
+        return [f"Remote, as {name}/BRANCH: {location}" for name, location in pairs]
+
     def _find_commit(self, revision: Revision) -> str | None:
         """A hash that is here needs no fetch; a branch is asked for again after ten minutes."""
         if revision.may_be_hash:
@@ -158,6 +162,10 @@ class Sources:
             if found:
                 return found
         self._refresh_upstream(MINUTES)
+        remote = self._upstream.remote_of(revision)
+        if remote:
+            with self._lock():
+                self._upstream.refresh_remote(remote)
         return self._upstream.find(revision)
 
     def glance(self, ref: str) -> tuple[Version, Source | None]:

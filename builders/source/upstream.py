@@ -20,6 +20,7 @@ HEADS = "refs/landspeed/heads"
 TRACKED = "refs/landspeed/tracked"
 TAGS = "refs/landspeed/tags"
 KEPT = "refs/landspeed/kept"
+REMOTES = "refs/landspeed/remotes"
 _REMOTE = "upstream"
 _REFSPECS = (
     f"+refs/heads/*:{HEADS}/*",
@@ -139,6 +140,29 @@ class Upstream:
         for name, value in settings.items():
             self._git.run("config", name, value)
 
+    def remote_of(self, revision: Revision) -> str | None:
+        """The name of the configured remote whose branch *revision* asks for, as NAME/BRANCH."""
+        name, slash, _ = revision.base.partition("/")
+        return name if slash and name in self.config.remotes else None
+
+    def refresh_remote(self, name: str) -> None:
+        """Fetch the branches of the remote *name*; the caller holds the lock.
+
+        All of their contents that is not here: only the upstream is asked for files later.
+        """
+        location = self.config.remotes[name]
+        self.say(f"fetching remote {name}, {location}")
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
+        refspec = f"+refs/heads/*:{REMOTES}/{name}/*"
+        try:
+            self._git.run("fetch", *quiet, "--prune", location, refspec)
+        except SourceError as error:
+            raise SourceError(
+                f'remote "{name}", {location}, could not be fetched',
+                detail=error.detail or error.message,
+                hint="Check [sources.git.remotes] in landspeed.toml, or $LANDSPEED_REMOTES.",
+            ) from error
+
     def _tips(self) -> dict[str, str]:
         lines = self._git.text("for-each-ref", "--format=%(refname) %(objectname)", HEADS, TRACKED)
         return dict(line.split(" ") for line in lines.splitlines())
@@ -220,7 +244,9 @@ class Upstream:
                 detail=f"There is no {lender}.",
                 hint="Put it back, or set [sources.git] upstream to where it is now.",
             )
-        places = ("refs/heads", TRACKED, HEADS, TAGS)
+        places: tuple[str, ...] = ("refs/heads", TRACKED, HEADS, TAGS)
+        if self.remote_of(revision):
+            places = (REMOTES,)
         if revision.base != "releases":
             for place in places:
                 found = self._git.peel(f"{place}/{revision.base}{revision.suffix}", "commit")

@@ -1,0 +1,23 @@
+# A runner for the exact metrics: what is counted is the same on any machine and in any container.
+# It holds what landspeed compiles and counts with; the runner itself (GitHub's, unpacked) is
+# mounted read-only at /runner, so that this image is made from apt alone: docs/runner.md.
+ARG BASE_IMAGE=debian:bookworm-slim
+FROM ${BASE_IMAGE}
+# what tools/setup would install, and the libraries that GitHub's runner needs
+RUN apt-get update \
+ && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
+      build-essential bison flex perl ccache git xz-utils bzip2 ca-certificates \
+      debian-archive-keyring valgrind python3 python3-venv \
+      curl iproute2 procps libicu72 libkrb5-3 libssl3 zlib1g \
+ && rm -rf /var/lib/apt/lists/*
+RUN useradd --create-home --shell /usr/sbin/nologin landspeed-runner \
+ && touch /home/landspeed-runner/.landspeed-runner \
+ && install --directory --owner=landspeed-runner /var/lib/landspeed /opt/actions-runner
+COPY tools/runner /opt/landspeed/tools/runner
+ENV ACTIONS_RUNNER_HOOK_JOB_STARTED=/opt/landspeed/tools/runner/job-started \
+    ACTIONS_RUNNER_HOOK_JOB_COMPLETED=/opt/landspeed/tools/runner/job-completed \
+    LANDSPEED_CACHE=/var/lib/landspeed/cache \
+    LANDSPEED_RESULTS=/var/lib/landspeed/results
+USER landspeed-runner
+WORKDIR /opt/actions-runner
+ENTRYPOINT ["/opt/landspeed/tools/runner/run-once"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from itertools import product, zip_longest
 from typing import Any
 
 from base.build import Variant
 from base.errors import LandspeedError, RefError
+from base.files import digest_text
 from base.version import Version, VersionRange
 from benchmarks.asv_names import METRICS
 from benchmarks.scenarios import Buffers, Preset
@@ -244,15 +246,24 @@ def outputs(workshop: Workshop, track: Track, plan: Agenda) -> dict[str, Any]:
         "builds": builds,
         "builds_count": len(builds),
         "counts": counts,
-        "count": len(counts),
+        "counts_count": len(counts),
         "timings": [row | {"labels": _labels(plan, row["machine"])} for row in timings],
         "timings_count": len(timings),
         "confirms": confirms,
         "confirms_count": len(confirms),
         "refs": [target.ref for target in plan.targets],
+        "labels": runner_labels(_EXACT[True]),
+        "counter": plan.counted.machine,
+        "sources_key": _sources_key(workshop),
         "preset": track.preset,
         "modes": " ".join(track.modes),
     }
+
+
+def _sources_key(workshop: Workshop) -> str:
+    """What the sources are cached under: anew each week, what came since is fetched."""
+    year, week, _ = datetime.now(UTC).isocalendar()
+    return f"sources-{digest_text(workshop.builder.sources.config.upstream)[:8]}-{year}-{week}"
 
 
 def _to_build(plan: Agenda) -> list[Target]:

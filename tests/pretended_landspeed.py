@@ -1,0 +1,42 @@
+"""``landspeed``, every verb, on made-up servers: what workflows call in tests.
+
+The world is told by $LANDSPEED_TEST_WORLD, as for `tests.bisect_project`; the sources are real.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from base.build import Build
+from landspeed.cli import main as landspeed
+from landspeed.target import Target
+from landspeed.workshop import Workshop
+from tests.bisect_project import Pretence, pretend
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def command() -> list[str]:
+    """The command that is this program."""
+    return ["env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-m", "tests.pretended_landspeed"]
+
+
+def main() -> None:
+    """``landspeed`` in the world that the environment tells of."""
+
+    def build_all(self: Workshop, targets: Sequence[Target], **_: Any) -> dict[Target, Build]:
+        resolve = self.builder.sources.resolve
+        return {target: self.build(resolve(target.ref), target.variant) for target in targets}
+
+    pretend(Pretence(**json.loads(os.environ["LANDSPEED_TEST_WORLD"])), setattr)
+    Workshop.build_all = build_all
+    landspeed()
+
+
+if __name__ == "__main__":
+    main()

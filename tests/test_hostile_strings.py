@@ -1,0 +1,153 @@
+"""Words of others in workflows: no shell runs them, no runner obeys them, no page renders them.
+
+Branch names, tags, authors, subjects of commits and the inputs of a dispatch hold what would do
+harm in each place that they come to: shell, workflow command, output, Markdown, HTML.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from tests.act_kit import ActRun, Hub, needs_act
+from tests.bisect_project import Pretence
+from tests.pretended_landspeed import command
+from tests.sourcekit import GitUpstream
+
+pytestmark = needs_act
+
+SUBJECT = (
+    "::set-output name=runner::evil $(touch pwned) `touch pwned` ${{ github.token }} "
+    "\"';touch pwned; "
+    "<script>alert(1)</script><img src=x onerror=alert(2)> @octocat closes #1 | **bold** "
+    "[x](https://evil.example) ##[add-path]/tmp/pwned"
+)
+AUTHOR = "::add-mask::x <script> $(touch pwned) @octocat"
+# all of it may be the name of a branch or tag: git-check-ref-format(1)
+NAME = "$(touch${IFS}pwned);`touch${IFS}pwned`'\"<img/src=x>::set-output&&@octocat#1|x"
+COMMITS = 6
+
+
+@pytest.fixture(scope="module")
+def upstream(tmp_path_factory: pytest.TempPathFactory) -> GitUpstream:
+    found = GitUpstream(tmp_path_factory.mktemp("hostile") / "upstream")
+    for number in range(COMMITS):
+        subject = SUBJECT if number == 3 else f"commit {number}"
+        found.commit("19devel", subject, when=1_700_000_000 + 3600 * number)
+        found.git("commit", "--quiet", "--amend", "--no-edit", f"--author={AUTHOR} <a@b>")
+    found.git("branch", NAME)
+    found.git("tag", f"REL_18_0{NAME}")
+    return found
+
+
+@pytest.fixture
+def hub(upstream: GitUpstream, tmp_path: Path) -> Hub:
+    made = Hub.make(tmp_path, command(), {})
+    origin = tmp_path / "origin.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(origin)], check=True)
+    world = Pretence(steps={"3": 1.05}, noise=0.002, numbers={SUBJECT: 3})
+    made.variables = {
+        "LANDSPEED_UPSTREAM": str(upstream.directory),
+        "LANDSPEED_RESULTS_REMOTE": str(origin),
+    }
+    made.environment = {
+        "LANDSPEED_TEST_WORLD": json.dumps(asdict(world)),
+        "LANDSPEED_CACHE": str(tmp_path / "cache"),
+        "LANDSPEED_DATA": str(tmp_path / "data"),
+    }
+    return made
+
+
+def assert_harmless(hub: Hub, run: ActRun) -> None:
+    """Nothing was executed, and no line that a step printed was taken for a command."""
+    assert list(hub.root.rglob("pwned*")) == []
+    assert run.commands() == []
+    assert "evil" not in json.dumps([run.outputs(job) for job in run.jobs])
+
+
+def outside_code(markdown: str) -> str:
+    """*markdown* without its code spans and blocks: what GitHub renders."""
+
+    def pieces() -> Iterator[str]:
+        rest = markdown
+        while rest:
+            text, tick, rest = rest.partition("`")
+            yield text
+            if not tick:
+                return
+            fence = "`" * (1 + len(rest) - len(rest.lstrip("`")))
+            rest = rest[len(fence) - 1 :]
+            _, closed, after = rest.partition(fence)
+            if not closed:
+                yield rest
+                return
+            rest = after
+
+    return "".join(pieces())
+
+
+def test_a_hostile_subject_and_author_stay_words_from_the_summary_to_the_artifact(hub, upstream):
+    commits = upstream.git("rev-list", "--reverse", "master").split()
+    run = hub.run("bisect.yml", inputs={"good": commits[0], "bad": commits[-1]})
+    assert run.code == 0, run.told()
+    assert run.errors == [], run.told()
+    assert_harmless(hub, run)
+    assert run.outputs("check")["runner"] == '["ubuntu-latest"]'
+    summary = run.summary("bisect")
+    assert "touch pwned" in summary
+    for bad in ("<script", "<img", "@octocat", "closes #1", "**bold**", "](https://evil"):
+        assert bad not in outside_code(summary), outside_code(summary)
+
+
+@pytest.mark.parametrize("end", [NAME, f"REL_18_0{NAME}", SUBJECT, "x\n::add-path::/tmp\nEOF"])
+def test_hostile_ends_of_a_bisection_are_refused_as_words(hub, upstream, end):
+    first = upstream.git("rev-list", "--max-parents=0", "master")
+    run = hub.run("bisect.yml", inputs={"good": first, "bad": end})
+    assert run.jobs == {"check": "failure"}, run.told()
+    assert_harmless(hub, run)
+
+
+@pytest.mark.parametrize(
+    "name", ["over", "metric", "scenario", "blocksize", "profile", "budget", "issue"]
+)
+def test_a_hostile_input_of_any_kind_does_nothing(hub, upstream, name):
+    commits = upstream.git("rev-list", "--reverse", "master").split()
+    evil = f"{SUBJECT}\n::set-output name=runner::evil\nrunner=evil\n"
+    run = hub.run("bisect.yml", inputs={"good": commits[0], "bad": commits[-1], name: evil})
+    assert_harmless(hub, run)
+    failed = "comment" if name == "issue" else "check"
+    assert run.jobs[failed] == "failure"
+
+
+def test_a_hostile_branch_is_compared_by_no_other_name(hub):
+    run = hub.run("compare.yml", inputs={"base": "master", "patch": NAME, "metric": "latency"})
+    assert run.jobs == {"check": "failure"}
+    assert_harmless(hub, run)
+
+
+def test_a_label_that_is_none_is_refused(hub, upstream):
+    commits = upstream.git("rev-list", "--reverse", "master").split()
+    hub.variables["LANDSPEED_EXACT_LABELS"] = 'ubuntu-latest"]; evil'
+    run = hub.run("bisect.yml", inputs={"good": commits[0], "bad": commits[-1]})
+    assert run.jobs == {"check": "failure"}
+    assert "is not the label of a runner" in run.log("check")
+    assert_harmless(hub, run)
+
+
+def test_the_test_can_see_a_command(hub):
+    # a workflow that does print what it is given: what is asserted above would notice
+    workflow = hub.repository / ".github/workflows/bad.yml"
+    workflow.write_text(
+        "name: bad\non: workflow_dispatch\njobs:\n  bad:\n    runs-on: ubuntu-latest\n"
+        '    steps:\n      - run: printf "%s\\n" "$SUBJECT"\n'
+        "        env:\n          SUBJECT: ${{ github.event.inputs.subject }}\n"
+    )
+    hub.commit()
+    run = hub.run("bad.yml", inputs={"subject": SUBJECT})
+    with pytest.raises(AssertionError):
+        assert_harmless(hub, run)

@@ -74,6 +74,7 @@ class RecordStore:
         self.twins = TwinStore(notes=NoteStore(root=root / "twins"))
         self.confirmations = NoteStore(root=root / "confirmations")
         self.bisections = NoteStore(root=root / "bisections")
+        self.failures = NoteStore(root=root / "failures")
         self.profiles = root / PROFILES
 
     def add(self, record: Mapping[str, Any]) -> Path:
@@ -168,8 +169,12 @@ class RecordStore:
         for path in other._segment_paths():
             verify_segment(path)
             copied += _copy(path, self._segments / path.relative_to(other._segments))
-        copied += self.confirmations.merge(other.confirmations)
-        copied += self.bisections.merge(other.bisections)
+        for own, theirs in (
+            (self.confirmations, other.confirmations),
+            (self.bisections, other.bisections),
+            (self.failures, other.failures),
+        ):
+            copied += own.merge(theirs)
         for path in sorted(other.profiles.glob("[!.]*")):
             copied += _copy(path, self.profiles / path.name)
         return copied + self.twins.merge(other.twins)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import click
 from rich.table import Table
 
 from base.build import Build, Variant
-from base.errors import LandspeedError, UsageError
+from base.errors import BuildError, LandspeedError, UsageError
 from base.files import canonical_json
 from benchmarks.scenarios import parse_scales
 from builders.recipe import BuildSystem
@@ -103,28 +105,38 @@ def register(*, foreign: tuple[str, ...], name: str | None, as_json: bool) -> No
     """Take a server that was built elsewhere for measuring, by its pg_config; print its name.
 
     It stays where it is. "landspeed run", "verify" and "show" take it as @NAME. What
-    "landspeed build --archive" wrote elsewhere (FILE.tar.gz) is put into the store instead, as
-    if it had been built here.
+    "landspeed build --archive" wrote elsewhere (FILE.tar.gz, or a DIRECTORY/ with such files) is
+    put into the store instead, as if it had been built here.
 
     \b
     Examples:
       landspeed register /usr/lib/postgresql/15/bin/pg_config --name debian15
       landspeed run @debian15 15 --preset quick
-      landspeed register builds/*.tar.gz
+      landspeed register builds/
     """
     builds = _registered(Workshop.open(), foreign, name)
     if as_json:
         facts = [{"prefix": str(build.prefix), **build.facts()} for build in builds]
         emit_json(facts[0] if len(facts) == 1 else facts)
+    elif not builds:
+        say("no archive is there")
     for build in () if as_json else builds:
         emit(str(build.prefix) if build.foreign is None else build.origin.name)
 
 
+def _archives(word: str) -> list[Path]:
+    if not word.endswith("/"):
+        return [Path(word)]
+    found = (path for path in sorted(Path(word).rglob("*")) if path.is_file())
+    return [path for path in found if Archive.is_one(path.name)]
+
+
 def _registered(workshop: Workshop, given: Sequence[str], name: str | None) -> list[Build]:
-    if all(map(Archive.is_one, given)):
+    if all(one.endswith("/") or Archive.is_one(one) for one in given):
         if name is not None:
             raise UsageError("an archive has its name", hint="Leave out --name.")
-        return [Archive(file=Path(one)).register(workshop.builder.store) for one in given]
+        files = [file for one in given for file in _archives(one)]
+        return [Archive(file=file).register(workshop.builder.store) for file in files]
     if len(given) > 1:
         raise UsageError(
             "one server at a time", hint="Register each PG_CONFIG by a command of its own."
@@ -259,6 +271,8 @@ def build(
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
     if archive is not None and builds and builds[0].identifier != archived:
         Archive(file=archive).write(builds[0])
+    if archive is not None:
+        _note_failures(workshop, outcomes)
     runs = [runs_here(one) for one in builds]
     if as_json:
         pairs = zip(builds, runs, strict=True)
@@ -286,3 +300,17 @@ def _archived(workshop: Workshop, targets: Sequence[Target], file: Path | None) 
     except UsageError as error:
         say(f"made anew: {error.message}")
         return None
+
+
+def _note_failures(workshop: Workshop, outcomes: Mapping[Target, Build | LandspeedError]) -> None:
+    """Keep with the records that a source does not build, so that nobody tries for ever."""
+    for target, outcome in outcomes.items():
+        if isinstance(outcome, BuildError):
+            source = workshop.builder.sources.resolve(target.ref)
+            note = {
+                "origin": asdict(source.origin),
+                "variant": target.variant.name,
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+                "message": outcome.message,
+            }
+            workshop.records.failures.add(note)

@@ -16,7 +16,9 @@ from landspeed.compare_verb import compare_
 from landspeed.confirm_verb import confirm_
 from landspeed.explain_verb import explain
 from landspeed.ledger_verb import ledger_
+from landspeed.new_verb import new_
 from landspeed.progress import say
+from landspeed.report_verb import report_
 from landspeed.results_verb import results_
 from landspeed.steps_verb import steps_
 
@@ -38,7 +40,7 @@ _SECTIONS: dict[str, tuple[click.Command, ...]] = {
         measure_verbs.preview,
     ),
     "Decide": (steps_, confirm_, compare_, explain, bisect_, ledger_),
-    "Farm": (results_,),
+    "Farm": (new_, results_, report_),
 }
 
 

@@ -9,7 +9,9 @@ import click
 from rich.table import Table
 
 from base.errors import UsageError
+from landspeed.bisect.markdown import markdown
 from landspeed.confirming import Inquiry, facts_of, inquiry_failure
+from landspeed.farm.inquest import Inquest
 from landspeed.nomination import Confirmation, Nomination, counts_line, newest
 from landspeed.options import emit, emit_json, json_option
 from landspeed.progress import say
@@ -63,8 +65,16 @@ def confirmations_table(found: Iterable[Confirmation]) -> Table:
     help="Seconds of each run.",
 )
 @click.option("--fresh", is_flag=True, help="Test again what was confirmed or refuted.")
+@click.option(
+    "--bisect",
+    "bisect_too",
+    is_flag=True,
+    help="Bisect what is confirmed and got worse, with the same budget each; keep the report.",
+)
 @json_option
-def confirm_(*, steps: str, budget: str, seconds: int, fresh: bool, as_json: bool) -> None:
+def confirm_(
+    *, steps: str, budget: str, seconds: int, fresh: bool, bisect_too: bool, as_json: bool
+) -> None:
     """Put steps of a trend to the test: compare their two sides on fresh samples.
 
     A step is confirmed when the comparison finds a change that way, refuted when it shows that
@@ -75,6 +85,7 @@ def confirm_(*, steps: str, budget: str, seconds: int, fresh: bool, as_json: boo
     Examples:
       landspeed steps --json | landspeed confirm -
       landspeed confirm steps.json --budget 1h --json
+      landspeed confirm steps.json --bisect
     """
     nominations = read_nominations(steps)
     workshop = Workshop.open()
@@ -87,6 +98,9 @@ def confirm_(*, steps: str, budget: str, seconds: int, fresh: bool, as_json: boo
     else:
         emit(as_text(confirmations_table(found)))
     say(counts_line(newest(workshop.records.confirmations.all()).values()))
-    error = inquiry_failure(inquiry.errors)
+    inquest = Inquest(workshop=workshop, budget=parse_duration(budget), seconds=seconds)
+    for note in inquest.of(found) if bisect_too else ():
+        say(f"bisected: {markdown(note['report']).partition(chr(10))[0].removeprefix('# ')}")
+    error = inquiry_failure([*inquiry.errors, *inquest.errors])
     if error is not None:
         raise error

@@ -19,6 +19,7 @@ def placer(workshop: Workshop, origins: Iterable[Mapping[str, Any]]) -> PlaceOf:
     sources = workshop.builder.sources
     releases = {name: i for i, name in enumerate(sources.releases_branch())}
     commits = {row["commit"] for row in origins if row["commit"] and not row["release"]}
+    sources.know(commits)
     found = sources.places(commits)
 
     def place_of(origin: Origin) -> Place | None:
@@ -40,16 +41,21 @@ def told(notes: Iterable[Mapping[str, Any]]) -> VerdictOf:
     return verdict_of
 
 
+def origins_of(workshop: Workshop) -> list[Mapping[str, Any]]:
+    """Release and commit of all that the records speak of."""
+    table = workshop.records.table(["release", "commit"])
+    rows = table.group_by(["release", "commit"]).aggregate([])
+    twins = workshop.records.twins.all()
+    return [*rows.to_pylist(), *(vars(twin.origin) for twin in twins)]
+
+
 def survey_records(workshop: Workshop, metric: str | None = None) -> Survey:
     """The Survey of all records of *workshop*, of one *metric* or of those that flag."""
     table = workshop.records.table()
-    twins = workshop.records.twins.all()
-    rows = table.select(["release", "commit"]).group_by(["release", "commit"]).aggregate([])
-    origins = [*rows.to_pylist(), *(vars(twin.origin) for twin in twins)]
     return survey(
         table,
-        placer(workshop, origins),
-        twins=twins,
+        placer(workshop, origins_of(workshop)),
+        twins=workshop.records.twins.all(),
         metrics=[metric_named(metric)] if metric else FLAGGED,
         verdict_of=told(workshop.records.confirmations.all()),
     )

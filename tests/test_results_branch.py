@@ -1,4 +1,4 @@
-"""The results branch: unions both ways, races that are lost, kills, and what does not belong there."""
+"""The results branch: unions both ways, races that are lost, kills, and what is not ours there."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from landspeed.farm.branch import ResultsBranch
 from landspeed.farm.remote import Remote
 from landspeed.farm.tars import pack_files, unpack_files
 from landspeed.farm.union import is_kept, kept_files
+from tests.farm_kit import called
 from tests.synthetic import Point, record
 
 
@@ -385,18 +386,12 @@ def test_the_remote_is_the_one_given_or_the_workflows_or_the_checkouts(tmp_path,
 def landspeed(farmer: Farmer, *arguments: str) -> subprocess.CompletedProcess[str]:
     farmer.paths.project.mkdir(exist_ok=True)
     (farmer.paths.project / "asv.conf.json").write_text("{}")
-    return subprocess.run(
-        [sys.executable, "-m", "landspeed.cli", *arguments],
-        env=os.environ
-        | {
-            "LANDSPEED_PROJECT": str(farmer.paths.project),
-            "LANDSPEED_CACHE": str(farmer.paths.cache),
-            "LANDSPEED_RESULTS_REMOTE": farmer.branch.remote.url,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    own = {
+        "LANDSPEED_PROJECT": str(farmer.paths.project),
+        "LANDSPEED_CACHE": str(farmer.paths.cache),
+        "LANDSPEED_RESULTS_REMOTE": farmer.branch.remote.url,
+    }
+    return called(list(arguments), os.environ | own)
 
 
 def test_a_job_hands_on_only_what_the_branch_does_not_have(farmer, tmp_path):

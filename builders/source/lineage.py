@@ -45,7 +45,14 @@ class History:
         lines = self.git.run(
             "log", "--first-parent", "--reverse", f"--format={_FORM}", f"{good}..{bad}"
         )
-        return [_parsed(line) for line in lines.decode(errors="replace").splitlines()]
+        # by newlines alone: a subject may hold other characters that Python would take for one
+        return [_parsed(line) for line in lines.decode(errors="replace").split("\n")[:-1]]
+
+    def latest(self, tip: str, count: int) -> list[Commit]:
+        """The last *count* commits up to *tip* along first parents, oldest first."""
+        argv = ("log", "--first-parent", f"--max-count={count}", f"--format={_FORM}", tip)
+        lines = self.git.run(*argv, "--").decode(errors="replace").split("\n")
+        return [_parsed(line) for line in reversed(lines) if line]
 
     def commit(self, hash_: str) -> Commit:
         """What is known of one commit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -42,6 +43,7 @@ _CONFIG = f"""[core]
 \tformat = {FORMAT}
 """
 _ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
+_NO_LAZY_FETCH = {"GIT_NO_LAZY_FETCH": "1"}
 _NOTES_DATE = re.compile(r"<title>Release date.*?(\d{4}-\d{2}-\d{2})", re.DOTALL)
 _CONFIGURE = re.compile(rb"^(?:PACKAGE_VERSION|VERSION)='([^']+)'", re.MULTILINE)
 _MESON = re.compile(rb"^project\(.*?^\s*version:\s*'([^']+)'", re.MULTILINE | re.DOTALL)
@@ -76,6 +78,14 @@ class Repository:
     @property
     def exists(self) -> bool:
         return (self.directory / "HEAD").is_file()
+
+    def has(self, commits: Iterable[str]) -> bool:
+        """Whether all of *commits*, full hashes, are here."""
+        asked = "".join(f"{commit}\n" for commit in commits)
+        # no lazy fetching: what a partial clone lacks would be asked for one by one
+        check = ("cat-file", "--batch-check=%(objecttype)")
+        answer = self.git.run(*check, stdin=asked.encode(), environment=_NO_LAZY_FETCH)
+        return all(line == b"commit" for line in answer.splitlines())
 
     def ensure(self) -> None:
         """Create the repository if it is not there; the caller holds the lock."""

@@ -286,6 +286,38 @@ class Sources:
             return {}
         return places(self._repository.git, commits)
 
+    # -- what is new upstream --------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Ask the git upstream what is new; SourceError if it cannot be reached or is none."""
+        if not self._upstream.is_configured:
+            raise SourceError(
+                "no git upstream is configured",
+                detail="What is new can only be told by one.",
+                hint="Set [sources.git] upstream in landspeed.toml.",
+            )
+        with self._lock():
+            self._repository.ensure()
+            self._upstream.refresh(older_than=-1)
+
+    def know(self, commits: Collection[str]) -> None:
+        """Ask the git upstream what is new if one of *commits* (full hashes) is not here.
+
+        Being unable is said, and what is not known even then stays so.
+        """
+        if not commits or not self._upstream.is_configured:
+            return
+        if not self._repository.exists or not self._repository.has(commits):
+            self._refresh_upstream(MINUTES)
+
+    def branches(self) -> dict[str, str]:
+        """Upstream's branches, as last fetched: name → the commit at its tip."""
+        return self._upstream.branches() if self._repository.exists else {}
+
+    def tagged(self) -> dict[Version, str]:
+        """The versions that upstream tagged, as last fetched, each with its commit."""
+        return {version: one.commit for version, one in self._upstream.releases().items()}
+
     # -- reaching out ----------------------------------------------------------------------
 
     def _prospects(self, version: Version) -> list[Prospect]:

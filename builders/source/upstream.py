@@ -198,6 +198,15 @@ class Upstream:
         updates = "".join(f"update {name} {tip}\n" for name, tip in wanted.items())
         self._git.run("update-ref", "--stdin", stdin=updates.encode())
 
+    def branches(self) -> dict[str, str]:
+        """All its branches, as last fetched: name → the hash at the tip."""
+        # HEADS sort before TRACKED, which so win: a clone's own branches may be old
+        return {
+            name.removeprefix(f"{HEADS}/").removeprefix(f"{TRACKED}/"): tip
+            for name, tip in self._tips().items()
+            if name != f"{TRACKED}/HEAD"
+        }
+
     def releases(self) -> dict[Version, TaggedRelease]:
         """The versions that upstream tagged, betas included, as far as they were fetched."""
         if not self.is_configured or not self.repository.exists:

@@ -1,1 +1,1 @@
-"""What the workflows call: what is new, results on a branch of their own, builds as archives, issues."""
+"""What the workflows call: what is new, the results branch, builds as archives, and issues."""

@@ -79,7 +79,7 @@ class Archive:
 
 
 def _is_inside_a_build(name: str) -> bool:
-    return _IDENTIFIER.fullmatch(name.split("/")[0]) is not None
+    return _IDENTIFIER.fullmatch(name.split("/", maxsplit=1)[0]) is not None
 
 
 def _sweep(root: Path) -> None:

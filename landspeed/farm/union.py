@@ -18,7 +18,7 @@ from benchmarks.records import RecordStore
 RECORDS, JOURNALS = "records", "bisect"
 _KEPT = (
     *(f"{RECORDS}/{kind}" for kind in ("segments", "twins", "confirmations", "bisections")),
-    f"{RECORDS}/profiles",
+    *(f"{RECORDS}/{kind}" for kind in ("failures", "profiles")),
     JOURNALS,
 )
 # Nothing that begins with a dot (caches, locks, half-written files), nothing that leads elsewhere.

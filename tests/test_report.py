@@ -1,0 +1,434 @@
+"""Issues: one for each confirmed regression, whatever the API answers, closed when it is gone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.build import Origin, Variant
+from base.errors import RemoteError
+from builders.source import Place
+from landspeed.asv_benchmarks import Params
+from landspeed.detector import Basis
+from landspeed.farm.github import GitHub
+from landspeed.farm.issue import Mark, body, title
+from landspeed.farm.regressions import Regression, Span, regressions
+from landspeed.farm.reporting import LABEL, Deed, comment, tell
+from landspeed.nomination import Nomination
+from landspeed.steps import Step
+from tests.farm_kit import Farm
+from tests.github_api import Failure, GitHubApi, github_api
+from tests.synthetic_steps import commit
+from tests.test_bisect_report import facts as bisection_facts
+
+HOSTILE = "Fix `x` $(id) | @postgres closes #7 <img src=x> --> \n::error::x"
+READ = Params("prepared", "small-5", 1, "default")
+
+
+def place_of(origin: Origin) -> Place | None:
+    """Commits are called by their number; those from 900 on are on no branch any more."""
+    number = int((origin.commit or "0")[:10], 16)
+    return Place(line="master", position=number) if number < 900 else None
+
+
+def subject_of(name: str) -> str:
+    return HOSTILE
+
+
+def origin(number: int) -> Origin:
+    return Origin(release=None, commit=commit(number), tree="", date="2026-01-01")
+
+
+def step(before: int, after: int, ratio: float = 1.01, **changes: Any) -> Step:
+    """A confirmed, exact Step."""
+    whole = {
+        "machine": "counter",
+        "before": origin(before),
+        "after": origin(after),
+        "seen": origin(after),
+        "time": "2026-01-01T00:00:00Z",
+        "line": "master",
+        "variant": Variant(),
+        "mode": "read-only",
+        "params": READ,
+        "metric": "instructions",
+        "unit": "instructions/tx",
+        "levels": (40_000.0, 40_000.0 * ratio),
+        "ratio": ratio,
+        "interval": (ratio, ratio),
+        "p_value": None,
+        "basis": Basis.EXACT,
+        "worse": ratio > 1,
+        "digests": ("a", "b"),
+        "status": "confirmed",
+    }
+    return Step(**(whole | changes))
+
+
+# --- what is one regression -----------------------------------------------------------------
+
+
+def test_what_happened_at_one_commit_is_one_regression_however_many_series_show_it():
+    (one,) = regressions(
+        [
+            step(3, 4),
+            step(3, 4, 1.02, metric="instructions_cold"),
+            step(1, 6, machine="other"),
+            step(3, 4, 1.01, mode="read-write"),
+        ],
+        place_of,
+    )
+    assert len(one.steps) == 4
+    assert one.steps[0].ratio == 1.02
+    assert (one.span.before, one.span.last, one.span.count) == (commit(3), commit(4), 1)
+
+
+def test_two_commits_are_two_regressions():
+    found = regressions([step(3, 4), step(6, 7)], place_of)
+    assert [one.span.last for one in found] == [commit(4), commit(7)]
+
+
+def test_what_nobody_confirmed_and_what_got_better_is_none():
+    steps = [step(3, 4, status="nominated"), step(5, 6, status="refuted"), step(7, 8, 0.9)]
+    assert regressions(steps, place_of) == []
+
+
+def test_what_is_on_no_branch_any_more_is_left_out():
+    assert regressions([step(3, 950)], place_of) == []
+
+
+def test_it_is_gone_when_a_later_confirmed_step_undoes_it_in_every_series():
+    both = [step(3, 4), step(3, 4, metric="instructions_cold")]
+    repair = step(8, 9, 1 / 1.01)
+    assert not regressions([*both, repair], place_of)[0].is_gone
+    (one,) = regressions([*both, repair, replace(repair, metric="instructions_cold")], place_of)
+    assert one.is_gone
+    assert {s.after for s in one.repairs} == {origin(9)}
+
+
+@pytest.mark.parametrize(
+    "repair",
+    [
+        step(8, 9, 0.995),
+        step(8, 9, 1 / 1.01, status="nominated"),
+        step(1, 2, 1 / 1.01),
+        step(8, 9, 1 / 1.01, machine="other"),
+        step(8, 9, 1 / 1.01, line="REL_17_STABLE"),
+    ],
+)
+def test_half_a_repair_or_one_elsewhere_is_none(repair):
+    found = regressions([step(3, 4), repair], place_of)
+    assert not found[0].is_gone
+
+
+def test_several_steps_may_undo_it_together_and_a_later_regression_is_another():
+    steps = [step(3, 4, 1.02), step(6, 7, 0.99), step(8, 9, 1 / 1.0098), step(11, 12, 1.02)]
+    first, second = regressions(steps, place_of)
+    assert first.is_gone
+    assert first.repairs[0].after == origin(9)
+    assert not second.is_gone
+
+
+# --- the text ---------------------------------------------------------------------------------
+
+
+def regression(**changes: Any) -> Regression:
+    (one,) = regressions([step(3, 4), step(3, 4, 1.02, metric="instructions_cold")], place_of)
+    return replace(one, **changes)
+
+
+def without_code(markdown: str) -> str:
+    """*markdown* without its code spans and blocks: what GitHub would make links of."""
+    text = re.sub(r"^```.*?^```$", "", markdown, flags=re.M | re.S)
+    text = re.sub(r"^    .*$", "", text, flags=re.M)
+    return re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", text)
+
+
+def test_nothing_of_a_commit_is_outside_of_code():
+    one = regression(span=Span(line="<b>--> @x", before=commit(3), last=commit(4), first=4, end=4))
+    note = {"nomination": "x", "time": "1", "report": hostile_bisection()}
+    text = body(replace(one, bisections=[note]), subject_of)
+    for part in (without_code(text), without_code(title(one, subject_of))):
+        for evil in ("@postgres", "#7", "<img", "$(id)", "<b>", "@x"):
+            assert evil not in part
+    assert "\n::error" not in text
+    assert text.count("-->") == 1 + text.count("<b>-->") + text.count("<img src=x> -->")
+
+
+def hostile_bisection() -> Mapping[str, Any]:
+    found = dict(bisection_facts())
+    evil = {"subject": HOSTILE, "author": "@evil <b>", "email": "x>\n# @postgres"}
+    found["culprit"] = found["culprit"] | evil
+    found["measurements"] = [row | {"subject": HOSTILE} for row in found["measurements"]]
+    found["skipped"] = [{"position": 1, "name": "abc", "reason": HOSTILE}]
+    return found
+
+
+def test_an_issue_says_what_where_how_much_and_how_to_look():
+    text = body(regression(), lambda _: "Do more")
+    assert title(regression(), lambda _: "Do more") == (
+        "+2.00 % instructions_cold (read-only): 0000000004 `Do more`"
+    )
+    assert f"**+2.00 % instructions_cold by commit {commit(4)} `Do more`** on `master`." in text
+    assert "| `counter` | bs8 | `read-only/prepared/small-5/c1/default` | instructions |" in text
+    assert "40,000.0 | 40,400.0 instructions/tx | +1.00 % | exact |" in text
+    assert "landspeed explain 0000000003 0000000004 --scenario" in text
+    assert Mark.read(text) == Mark.of(regression().span)
+
+
+def test_where_it_is_not_known_better_the_issue_says_between_which_two():
+    (one,) = regressions([step(3, 7)], place_of)
+    assert "one of 4 commits up to 0000000007" in title(one, subject_of)
+    assert f"after {commit(3)} and up to {commit(7)}" in body(one, subject_of)
+
+
+def test_the_bisections_report_is_in_it():
+    note = {"nomination": "x", "time": "1", "report": bisection_facts()}
+    text = body(regression(bisections=[note]), subject_of)
+    assert "<details><summary>The bisection</summary>" in text
+    assert "### latency from" in text
+
+
+def test_a_bisection_is_found_by_its_nomination_or_its_culprit():
+    key = Nomination.parse(step(3, 4).facts()).key
+    by_key = {"nomination": key, "time": "2", "report": {"culprit": None}}
+    by_culprit = {"nomination": "wide", "time": "1", "report": {"culprit": {"ref": commit(4)}}}
+    other = {"nomination": "other", "time": "1", "report": {"culprit": {"ref": commit(5)}}}
+    (one,) = regressions([step(3, 4)], place_of, [by_key, by_culprit, other, by_key])
+    assert {note["nomination"] for note in one.bisections} == {key, "wide"}
+
+
+def test_a_text_is_never_longer_than_an_issue_may_be():
+    many = [step(3, 4, machine=f"machine{number}") for number in range(2000)]
+    (one,) = regressions(many, place_of)
+    assert len(body(one, subject_of)) < 65_536
+
+
+# --- the issues -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def api() -> Iterator[GitHubApi]:
+    with github_api() as made:
+        yield made
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def github(api, waits, monkeypatch) -> GitHub:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    return GitHub(
+        api=api.url,
+        repository=api.repository,
+        token="a-token",
+        say=lambda _: None,
+        pause=waits.append,
+        clock=lambda: 1000.0,
+    )
+
+
+def deeds(github: GitHub, *steps: Step) -> list[Deed]:
+    found = regressions(steps, place_of)
+    return [one.deed for one in tell(found, place_of, subject_of, github)]
+
+
+def test_an_issue_is_opened_once_and_then_left_as_it_is(github, api):
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert deeds(github, step(3, 4)) == [Deed.LEFT]
+    assert api.writes() == ["POST /repos/example/landspeed/issues"]
+    assert api.issues[0]["labels"] == [LABEL]
+    assert api.tokens == {"Bearer a-token"}
+
+
+def test_nothing_to_tell_is_one_call(github, api):
+    assert deeds(github) == []
+    assert github.calls == len(api.calls) == 1
+
+
+def test_an_issue_is_updated_when_more_is_known_of_where(github, api):
+    deeds(github, step(3, 9))
+    assert deeds(github, step(5, 6)) == [Deed.UPDATED]
+    assert len(api.issues) == 1
+    assert "0000000006" in api.issues[0]["title"]
+    assert deeds(github, step(5, 6)) == [Deed.LEFT]
+
+
+def test_another_regression_on_the_line_is_another_issue(github, api):
+    deeds(github, step(3, 4))
+    assert deeds(github, step(3, 4), step(6, 7)) == [Deed.LEFT, Deed.OPENED]
+    assert len(api.issues) == 2
+
+
+def test_an_issue_is_closed_when_it_is_gone_and_stays_so(github, api):
+    deeds(github, step(3, 4))
+    gone = (step(3, 4), step(8, 9, 1 / 1.01))
+    assert deeds(github, *gone) == [Deed.CLOSED]
+    assert api.issues[0]["state"] == "closed"
+    assert f"**Gone since {commit(9)}" in api.issues[0]["body"]
+    assert deeds(github, *gone) == [Deed.LEFT]
+    assert len(api.writes()) == 2
+
+
+def test_what_was_gone_before_it_was_told_is_never_told(github, api):
+    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [Deed.LEFT]
+    assert api.issues == []
+
+
+def test_what_a_person_closed_stays_closed_and_is_not_opened_anew(github, api):
+    deeds(github, step(3, 4))
+    api.issues[0]["state"] = "closed"
+    assert deeds(github, step(3, 4), step(3, 4, metric="instructions_cold")) == [Deed.LEFT]
+    assert len(api.issues) == 1
+
+
+def test_an_issue_of_somebody_else_with_our_mark_but_not_our_label_is_not_ours(github, api):
+    api.issues.append(
+        {"number": 1, "state": "open", "labels": [], "title": "x", "body": str(mark(4))}
+    )
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+
+
+def mark(number: int) -> Mark:
+    return Mark.of(
+        Span(line="master", before=commit(number - 1), last=commit(number), first=4, end=4)
+    )
+
+
+def test_more_than_a_page_of_issues_is_read(github, api):
+    for number in range(1, 151):
+        text = str(mark(4)) if number == 130 else "nothing"
+        issue = {"number": number, "state": "open", "title": "x", "body": text}
+        api.issues.append(issue | {"labels": [LABEL]})
+    assert deeds(github, step(3, 4)) == [Deed.UPDATED]
+    assert api.issues[129]["title"] != "x"
+
+
+# --- what the API answers ------------------------------------------------------------------
+
+
+def test_a_server_that_fails_is_asked_again_later_and_later(github, api, waits):
+    api.failures = [Failure(500), Failure(502), Failure(503)]
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert len(waits) == 3
+    assert waits[2] > waits[0]
+
+
+def test_a_server_that_goes_on_failing_is_one_clear_error(github, api):
+    api.failures = [Failure(500)] * 99
+    with pytest.raises(RemoteError, match="did not do it, though asked 5 times"):
+        deeds(github, step(3, 4))
+    api.failures = []
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+
+
+def test_an_issue_whose_answer_was_lost_is_not_opened_twice(github, api):
+    original = api.answer
+
+    def lose_the_first(method: str, path: str, facts: dict[str, Any]) -> tuple[int, Any]:
+        status, value = original(method, path, facts)
+        if method == "POST" and len(api.writes()) == 1:
+            return 502, {"message": "lost"}
+        return status, value
+
+    api.answer = lose_the_first  # type: ignore[method-assign]
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert len(api.issues) == 1
+    assert len(api.writes()) == 1
+
+
+def test_a_rate_limit_is_waited_for_as_long_as_it_says(github, api, waits):
+    api.failures = [
+        Failure(403, headers={"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1042"}),
+        Failure(429, headers={"retry-after": "7"}),
+        Failure(403, message="You have exceeded a secondary rate limit"),
+    ]
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert waits == [42.0, 7.0, 60.0]
+
+
+def test_a_rate_limit_that_takes_too_long_is_one_clear_error(github, api, waits):
+    api.failures = [Failure(429, headers={"retry-after": "3600"})]
+    with pytest.raises(RemoteError, match="wait for 3600 s"):
+        deeds(github, step(3, 4))
+    assert waits == []
+
+
+def test_what_is_forbidden_is_one_clear_error_at_once(github, api, waits):
+    api.failures = [Failure(403, message="Resource not accessible by integration")]
+    with pytest.raises(RemoteError, match="answered 403") as caught:
+        deeds(github, step(3, 4))
+    assert "not accessible" in caught.value.detail
+    assert "issues: write" in caught.value.hint
+    assert len(api.calls) == 1
+    assert waits == []
+
+
+@pytest.mark.parametrize(("status", "hint"), [(401, "not valid"), (404, "may see"), (410, "disab")])
+def test_other_refusals_say_what_they_may_mean(status, hint, github, api):
+    api.failures = [Failure(status)]
+    with pytest.raises(RemoteError) as caught:
+        deeds(github)
+    assert hint in caught.value.hint
+
+
+def test_a_redirect_is_not_followed_so_that_nobody_else_gets_the_token(github, api):
+    with github_api() as other:
+        api.failures = [Failure(307, headers={"location": other.url})]
+        with pytest.raises(RemoteError, match="answered 307"):
+            deeds(github)
+        assert other.calls == []
+
+
+def test_nobody_there_is_one_clear_error(github):
+    github.api = "http://127.0.0.1:9"
+    with pytest.raises(RemoteError, match="did not do it"):
+        deeds(github)
+
+
+# --- comments, and the verb ------------------------------------------------------------------
+
+
+def test_a_bisections_report_is_one_comment_however_often_it_runs(github, api):
+    report = "# title\n\nThe state is `aaa-bbb-12345678-1.json`; each run is a raw record.\n"
+    assert comment(github, 5, report) is Deed.OPENED
+    assert comment(github, 5, report) is Deed.LEFT
+    assert (
+        comment(github, 5, report.replace("title", "found").replace("-1.", "-2.")) is Deed.UPDATED
+    )
+    assert comment(github, 5, report.replace("12345678", "87654321")) is Deed.OPENED
+    assert len(api.comments[5]) == 2
+    assert "# found" in api.comments[5][0]["body"]
+
+
+def test_the_verb_says_what_is_missing_and_dry_run_asks_nobody(tmp_path):
+    farm = Farm.make(tmp_path, commits=2)
+    done = farm.landspeed("report", check=False)
+    assert done.returncode == 2
+    assert "GITHUB_TOKEN is not set" in done.stderr
+    done = farm.landspeed("report", "--dry-run", "--json")
+    assert json.loads(done.stdout) == []
+    assert "no confirmed regression; 0 API calls" in done.stderr
+    done = farm.landspeed("report", "--comment", "3", check=False)
+    assert done.returncode == 2
+
+
+def test_the_verb_comments_what_a_file_holds(tmp_path: Path, api):
+    farm = Farm.make(tmp_path, commits=1)
+    file = tmp_path / "bisect.md"
+    file.write_text("# found\n")
+    farm.landspeed("report", "--comment", "3", str(file), **api.environment())
+    assert api.comments[3][0]["body"].endswith("# found\n")
+    file.write_text("")
+    done = farm.landspeed("report", "--comment", "3", str(file), **api.environment())
+    assert "nothing to comment" in done.stderr

@@ -15,6 +15,7 @@ import pytest
 
 from tests.act_kit import ActRun, Hub, needs_act
 from tests.bisect_project import MadeUp, Pretence
+from tests.github_api import github_api
 from tests.pretended_landspeed import command
 from tests.synthetic import Point, record
 
@@ -96,21 +97,25 @@ def test_ci_lints_and_tests(hub, event):
 
 
 def test_a_counted_bisection_needs_no_machine_of_ours_and_its_report_is_the_summary(hub, made):
-    run = dispatch(hub, made)
+    with github_api() as api:
+        hub.environment |= api.environment()
+        run = dispatch(hub, made, issue=42)
     assert_fine(run)
     assert run.jobs == dict.fromkeys(
-        ("check", "bisect", "publish/results", "publish/deploy"), "success"
+        ("check", "bisect", "comment", "publish/results", "publish/deploy"), "success"
     )
     assert run.outputs("check")["runner"] == '["ubuntu-latest"]'
     assert f"commit {CULPRIT}" in run.summary("bisect")
     (report,) = (hub.stubs / "artifacts").glob("*/report/bisect.md")
     assert report.read_text().strip() == run.summary("bisect").strip()
+    (comment,) = api.comments[42]
+    assert report.read_text().strip() in comment["body"]
     # a count is one for good: it is drawn like any other
     assert (hub.stubs / "pages" / "index.html").is_file()
 
 
 def test_a_timed_bisection_asks_for_the_bench_and_goes_on_where_it_stopped(hub, made):
-    first = dispatch(hub, made, metric="latency", scenario="read-write//small/c4", budget="90s")
+    first = dispatch(hub, made, metric="latency", scenario="read-write//small/c4", budget="10s")
     assert first.outputs("check")["runner"] == LABELS
     assert first.jobs == {"check": "success", "bisect": "failure", "publish/results": "success"}
     # what was timed to decide is no dot, so there is nothing to deploy

@@ -16,6 +16,7 @@ import pytest
 
 from tests.act_kit import ActRun, Hub, needs_act
 from tests.bisect_project import Pretence
+from tests.github_api import github_api
 from tests.pretended_landspeed import command
 from tests.sourcekit import GitUpstream
 
@@ -93,15 +94,22 @@ def outside_code(markdown: str) -> str:
 
 def test_a_hostile_subject_and_author_stay_words_from_the_summary_to_the_artifact(hub, upstream):
     commits = upstream.git("rev-list", "--reverse", "master").split()
-    run = hub.run("bisect.yml", inputs={"good": commits[0], "bad": commits[-1]})
+    with github_api() as api:
+        hub.environment |= api.environment()
+        inputs = {"good": commits[0], "bad": commits[-1], "issue": 7}
+        run = hub.run("bisect.yml", inputs=inputs)
     assert run.code == 0, run.told()
     assert run.errors == [], run.told()
     assert_harmless(hub, run)
     assert run.outputs("check")["runner"] == '["ubuntu-latest"]'
-    summary = run.summary("bisect")
-    assert "touch pwned" in summary
-    for bad in ("<script", "<img", "@octocat", "closes #1", "**bold**", "](https://evil"):
-        assert bad not in outside_code(summary), outside_code(summary)
+    (comment,) = api.comments[7]
+    for text in (run.summary("bisect"), comment["body"]):
+        assert "touch pwned" in text
+        for bad in ("<script", "<img", "@octocat", "closes #1", "**bold**", "](https://evil"):
+            assert bad not in outside_code(text), outside_code(text)
+    pages = [path.read_text(errors="replace") for path in (hub.stubs / "pages").rglob("*.html")]
+    assert pages
+    assert "<script>alert(1)" not in "".join(pages)
 
 
 @pytest.mark.parametrize("end", [NAME, f"REL_18_0{NAME}", f"{SUBJECT}\n::add-path::/tmp\nEOF"])

@@ -33,7 +33,9 @@ from landspeed.workshop import Workshop
 
 
 @click.command()
-@click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
+@click.argument(
+    "refs", nargs=-1, required=True, metavar="REF[:VARIANT]...", envvar="LANDSPEED_RUN_REFS"
+)
 @variant_options
 @preset_options
 @metric_option

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,10 @@ def asv_config(project: Path) -> dict[str, Any]:
         ) from error
 
 
-def publish(paths: Paths, say: Callable[[str], None]) -> Path:
+def publish(paths: Paths, say: Callable[[str], None], branches: Sequence[str] = ()) -> Path:
     """Make the site from asv's result files and put it at ``paths.site``; its directory.
 
+    *branches* are drawn as well as those that asv.conf.json names.
     One publishing at a time, others wait. PublishError with asv's last lines if it fails.
     """
     workshop = paths.site.parent / _WORKSHOP
@@ -59,19 +60,20 @@ def publish(paths: Paths, say: Callable[[str], None]) -> Path:
             own.chmod(0o755)
             try:
                 fresh = own / "site"
-                _make(paths, fresh, _write_config(paths, workshop), say)
+                _make(paths, fresh, _write_config(paths, workshop, branches), say)
                 exchange(fresh, paths.site)
             finally:
                 remove_tree(own)
     return paths.site
 
 
-def _write_config(paths: Paths, workshop: Path) -> Path:
+def _write_config(paths: Paths, workshop: Path, branches: Sequence[str]) -> Path:
     # With absolute paths: asv changes into the directory of its configuration.
     config = asv_config(paths.project)
     for key in _PATHS_IN_CONFIG:
         if key in config:
             config[key] = str(paths.project / config[key])
+    config["branches"] = list(dict.fromkeys([*config.get("branches", []), *branches]))
     config["results_dir"] = str(paths.results / "asv")
     path = workshop / CONFIG
     path.write_text(json.dumps(config, indent=4))

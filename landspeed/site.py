@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from base.errors import PublishError, RefError, StorageError
+from base.errors import PublishError, StorageError
 from base.files import storage_errors
 from benchmarks.point import scheduled
 from landspeed.asv_steps import write_steps
-from landspeed.derive import AsvLayout, Derived, derive
+from landspeed.derive import AsvLayout, CommitOf, Derived, derive
 from landspeed.ledger import ledger
 from landspeed.ledger_page import write_ledger_page
 from landspeed.progress import say
@@ -40,13 +40,14 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
         )
     link_repository(workshop)
     layout = AsvLayout.of(asv_config(paths.project), paths.results / "asv")
-    commit_of = _placer(workshop)
+    lines = _lines(workshop)
+    commit_of = _placer(workshop, lines)
     derived = derive(table, layout, commit_of, workshop.records.twins.all())
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
     write_steps(survey_records(workshop).steps, commit_of, layout.results)
     write_ledger_page(ledger(table), layout.results)
-    return publish(paths, say), derived
+    return publish(paths, say, sorted(set(lines.values()))), derived
 
 
 def link_repository(workshop: Workshop) -> None:
@@ -67,20 +68,27 @@ def link_repository(workshop: Workshop) -> None:
             link.symlink_to(target)
 
 
-def _placer(workshop: Workshop) -> Any:
+def _lines(workshop: Workshop) -> dict[str, str]:
+    """The branch that each commit of the records is drawn on."""
     sources = workshop.builder.sources
+    table = workshop.records.table(["commit", "release"]).filter(pc.field("release").is_null())
+    twins = (twin.origin for twin in workshop.records.twins.all())
+    commits = set(table["commit"].drop_null().to_pylist())
+    commits |= {one.commit for one in twins if one.commit and not one.release}
     # a machine that only publishes has not seen yet what was measured elsewhere
-    commits = workshop.records.table(["commit", "release"]).filter(pc.field("release").is_null())
-    sources.know(set(commits["commit"].drop_null().to_pylist()))
+    sources.know(commits)
+    return sources.lines(commits)
+
+
+def _placer(workshop: Workshop, lines: Mapping[str, str]) -> CommitOf:
+    sources = workshop.builder.sources
     branch = sources.releases_branch()
 
     def commit_of(origin: Mapping[str, Any]) -> tuple[str, int] | None:
-        hash_ = branch.get(origin["release"]) if origin["release"] else origin["commit"]
+        commit = origin["commit"] if origin["commit"] in lines else None
+        hash_ = branch.get(origin["release"]) if origin["release"] else commit
         if hash_ is None:
             return None
-        try:
-            return hash_, int(sources.commit_date(hash_).timestamp() * 1000)
-        except RefError:
-            return None
+        return hash_, int(sources.commit_date(hash_).timestamp() * 1000)
 
     return commit_of

@@ -286,6 +286,15 @@ class Sources:
             return {}
         return places(self._repository.git, commits)
 
+    def lines(self, commits: Collection[str]) -> dict[str, str]:
+        """The branch of our own that each of *commits* is on; those on none are left out."""
+        if not commits or not self._repository.exists:
+            return {}
+        names = self._repository.git.text("for-each-ref", "--format=%(refname)", "refs/heads")
+        ours = {name.removeprefix("refs/heads/") for name in names.splitlines()}
+        found = self.places(commits)
+        return {one: place.line for one, place in found.items() if place.line in ours}
+
     # -- what is new upstream --------------------------------------------------------------
 
     def refresh(self) -> None:

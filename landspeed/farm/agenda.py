@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import product, zip_longest
 from typing import Any
 
@@ -158,7 +159,7 @@ def agenda(workshop: Workshop, track: Track, found: Survey) -> Agenda:
             prices.build + prices.count * _counts(preset),
         ),
         timed=tuple(
-            choice.share(m, lambda server, of=m: known.is_timed(server, of, preset), timing)
+            choice.share(m, partial(known.is_timed, machine=m, preset=preset), timing)
             for m in track.machines
         ),
         client=Target(ref=newest.release or str(newest.commit), variant=Variant()),

@@ -1,0 +1,122 @@
+"""The whole story, with real servers under the real workflow: a planted slowdown is found and told.
+
+Three harmless commits and one that costs the executor 1 %; then one that repairs it. Counted, so
+that it says the same on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from base.build import Build
+from base.paths import Paths
+from tests.act_kit import ActRun, needs_act, real_landspeed
+from tests.history_kit import Edit, History, append, function
+from tests.site_check import browsing, served
+from tests.test_real_bisect import MORE, WORK, change, work
+from tests.track_kit import Tracked, tracked
+
+pytestmark = [pytest.mark.postgres, pytest.mark.browser, needs_act]
+
+TRACK = """branches = ["master"]
+depth = 5
+releases = ""
+modes = ["read-only"]"""
+HARMLESS: tuple[Mapping[str, Edit], ...] = (
+    {"doc/src/sgml/mvcc.sgml": append("\n")},
+    {"src/backend/commands/vacuum.c": append(function("landspeed_harmless", 1))},
+    {"src/backend/executor/nodeSeqscan.c": append("\n/* a remark */\n")},
+)
+PLANTED = "Do it $(twice) as `well` @everyone <b>| for good measure"
+
+
+@pytest.fixture(scope="module")
+def history(newest_build: Build, tmp_path_factory: pytest.TempPathFactory) -> History:
+    root = tmp_path_factory.mktemp("upstream")
+    made = History(root / "history.git", Paths.find().sources)
+    made.begin(newest_build.origin.tree)
+    release = made.git("commit-tree", newest_build.origin.tree, "-m", "release").strip()
+    made.git("update-ref", f"refs/tags/{newest_build.version.tag}", release)
+    made.commit("base", work(WORK))
+    for number, edits in enumerate(HARMLESS, start=1):
+        made.commit(f"harmless {number}", edits)
+    made.commit(PLANTED, change(WORK, MORE))
+    return made
+
+
+@pytest.fixture(scope="module")
+def farm(
+    history: History, newest_build: Build, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Tracked]:
+    root = tmp_path_factory.mktemp("farm")
+    with tracked(root, history.directory, real_landspeed(), TRACK) as made:
+        made.hub.environment |= {"LANDSPEED_CACHE": str(cache_of(root, newest_build))}
+        made.hub.environment |= {"HOME": str(root), "LANDSPEED_MACHINE": "counter"}
+        yield made
+
+
+def cache_of(root: Path, newest_build: Build) -> Path:
+    """A cache of the farm's own that has what takes long: the client, and compiled objects."""
+    cache, shared = root / "cache", Paths.find()
+    (cache / "builds").mkdir(parents=True)
+    (cache / "builds" / newest_build.identifier).symlink_to(newest_build.prefix)
+    shared.ccache.mkdir(parents=True, exist_ok=True)
+    (cache / "ccache").symlink_to(shared.ccache)
+    return cache
+
+
+def assert_fine(run: ActRun) -> None:
+    assert run.code == 0, run.told()
+    assert run.errors == [], run.told()
+
+
+def test_a_planted_slowdown_is_built_counted_flagged_confirmed_bisected_and_told(farm, history):
+    run = farm.track()
+    assert_fine(run)
+    assert set(run.jobs.values()) == {"success"}
+    assert {"plan", "build", "count", "confirm", "publish/results", "report"} <= set(run.jobs)
+    culprit = history.tips[PLANTED]
+    (issue,) = farm.api.issues
+    print(issue["title"], issue["body"], sep="\n\n")
+    assert f"{culprit[:10]} ``" in issue["title"]
+    assert f"by commit {culprit} ``" in issue["body"]
+    assert issue["state"] == "open"
+    # the bisection says where the cost went, and what others wrote stays what they wrote
+    assert "| `standard_ExecutorRun` |" in issue["body"]
+    assert "execMain.c" in issue["body"]
+    first = float(issue["title"].split(" %")[0])
+    assert 0.5 < first < 2
+
+    with served(farm.site) as address, browsing(address) as (page, complaints):
+        page.goto(f"{address}/index.html#/regressions")
+        page.locator("#regressions-body table").first.wait_for()
+        rows = page.locator("#regressions-body table:not(.ignored) tbody tr").all()
+        cells = [row.locator("td").all_inner_texts() for row in rows]
+    assert not complaints, complaints
+    assert cells
+    assert all(culprit.startswith(cell[2].strip()) for cell in cells), cells
+
+
+def test_with_nothing_new_nothing_is_done_and_it_says_so(farm):
+    before, tip = list(farm.api.writes()), farm.git("rev-parse", "results")
+    run = farm.track()
+    assert_fine(run)
+    assert run.jobs == {"plan": "success", "report": "success"}
+    assert "nothing new: all that is watched is measured" in run.log("plan")
+    assert farm.api.writes() == before
+    assert farm.git("rev-parse", "results") == tip
+
+
+def test_a_commit_that_repairs_it_closes_the_issue(farm, history):
+    repair = history.commit("Do it once", change(MORE, WORK))
+    run = farm.track()
+    assert_fine(run)
+    (issue,) = farm.api.issues
+    assert issue["state"] == "closed"
+    assert f"**Gone since {repair} `Do it once`**" in issue["body"]
+    assert [path for path in farm.api.writes() if path.startswith("POST")] == [
+        "POST /repos/example/landspeed/issues"
+    ]

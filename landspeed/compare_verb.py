@@ -9,7 +9,7 @@ import click
 
 from base.build import Variant
 from base.errors import UsageError
-from benchmarks.asv_names import METRICS, metric_named
+from benchmarks.asv_names import METRICS, Metric, metric_named
 from benchmarks.scenarios import Mode, Protocol
 from landspeed.actions import put_summary
 from landspeed.compare_report import comparison_facts, comparison_markdown, comparison_text
@@ -103,11 +103,7 @@ def compare_(
     budget = parse_duration(options["budget"])
     workshop = Workshop.open()
     if dry_run:
-        for side in parsed:
-            workshop.named(side.target)
-        words = f"would compare {' and '.join(map(str, parsed))}: {metric.name}"
-        facts = {"metric": metric.name, "budget": options["budget"]}
-        foretell(words, metric=metric, facts=facts, as_json=as_json)
+        _foretell(workshop, parsed, metric, as_json=as_json)
         return
     with ExitStack() as held:
         contest = prepare_contest(
@@ -120,6 +116,13 @@ def compare_(
         emit_json(comparison_facts(contest, course))
     else:
         emit(as_text(comparison_text(contest, course)))
+
+
+def _foretell(workshop: Workshop, sides: list[Side], metric: Metric, *, as_json: bool) -> None:
+    for side in sides:
+        workshop.named(side.target)
+    words = f"would compare {' and '.join(map(str, sides))}: {metric.name}"
+    foretell(words, metric=metric, facts={"metric": metric.name}, as_json=as_json)
 
 
 def _announced(contest: Contest) -> str:

@@ -100,11 +100,9 @@ def compare_(
         exact=metric.exact,
         narrow=options["narrow"],
     )
-    budget = parse_duration(options["budget"])
-    workshop = Workshop.open()
+    budget, workshop = parse_duration(options["budget"]), Workshop.open()
     if dry_run:
-        _foretell(workshop, parsed, metric, as_json=as_json)
-        return
+        return _foretell(workshop, parsed, metric, as_json=as_json)
     with ExitStack() as held:
         contest = prepare_contest(
             workshop, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget

@@ -28,9 +28,10 @@ SUBJECT = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> @octocat closes #1 | **bold** "
     "[x](https://evil.example) ##[add-path]/tmp/pwned"
 )
-AUTHOR = "::add-mask::x <script> $(touch pwned) @octocat"
+# git itself takes angle brackets out of names, and colons where they begin
+AUTHOR = "x::add-mask::y ##[add-path]/tmp $(touch pwned) @octocat **bold**"
 # all of it may be the name of a branch or tag: git-check-ref-format(1)
-NAME = "$(touch${IFS}pwned);`touch${IFS}pwned`'\"<img/src=x>::set-output&&@octocat#1|x"
+NAME = "$(touch${IFS}pwned);`touch${IFS}pwned`'\"<img/src=x>##set-output&&@octocat#1|x"
 COMMITS = 6
 
 

@@ -58,6 +58,7 @@ def test_however_it_is_cut_into_pieces_nothing_that_is_written_is_a_command(piec
     guarded = Harmless(stream)
     for piece in pieces:
         assert guarded.write(piece) == len(piece)
+    assert not guarded.isatty()
     assert is_harmless(stream.getvalue())
     assert stream.getvalue().replace("\u2060", "") == "".join(pieces)
 

@@ -265,6 +265,12 @@ def _unanswered(found: Bisected) -> LandspeedError | None:
                 "undecided: the budget is spent",
                 hint="Give the same command a larger --budget: it goes on from here.",
             )
+        case "refuted" if found.case.quest.is_exact:
+            return MeasureError(
+                "the commit that was found does not differ from its parent",
+                detail="By fresh counts the step is not there.",
+                hint="What was counted before is of another state: bisect anew with --fresh.",
+            )
         case "refuted":
             return MeasureError(
                 "the commit that was found does not differ from its parent",

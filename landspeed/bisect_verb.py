@@ -115,7 +115,7 @@ def bisect_(
       landspeed bisect a1b2c3d4 master~10 --mode read-write --size 5% --budget 4h
       landspeed bisect REL_16_0 REL_17_0~5 --metric instructions_cold
       landspeed bisect 13 18 --over releases --deep
-      landspeed bisect 18:bs1 18:bs32 --over variants
+      landspeed bisect 18:bs1 18:bs32 --over variants --metric instructions
     """
     ends = [Target.parse(word, variant) for word in (good, bad)]
     require_sources(ends)
@@ -141,11 +141,6 @@ def _require_time(asked: _Asked) -> None:
 
 def _variants(asked: _Asked, *, as_json: bool) -> None:
     targets = targets_between(asked.good, asked.bad)
-    if asked.is_exact:
-        raise UsageError(
-            "variants are ranked by time",
-            hint='Use --metric latency or tps; "landspeed compare" counts two of them.',
-        )
     workshop = Workshop.open()
     metric = asked.metric
     wanted = Sweep(
@@ -244,6 +239,12 @@ def _unanswered(found: Bisected) -> LandspeedError | None:
             return MeasureError(
                 "undecided: the budget is spent",
                 hint="Give the same command a larger --budget: it goes on from here.",
+            )
+        case "refuted" if found.case.quest.is_exact:
+            return MeasureError(
+                "the commit that was found does not differ from its parent",
+                detail="By fresh counts the step is not there.",
+                hint="What was counted before is of another state: bisect anew with --fresh.",
             )
         case "refuted":
             return MeasureError(

@@ -25,7 +25,7 @@ from base.errors import BuildError, LandspeedError, MeasureError
 from base.version import Version
 from benchmarks import valgrind
 from builders.source import Source
-from landspeed import bisect_verb, comparing, sampling
+from landspeed import bisect_verb, comparing, comparing_counts, counting, sampling
 from landspeed.bisect import bisecting, variants
 from landspeed.workshop import Workshop
 from tests.sourcekit import IDENTITY, GitUpstream
@@ -83,9 +83,11 @@ class Pretence:
         record = replace(self, noise=1e-6).measured(
             build=build, cell=cell, machine=machine, seconds=0, seed=1, context=rest["context"]
         )
-        latency = record["sample"]["latency_ms"]
-        counts = {"instructions": 5e5 * latency, "instructions_spread": 2e-6}
-        return {**record, "sample": counts, "epoch": {"identifier": "counted"}}
+        instructions = 5e5 * record["sample"]["latency_ms"]
+        counts = {"instructions": instructions, "instructions_spread": 2e-6}
+        passes = [{"transactions": n, "instructions": n * instructions} for n in (200, 1200)]
+        epoch = {"identifier": "counted"}
+        return {**record, "sample": counts, "epoch": epoch, "passes": passes}
 
     def _noted(self, number: int) -> None:
         if not self.log:
@@ -143,11 +145,12 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     patch(Workshop, "build_all", build_all)
     patch(Workshop, "pgbench_build", lambda self: client)
     patch(sampling, "measure", pretence.measured)
-    patch(sampling, "count", pretence.counted)
+    for module in (sampling, counting):
+        patch(module, "count", pretence.counted)
     for module in (bisecting, valgrind):
         patch(module, "count_epoch", lambda: SimpleNamespace(identifier="counted"))
     patch(bisect_verb, "valgrind", lambda: "/usr/bin/valgrind")
-    for module in (bisecting, comparing, variants):
+    for module in (bisecting, comparing, comparing_counts, variants):
         patch(module, "measuring", nothing)
     patch(comparing, "prepare", lambda **_: None)
     patch(comparing, "templates", lambda *_: None)

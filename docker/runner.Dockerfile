@@ -10,9 +10,9 @@ RUN apt-get update \
       debian-archive-keyring valgrind python3 python3-venv \
       curl iproute2 procps libicu72 libkrb5-3 libssl3 zlib1g \
  && rm -rf /var/lib/apt/lists/*
-RUN useradd --create-home --shell /usr/sbin/nologin landspeed-runner \
- && touch /home/landspeed-runner/.landspeed-runner \
- && install --directory --owner=landspeed-runner /var/lib/landspeed /opt/actions-runner
+RUN useradd --create-home --home-dir /var/lib/landspeed --shell /usr/sbin/nologin landspeed-runner \
+ && touch /var/lib/landspeed/.landspeed-runner \
+ && install --directory --owner=landspeed-runner /opt/actions-runner
 COPY tools/runner /opt/landspeed/tools/runner
 ENV ACTIONS_RUNNER_HOOK_JOB_STARTED=/opt/landspeed/tools/runner/job-started \
     ACTIONS_RUNNER_HOOK_JOB_COMPLETED=/opt/landspeed/tools/runner/job-completed \

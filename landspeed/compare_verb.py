@@ -9,7 +9,8 @@ import click
 
 from base.build import Variant
 from base.errors import UsageError
-from benchmarks.asv_names import METRICS, metric_named
+from benchmarks.asv_names import METRICS, Metric, metric_named
+from benchmarks.scenarios import Mode, Protocol
 from landspeed.actions import put_summary
 from landspeed.compare_report import comparison_facts, comparison_markdown, comparison_text
 from landspeed.comparing import Contest, compare
@@ -20,9 +21,8 @@ from landspeed.dispatch import dry_run_option, foretell
 from landspeed.options import emit, emit_json, json_option, variant_options
 from landspeed.progress import say
 from landspeed.quantities import parse_duration, parse_share
-from landspeed.question_options import question_options
 from landspeed.show import as_text
-from landspeed.sides import SCENARIO, SIDE, Question, Side
+from landspeed.sides import SCENARIO, SIDE, Question, Side, parse_question
 from landspeed.workshop import Workshop
 
 
@@ -30,7 +30,22 @@ from landspeed.workshop import Workshop
 @click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
 @variant_options
 @click.option("--metric", type=click.Choice([m.name for m in METRICS]), default="latency")
-@question_options
+@click.option("--scenario", metavar="SCENARIO", help="As landspeed show spells it.")
+@click.option("--mode", type=click.Choice([m.value for m in Mode]), help="By default read-only.")
+@click.option(
+    "--protocol", type=click.Choice([p.value for p in Protocol]), help="By default prepared."
+)
+@click.option("--scale", metavar="TIER[=N]", help="small (the default), medium, large=5000.")
+@click.option("--clients", type=click.IntRange(1), help="By default 1.")
+@click.option("--profile", help="Of sides that name none: default, tuned.")
+@click.option(
+    "--seconds",
+    type=click.IntRange(1),
+    default=Question.seconds,
+    show_default=True,
+    metavar="N",
+    help="Seconds of each run; many short runs tell more than few long ones.",
+)
 @click.option("--precision", default="1%", show_default=True, help="What is SAME.")
 @click.option("--budget", default="30min", show_default=True, help="Time for all runs together.")
 @click.option("--confidence", default="99.9%", show_default=True, help="Of all verdicts.")
@@ -42,7 +57,6 @@ from landspeed.workshop import Workshop
 def compare_(
     *,
     sides: tuple[str, ...],
-    question: Question,
     variant: Variant,
     aa: bool,
     fresh: bool,
@@ -65,6 +79,11 @@ def compare_(
       landspeed compare @debian15 15 --precision 2%
       landspeed compare 18 --aa --budget 5min
     """
+    question = parse_question(
+        options["scenario"],
+        **{name: options[name] for name in ("mode", "protocol", "scale", "clients", "profile")},
+        seconds=options["seconds"],
+    )
     parsed = [Side.parse(word, variant, question.profile) for word in sides]
     if aa and len(parsed) == 1:
         parsed *= 2
@@ -84,11 +103,7 @@ def compare_(
     budget = parse_duration(options["budget"])
     workshop = Workshop.open()
     if dry_run:
-        for side in parsed:
-            workshop.named(side.target)
-        words = f"would compare {' and '.join(map(str, parsed))}: {metric.name}"
-        facts = {"metric": metric.name, "budget": options["budget"]}
-        foretell(words, metric=metric, facts=facts, as_json=as_json)
+        _foretell(workshop, parsed, metric, as_json=as_json)
         return
     with ExitStack() as held:
         contest = prepare_contest(
@@ -101,6 +116,13 @@ def compare_(
         emit_json(comparison_facts(contest, course))
     else:
         emit(as_text(comparison_text(contest, course)))
+
+
+def _foretell(workshop: Workshop, sides: list[Side], metric: Metric, *, as_json: bool) -> None:
+    for side in sides:
+        workshop.named(side.target)
+    words = f"would compare {' and '.join(map(str, sides))}: {metric.name}"
+    foretell(words, metric=metric, facts={"metric": metric.name}, as_json=as_json)
 
 
 def _announced(contest: Contest) -> str:

@@ -21,8 +21,8 @@ set -eu
 """
 
 
-class Place(StrEnum):
-    """A Place is where settings are kept that are read whenever the machine starts."""
+class SettingsPlace(StrEnum):
+    """A SettingsPlace is where settings are kept that are read whenever the machine starts."""
 
     SYS = "/etc/tmpfiles.d"
     KERNEL = "/etc/sysctl.d"
@@ -30,30 +30,32 @@ class Place(StrEnum):
 
 
 _APPLY = {
-    Place.SYS: "systemd-tmpfiles --create {}",
-    Place.KERNEL: "sysctl --load={}",
-    Place.LIMITS: "# this holds from the next login, or start of the runner's service, on",
+    SettingsPlace.SYS: "systemd-tmpfiles --create {}",
+    SettingsPlace.KERNEL: "sysctl --load={}",
+    SettingsPlace.LIMITS: "# this holds from the next login, or start of the runner's service, on",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
-    """A Setting is what mends a Check: lines in a Place."""
+class Mending:
+    """A Mending is what makes a Check come out well: lines in a SettingsPlace."""
 
-    place: Place
+    place: SettingsPlace
     lines: tuple[str, ...]
 
 
-def _written(*files: tuple[str, str]) -> Setting:
+def _written(*files: tuple[str, str]) -> Mending:
     # what tmpfiles.d is to write into a file that is not there is left out by it
-    return Setting(place=Place.SYS, lines=tuple(f"w {path} - - - - {v}" for path, v in files))
+    return Mending(
+        place=SettingsPlace.SYS, lines=tuple(f"w {path} - - - - {v}" for path, v in files)
+    )
 
 
-def _kernel(*lines: str) -> Setting:
-    return Setting(place=Place.KERNEL, lines=lines)
+def _kernel(*lines: str) -> Mending:
+    return Mending(place=SettingsPlace.KERNEL, lines=lines)
 
 
-SETTINGS: Mapping[str, Setting] = {
+SETTINGS: Mapping[str, Mending] = {
     "CPU governor": _written((f"{_CPU}/cpu*/cpufreq/scaling_governor", "performance")),
     "turbo": _written((f"{_CPU}/intel_pstate/no_turbo", "1"), (f"{_CPU}/cpufreq/boost", "0")),
     "hyper-threads": _written((f"{_CPU}/smt/control", "off")),
@@ -63,8 +65,8 @@ SETTINGS: Mapping[str, Setting] = {
     "swap": _kernel("vm.swappiness = 1"),
     "System V limits": _kernel("kernel.shmmax = 16000000000", "kernel.sem = 250 32000 100 128"),
     "hardware counters": _kernel("kernel.perf_event_paranoid = 2"),
-    "limits of a process": Setting(
-        place=Place.LIMITS,
+    "limits of a process": Mending(
+        place=SettingsPlace.LIMITS,
         lines=("* soft nofile 4096", "* hard nofile 65536", "* - nproc 4096"),
     ),
 }

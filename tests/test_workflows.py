@@ -204,6 +204,14 @@ def test_what_the_environment_sets_is_an_option_that_there_is():
             assert name in known, f"{path.name}: {name}"
 
 
+@pytest.mark.parametrize("page", ["docs/your-own-farm.md", "docs/runner.md"])
+def test_a_variable_that_a_page_tells_of_is_read_by_something(page):
+    places = [*FILES, *PROJECT.glob("tools/runner/*"), *PROJECT.glob("b*/**/*.py")]
+    read = "".join(path.read_text() for path in [*places, *PROJECT.glob("landspeed/**/*.py")])
+    told = set(re.findall(r"LANDSPEED_[A-Z_]*[A-Z]", (PROJECT / page).read_text()))
+    assert {name for name in told if name not in read} == set()
+
+
 def test_labels_of_our_own_are_known_to_actionlint():
     config = yaml.safe_load((PROJECT / ".github/actionlint.yaml").read_text())
     own = {

@@ -18,7 +18,7 @@ docker-base:
 
 test:
 	tools/setup --test
-	.venv/bin/pytest
+	.venv/bin/pytest -n 2 --dist loadgroup
 
 lint:
 	tools/setup --dev

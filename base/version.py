@@ -7,6 +7,7 @@ Source of the numbering rules: https://www.postgresql.org/support/versioning/
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -124,6 +125,18 @@ class VersionRange:
         if self.since is not None and edge < (self.since.major, self.since.number):
             return False
         return self.until is None or edge < (self.until.major, self.until.number)
+
+    def holds(self, version: Version, sign: str | None, has: Callable[[str], bool] | None) -> bool:
+        """Whether *version* is inside; of one in development at an edge its source tells.
+
+        The number changes on the first day of a development, and what makes the edge on some
+        later one: that day has come if the source *has* the file *sign*, where both are known.
+        """
+        if not version.is_release and sign and has:
+            for edge, inside in ((self.since, True), (self.until, False)):
+                if edge is not None and version.major == edge.major and edge.number == 0:
+                    return has(sign) is inside
+        return version in self
 
     def __str__(self) -> str:
         if self.since is None and self.until is None:

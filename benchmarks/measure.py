@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -32,6 +31,7 @@ from benchmarks.observe import (
 )
 from benchmarks.pgbench import Outcome, Pgbench
 from benchmarks.profiles import Profile
+from benchmarks.records import new_id
 from benchmarks.scenarios import Cell, Tier
 from benchmarks.templates import Templates, template_limit
 
@@ -154,11 +154,6 @@ def provenance(
         "pgbench": pgbench.facts(),
         "cell": cell.facts(machine.cores),
     }
-
-
-def new_id(moment: datetime) -> str:
-    """A record's id: 12 hex digits of milliseconds since 1970, then 20 random ones."""
-    return f"{int(moment.timestamp() * 1000):012x}{secrets.token_hex(10)}"
 
 
 def _run(

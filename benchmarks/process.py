@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from base.build import Build
-from base.errors import ClusterError, StorageError
+from base.errors import ClusterError, LandspeedError, StorageError
 
 
 def guarded(
@@ -24,17 +24,28 @@ def guarded(
     program: the process we start is the process we wait for. The signal comes when
     the starting *thread* ends, so a Cluster must stay in the thread that made it.
     """
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        raise ClusterError(
-            "setpriv is not installed",
-            detail="It makes servers end when landspeed is killed.",
-            hint='Install it with "apt-get install util-linux".',
-        )
+    setpriv = installed(
+        "setpriv",
+        package="util-linux",
+        does="It makes servers end when landspeed is killed.",
+        error=ClusterError,
+    )
     prefix = [setpriv, "--pdeathsig", death.name.removeprefix("SIG")]
     if user is not None:
         prefix += [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
     return [*prefix, *map(str, argv)]
+
+
+def installed(program: str, *, package: str, does: str, error: type[LandspeedError]) -> str:
+    """The path of *program*, which Debian's *package* brings; *error* if it is not installed."""
+    found = shutil.which(program)
+    if found is None:
+        raise error(
+            f"{program} is not installed",
+            detail=does,
+            hint=f'Install it with "apt-get install {package}".',
+        )
+    return found
 
 
 def clean_environment(build: Build) -> dict[str, str]:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,13 @@ _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z")
 _LEFT_OVER_SECONDS = 3600.0
 
 
-def new_id() -> str:
-    """A fresh record id: 12 hex digits of milliseconds since 1970, then 20 random ones.
+def new_id(moment: datetime | None = None) -> str:
+    """A record's id: 12 hex digits of *moment* (now), milliseconds since 1970, and 20 random ones.
 
     The layout of a version 7 UUID (RFC 9562) without its fixed bits: ids sort by time.
     """
-    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+    seconds = time.time() if moment is None else moment.timestamp()
+    return f"{int(seconds * 1000):012x}{secrets.token_hex(10)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@ import ctypes
 import os
 import platform
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from base.errors import MeasureError
 from base.files import canonical_json, digest_file, digest_text
 from benchmarks.machine import Machine, cpu_model
 from benchmarks.point import ComparableCounts
+from benchmarks.process import installed
 
 ROOT = Path("/")
 # Raise it when the same server would give other counts: old ones do not count then.
@@ -89,14 +89,12 @@ def comparable_counts(machine: Machine, pgbench_version: str) -> ComparableCount
 
 def valgrind() -> str:
     """The path of the program; MeasureError if it is not installed."""
-    found = shutil.which("valgrind")
-    if found is None:
-        raise MeasureError(
-            "valgrind is not installed",
-            detail="It counts the instructions that a server executes.",
-            hint='Install it with "apt-get install valgrind".',
-        )
-    return found
+    return installed(
+        "valgrind",
+        package="valgrind",
+        does="It counts the instructions that a server executes.",
+        error=MeasureError,
+    )
 
 
 def counting(directory: Path, root: Path = ROOT) -> list[str]:
@@ -123,13 +121,12 @@ def _fixed_addresses(root: Path) -> list[str]:
             hint='Run the container with "--security-opt seccomp=unconfined" or a profile that '
             'allows it, or set "sysctl kernel.randomize_va_space=0" on the host.',
         )
-    setarch = shutil.which("setarch")
-    if setarch is None:
-        raise MeasureError(
-            "setarch is not installed",
-            detail="It turns off address randomisation.",
-            hint='Install it with "apt-get install util-linux".',
-        )
+    setarch = installed(
+        "setarch",
+        package="util-linux",
+        does="It turns off address randomisation.",
+        error=MeasureError,
+    )
     return [setarch, platform.machine(), "-R"]
 
 

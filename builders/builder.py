@@ -75,7 +75,11 @@ class Builder:
 
     def recipe(self, source: Source, variant: Variant, system: BuildSystem | None = None) -> Recipe:
         """The Recipe that `build` would follow."""
-        return recipe(source.version, variant, system)
+
+        def has(path: str) -> bool:
+            return bool(self.sources.hashes(source, [path]))
+
+        return recipe(source.version, variant, system, has=has)
 
     def identifier(self, source: Source, plan: Recipe) -> str:
         """The Build's identity: tree + variant + recipe + toolchain, with a readable head."""

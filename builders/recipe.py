@@ -8,6 +8,7 @@ Steps run in the source tree and name what differs between machines by tokens
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -21,6 +22,8 @@ from base.version import Version, VersionRange
 from builders.variants import Limit, Meaning, common_cflags, require_possible
 
 MESON_BUILD_DIRECTORY = "landspeed-build"
+Has = Callable[[str], bool]
+"""Whether a file of this path is in a source tree."""
 
 
 class BuildSystem(StrEnum):
@@ -88,10 +91,14 @@ class Quirk:
 
 @dataclass(frozen=True, kw_only=True)
 class Directory:
-    """A Directory is a place make visits, with the goal it makes there."""
+    """A Directory is a place make visits, with the goal it makes there.
+
+    ``sign`` is a file that came with the change that begins or ends its range.
+    """
 
     path: str
     versions: VersionRange
+    sign: str | None = None
     goal: str = "all"
     install: bool = True
 
@@ -104,6 +111,7 @@ class Table:
     cflags: tuple[str, ...]
     configure_options: tuple[Option, ...]
     meson_versions: VersionRange
+    meson_sign: str
     meson_options: tuple[str, ...]
     meson_sizes: tuple[Option, ...]
     meson_targets: tuple[str, ...]
@@ -189,6 +197,7 @@ def load_table() -> Table:
         cflags=tuple(data["common"]["cflags"]),
         configure_options=tuple(map(_option, data["configure"]["option"])),
         meson_versions=_range(data["meson"]),
+        meson_sign=data["meson"]["sign"],
         meson_options=tuple(data["meson"]["options"]),
         meson_sizes=tuple(map(_option, data["meson"]["size"])),
         meson_targets=tuple(data["meson"]["targets"]),
@@ -199,6 +208,7 @@ def load_table() -> Table:
             Directory(
                 path=row["path"],
                 versions=_range(row),
+                sign=row.get("sign"),
                 goal=row.get("goal", "all"),
                 install=row.get("install", True),
             )
@@ -229,15 +239,22 @@ def _quirk(row: dict[str, Any]) -> Quirk:
     )
 
 
-def recipe(version: Version, variant: Variant, system: BuildSystem | None = None) -> Recipe:
+def recipe(
+    version: Version,
+    variant: Variant,
+    system: BuildSystem | None = None,
+    *,
+    has: Has | None = None,
+) -> Recipe:
     """The Recipe for *version* in *variant*; meson where the release has it, unless told.
 
+    *has* looks into the source, where a development version's number does not say what is there.
     UsageError when *system* is meson and the release has none; VariantError when the release
     cannot have *variant*.
     """
     table = load_table()
     require_possible(version, variant, table.limits)
-    has_meson = version in table.meson_versions
+    has_meson = table.meson_versions.holds(version, table.meson_sign, has)
     if system is BuildSystem.MESON and not has_meson:
         raise UsageError(
             f"PostgreSQL {version} cannot be built with meson",
@@ -249,7 +266,7 @@ def recipe(version: Version, variant: Variant, system: BuildSystem | None = None
     edits = _edit_steps(variant, quirks)
     match chosen:
         case BuildSystem.CONFIGURE:
-            steps = _configure_steps(table, version, variant, quirks)
+            steps = _configure_steps(table, version, variant, quirks, has)
         case BuildSystem.MESON:
             steps = _meson_steps(table, version, variant, quirks)
         case _:
@@ -300,7 +317,11 @@ def _edit_steps(variant: Variant, quirks: tuple[Quirk, ...]) -> tuple[BuildStep,
 
 
 def _configure_steps(
-    table: Table, version: Version, variant: Variant, quirks: tuple[Quirk, ...]
+    table: Table,
+    version: Version,
+    variant: Variant,
+    quirks: tuple[Quirk, ...],
+    has: Has | None,
 ) -> tuple[BuildStep, ...]:
     cflags = common_cflags(table.cflags, table.of(variant))
     cflags += [flag for q in quirks for flag in q.cflags]
@@ -313,7 +334,7 @@ def _configure_steps(
         ),
         *(option for q in quirks for option in q.configure),
     ]
-    directories = [d for d in table.directories if version in d.versions]
+    directories = [d for d in table.directories if d.versions.holds(version, d.sign, has)]
     return (
         BuildStep(
             name="configure",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +12,8 @@ from click.core import ParameterSource
 from base.build import Variant
 from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.asv_names import METRICS, Metric, metric_named
-from benchmarks.exact import exact_cell
 from benchmarks.pgbench import Pgbench
-from benchmarks.scenarios import Cell, Mode, Protocol
+from benchmarks.scenarios import Cell
 from benchmarks.valgrind import valgrind
 from landspeed.actions import put_summary
 from landspeed.bisect.bisecting import Bisected, Case, bisect
@@ -31,26 +29,12 @@ from landspeed.dispatch import dry_run_option, foretell
 from landspeed.options import emit, emit_json, json_option, variant_options
 from landspeed.progress import say
 from landspeed.quantities import parse_duration, parse_share
-from landspeed.sides import SCENARIO, Question, parse_question
+from landspeed.question_options import question_options
+from landspeed.sides import SCENARIO, Question
 from landspeed.target import Target, require_sources
 from landspeed.workshop import Workshop
 
 _SIZE, _EXACT_SIZE = "2%", "0.2%"
-
-
-def _scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    modes, protocols = [m.value for m in Mode], [p.value for p in Protocol]
-    for option in (
-        click.option("--seconds", type=click.IntRange(1), default=Question.seconds, metavar="N"),
-        click.option("--profile", help="default, tuned."),
-        click.option("--clients", type=click.IntRange(1), help="By default 1."),
-        click.option("--scale", metavar="TIER[=N]", help="small (the default), large=5000."),
-        click.option("--protocol", type=click.Choice(protocols), help="By default prepared."),
-        click.option("--mode", type=click.Choice(modes), help="By default read-only."),
-        click.option("--scenario", metavar="SCENARIO", help="As landspeed show spells it."),
-    ):
-        command = option(command)
-    return command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +60,10 @@ class _Asked:
         return parse_share(self.options["size"] or (_EXACT_SIZE if self.is_exact else _SIZE))
 
     def cell(self, workshop: Workshop) -> Cell:
-        question = self.question
-        cell = cells_of(workshop, question, [question.profile])[question.profile]
-        if self.metric.buffers is None:
-            return cell
-        if cell.clients != 1:
-            raise UsageError(
-                f"{self.metric.name} are counted with one client", hint="Leave out --clients."
-            )
-        valgrind()
-        return exact_cell(cell.scenario, cell.profile, self.metric.buffers)
+        profile, buffers = self.question.profile, self.metric.buffers
+        if buffers is not None:
+            valgrind()  # said now, not after the first build
+        return cells_of(workshop, self.question, [profile], buffers)[profile]
 
 
 @click.command("bisect", epilog=f"A scenario is {SCENARIO}.")
@@ -106,7 +84,7 @@ class _Asked:
     show_default=True,
     help="All but latency and tps are counted, exactly, on any machine.",
 )
-@_scenario_options
+@question_options
 @variant_options
 @click.option(
     "--size", help=f"The smallest step looked for: {_SIZE}, of what is counted {_EXACT_SIZE}."
@@ -122,6 +100,7 @@ def bisect_(
     good: str,
     bad: str,
     over: str,
+    question: Question,
     variant: Variant,
     as_json: bool,
     **options: Any,
@@ -139,14 +118,10 @@ def bisect_(
       landspeed bisect a1b2c3d4 master~10 --mode read-write --size 5% --budget 4h
       landspeed bisect REL_16_0 REL_17_0~5 --metric instructions_cold
       landspeed bisect 13 18 --over releases --deep
-      landspeed bisect 18:bs1 18:bs32 --over variants
+      landspeed bisect 18:bs1 18:bs32 --over variants --metric instructions
     """
     ends = [Target.parse(word, variant) for word in (good, bad)]
     require_sources(ends)
-    words = ("mode", "protocol", "scale", "clients", "profile")
-    question = parse_question(
-        options["scenario"], **{w: options[w] for w in words}, seconds=options["seconds"]
-    )
     asked = _Asked(good=ends[0], bad=ends[1], over=Over(over), question=question, options=options)
     _require_meaning(asked)
     if asked.over is Over.VARIANTS:
@@ -171,11 +146,6 @@ def _require_meaning(asked: _Asked) -> None:
 
 def _variants(asked: _Asked, *, as_json: bool) -> None:
     targets = targets_between(asked.good, asked.bad)
-    if asked.is_exact:
-        raise UsageError(
-            "variants are ranked by time",
-            hint='Use --metric latency or tps; "landspeed compare" counts two of them.',
-        )
     workshop = Workshop.open()
     metric = asked.metric
     for target in targets:
@@ -298,6 +268,12 @@ def _unanswered(found: Bisected) -> LandspeedError | None:
             return MeasureError(
                 "undecided: the budget is spent",
                 hint="Give the same command a larger --budget: it goes on from here.",
+            )
+        case "refuted" if found.case.quest.is_exact:
+            return MeasureError(
+                "the commit that was found does not differ from its parent",
+                detail="By fresh counts the step is not there.",
+                hint="What was counted before is of another state: bisect anew with --fresh.",
             )
         case "refuted":
             return MeasureError(

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from base.errors import LandspeedError, MeasureError, UsageError
+from benchmarks.exclusive import measuring
 from benchmarks.point import Point, rows_of
 from benchmarks.valgrind import comparable_counts
 from landspeed.comparing import Contest, Course
@@ -87,7 +88,7 @@ def _count(workshop: Workshop, contest: Contest, missing: list[Point]) -> None:
 
     say(f"counting {', '.join(point.build.label for point in missing)}")
     try:
-        with workshop.builder.store.in_use(builds):
+        with workshop.builder.store.in_use(builds), measuring(counting=True):
             count_all(
                 missing,
                 workshop,

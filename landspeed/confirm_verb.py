@@ -16,8 +16,8 @@ from landspeed.nomination import Confirmation, Nomination, counts_line, newest
 from landspeed.options import emit, emit_json, json_option
 from landspeed.progress import say
 from landspeed.quantities import parse_duration
+from landspeed.question_options import seconds_option
 from landspeed.show import as_text
-from landspeed.sides import Question
 from landspeed.workshop import Workshop
 
 
@@ -56,14 +56,7 @@ def confirmations_table(found: Iterable[Confirmation]) -> Table:
 @click.command("confirm")
 @click.argument("steps", metavar="FILE")
 @click.option("--budget", default="30min", show_default=True, help="Time for the runs of each.")
-@click.option(
-    "--seconds",
-    type=click.IntRange(1),
-    default=Question.seconds,
-    show_default=True,
-    metavar="N",
-    help="Seconds of each run.",
-)
+@seconds_option
 @click.option("--fresh", is_flag=True, help="Test again what was confirmed or refuted.")
 @click.option(
     "--bisect",

@@ -25,7 +25,10 @@ def plan_recipe_facts(
     """How *target* would be built: its source, identity and Recipe."""
     builder = workshop.builder
     version, source = builder.sources.glance(target.ref)
-    planned = recipe(version, target.variant, system)
+    if source is None:
+        planned = recipe(version, target.variant, system)
+    else:
+        planned = builder.recipe(source, target.variant, system)
     identifier = builder.identifier(source, planned) if source else None
     return {
         "target": str(target),

@@ -18,9 +18,12 @@ from rich.table import Table
 from base.build import BUILD_JSON, Build
 from base.errors import BuildError, LandspeedError
 from base.files import digest_file
+from benchmarks.pgbench import Pgbench
 from benchmarks.traits import Traits, traits
 from builders.elf import MAGIC, Program
 from builders.recipe import BuildSystem
+from landspeed.progress import say
+from landspeed.system_costs import costs
 from landspeed.target import Target
 from landspeed.workshop import Workshop
 
@@ -37,6 +40,8 @@ _FOR_DEVELOPERS = re.compile(r"include/.*|lib/pkgconfig/.*|.*\.a|lib/libpq\.so")
 _OF_CODE = ("-O", "-f", "-m", "-D", "-U")
 _NOT_OF_CODE = frozenset({"-fpch-deps"})
 _SHOWN = 5
+# Of instructions per transaction: a release's count repeats to 0.04 % at worst (docs/method.md).
+_COST_SHARE = 0.0005
 
 Symbols = Counter[tuple[str, int]]
 """How often a function or object of a name and a size in bytes is in a program."""
@@ -93,11 +98,13 @@ def compare_systems(workshop: Workshop, targets: Sequence[Target], jobs: int | N
     """
     by_meson = workshop.build_all(targets, BuildSystem.MESON, jobs=jobs)
     by_configure = workshop.build_all(targets, BuildSystem.CONFIGURE, jobs=jobs)
-    return [_pair(workshop, t, by_configure[t], by_meson[t]) for t in targets]
+    pgbench = Pgbench(build=workshop.pgbench_build())
+    return [_pair(workshop, pgbench, t, by_configure[t], by_meson[t]) for t in targets]
 
 
 def _pair(
     workshop: Workshop,
+    pgbench: Pgbench,
     target: Target,
     one: Build | LandspeedError,
     other: Build | LandspeedError,
@@ -108,7 +115,10 @@ def _pair(
         return Pair(target=target, error=other)
     try:
         said = traits(one, workshop.paths), traits(other, workshop.paths)
-        return Pair(target=target, likenesses=likenesses(one, other, *said))
+        say(f"counting what a transaction costs both servers of {target}")
+        spent = costs(workshop, pgbench, one), costs(workshop, pgbench, other)
+        found = [*likenesses(one, other, *said), *cost_likenesses(*spent)]
+        return Pair(target=target, likenesses=found)
     except LandspeedError as error:
         return Pair(target=target, error=error)
 
@@ -230,6 +240,20 @@ def _sections(one: Program, other: Program) -> Iterator[Likeness]:
             differences=(f"{apart} bytes apart",)
             if apart > max(_SLACK_BYTES, _SECTION_SHARE * max(sizes))
             else (),
+        )
+
+
+def cost_likenesses(
+    configure: Mapping[str, float], meson: Mapping[str, float]
+) -> Iterator[Likeness]:
+    """Instructions per transaction, by mode: the same to 0.05 %."""
+    for mode, ours in configure.items():
+        apart = meson[mode] / ours - 1
+        yield Likeness(
+            what=f"instructions of a {mode} transaction",
+            configure=f"{ours:,.0f}",
+            meson=f"{meson[mode]:,.0f} ({apart:+.4%})",
+            differences=(f"{apart:+.3%}",) if abs(apart) > _COST_SHARE else (),
         )
 
 

@@ -24,12 +24,12 @@ from base.build import Build, Origin, Variant
 from base.errors import BuildError, LandspeedError, MeasureError
 from base.version import Version
 from benchmarks import valgrind
-from benchmarks.records import new_id
 from builders.source import Source
-from landspeed import bisect_verb, comparing, sampling
+from landspeed import bisect_verb, comparing, comparing_counts, counting, sampling
 from landspeed.bisect import bisecting, variants
 from landspeed.workshop import Workshop
 from tests.sourcekit import IDENTITY, GitUpstream
+from tests.stand_ins import made_up_build, nothing, timed_record
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -60,17 +60,8 @@ class Pretence:
         if number in self.broken:
             raise BuildError(f"commit {number} does not compile")
         alike = next((group[0] for group in self.same if number in group), number)
-        return Build(
-            prefix=Path("/nowhere"),
-            identifier=f"commit-{number}",
-            version=source.version,
-            origin=source.origin,
-            variant=Variant(),
-            build_system="meson",
-            quirks=(),
-            toolchain={},
-            digest=f"{alike:064d}",
-            cpu_seconds=1.0,
+        return made_up_build(
+            f"commit-{number}", source.origin, digest=f"{alike:064d}", version=str(source.version)
         )
 
     def measured(
@@ -84,27 +75,19 @@ class Pretence:
             latency *= factor if number >= int(step) else 1.0
         latency *= random.Random(f"{number}/{seed}").lognormvariate(0, self.noise)
         self._noted(number)
-        return {
-            "schema": 1,
-            "id": new_id(),
-            "time": "2026-01-01T00:00:00.000Z",
-            "build": build.facts(),
-            "machine": machine.facts(),
-            "epoch": machine.epoch.facts(),
-            "pgbench": {"version": "18.1", "build": "b"},
-            "cell": cell.facts(machine.cores),
-            "run": {"seconds": rest["seconds"], "seed": seed, "phases": {"run": 1.0}, **context},
-            "sample": {"latency_ms": latency, "tps": 1000 / latency},
-        }
+        run = {"seconds": rest["seconds"], "seed": seed, "phases": {"run": 1.0}, **context}
+        return timed_record(build=build, cell=cell, machine=machine, run=run, latency=latency)
 
     def counted(self, *, build: Build, cell: Any, machine: Any, **rest: Any) -> dict[str, Any]:
         """The record of a count: exact but for what a count may be off."""
         record = replace(self, noise=1e-6).measured(
             build=build, cell=cell, machine=machine, seconds=0, seed=1, context=rest["context"]
         )
-        latency = record["sample"]["latency_ms"]
-        counts = {"instructions": 5e5 * latency, "instructions_spread": 2e-6}
-        return {**record, "sample": counts, "epoch": {"identifier": "counted"}}
+        instructions = 5e5 * record["sample"]["latency_ms"]
+        counts = {"instructions": instructions, "instructions_spread": 2e-6}
+        passes = [{"transactions": n, "instructions": n * instructions} for n in (200, 1200)]
+        epoch = {"identifier": "counted"}
+        return {**record, "sample": counts, "epoch": epoch, "passes": passes}
 
     def _noted(self, number: int) -> None:
         if not self.log:
@@ -114,17 +97,6 @@ class Pretence:
             stream.write(f"{number}\n")
         if self.kill_after is not None and path.read_text().count("\n") == self.kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
-
-
-class _Nothing:
-    def __init__(self, *_: object, **__: object) -> None:
-        return None
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 class Clock:
@@ -173,12 +145,13 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     patch(Workshop, "build_all", build_all)
     patch(Workshop, "pgbench_build", lambda self: client)
     patch(sampling, "measure", pretence.measured)
-    patch(sampling, "count", pretence.counted)
+    for module in (sampling, counting):
+        patch(module, "count", pretence.counted)
     for module in (bisecting, valgrind):
         patch(module, "count_epoch", lambda: SimpleNamespace(identifier="counted"))
     patch(bisect_verb, "valgrind", lambda: "/usr/bin/valgrind")
-    for module in (bisecting, comparing, variants):
-        patch(module, "measuring", _Nothing)
+    for module in (bisecting, comparing, comparing_counts, variants):
+        patch(module, "measuring", nothing)
     patch(comparing, "prepare", lambda **_: None)
     patch(comparing, "templates", lambda *_: None)
     clock = Clock()

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from base.build import Build, Origin, Variant
+from base.build import Build, Origin
 from base.errors import MeasureError
 from base.paths import Paths
-from base.version import Version
 from benchmarks.asv_names import metric_named
 from benchmarks.machine import Machine
 from benchmarks.pgbench import Pgbench
-from benchmarks.records import RecordStore, new_id
+from benchmarks.records import RecordStore
 from benchmarks.scenarios import Cell, Mode, Protocol, Scenario, Tier
 from landspeed import comparing, sampling
 from landspeed.comparing import Contender, Contest
 from landspeed.comparison import Goal
+from tests.stand_ins import made_up_build, nothing, timed_record
 
 LATENCY, TPS = metric_named("latency"), metric_named("tps")
 CELL = Cell(
@@ -34,18 +34,8 @@ CELL = Cell(
 
 def build(name: str, *, digest: str = "", prefix: Path = Path("/nowhere")) -> Build:
     """A Build called *name*, whose files are those of *digest*, by default its own."""
-    return Build(
-        prefix=prefix,
-        identifier=f"{name}-bs8",
-        version=Version.parse("18.1"),
-        origin=Origin(release=name, commit=None, tree=name, date="2025-01-01"),
-        variant=Variant(),
-        build_system="meson",
-        quirks=(),
-        toolchain={},
-        digest=digest or name,
-        cpu_seconds=1.0,
-    )
+    origin = Origin(release=name, commit=None, tree=name, date="2025-01-01")
+    return made_up_build(f"{name}-bs8", origin, digest=digest or name, prefix=prefix)
 
 
 @dataclass
@@ -69,41 +59,17 @@ class Bench:
         if self.failing and build.identifier.startswith(self.failing):
             raise MeasureError("the server died under pgbench")
         latency = self.latency.get(build.origin.name, 0.1) * self.dice.lognormvariate(0, self.noise)
-        return {
-            "schema": 1,
-            "id": new_id(),
-            "time": "2026-01-01T00:00:00.000Z",
-            "build": build.facts(),
-            "machine": machine.facts(),
-            "epoch": machine.epoch.facts(),
-            "pgbench": {"version": "18.1", "build": "b"},
-            "cell": cell.facts(machine.cores),
-            "run": {
-                "seconds": rest["seconds"],
-                "seed": rest["seed"],
-                "phases": {"pgbench": self.seconds},
-                **context,
-            },
-            "sample": {
-                "latency_ms": latency,
-                "tps": 1000 / latency,
-            },
+        run = {
+            "seconds": rest["seconds"],
+            "seed": rest["seed"],
+            "phases": {"pgbench": self.seconds},
+            **context,
         }
-
-
-class _Nothing:
-    def __init__(self, *_: object) -> None:
-        return None
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
+        return timed_record(build=build, cell=cell, machine=machine, run=run, latency=latency)
 
 
 class _Store:
-    in_use = _Nothing
+    in_use = staticmethod(nothing)
 
 
 @dataclass
@@ -142,7 +108,7 @@ def at_bench(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sampling, "measure", made)
     monkeypatch.setattr(comparing, "prepare", lambda **_: None)
     monkeypatch.setattr(comparing, "templates", lambda *_: None)
-    monkeypatch.setattr(comparing, "measuring", _Nothing)
+    monkeypatch.setattr(comparing, "measuring", nothing)
     monkeypatch.setattr(comparing, "_clock", lambda: made.seconds * len(made.asked))
     yield
 

@@ -22,6 +22,17 @@ _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Beside each other (``pytest -n 2``) what runs servers shares one worker, and its builds."""
+    for item in items:
+        if item.get_closest_marker("xdist_group"):
+            continue
+        for marker, group in (("docker", "docker"), ("postgres", "server"), ("browser", "server")):
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.xdist_group(group))
+                break
+
+
 @pytest.fixture(scope="session")
 def newest_build() -> Build:
     """The newest stable release at 8 kB, compiled now if the cache does not have it."""

@@ -56,7 +56,7 @@ class World:
             stream.write(f"{deed}\n")
         if self.kill_after and deed.startswith(self.kill_after):
             # once: the next runner is told nothing of it
-            marker = Path(f"{self.log}.killed")
+            marker = Path(f"{self.log}.{self.kill_after}")
             if not marker.exists():
                 marker.touch()
                 os.kill(os.getpid(), signal.SIGKILL)

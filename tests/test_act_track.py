@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from tests.act_kit import ActRun, needs_act
 from tests.farm_kit import Farm
+from tests.github_api import Failure
 from tests.pretended_farm import command
 from tests.track_kit import Tracked, tracked
 
@@ -78,19 +80,21 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
         "success",
     )
     assert len([cell for cell in run.cells if cell.job == "build"]) == 5
-    assert set(world.deeds("count").values()) == {1}
-    # 0 and 1 are one server: the second is not counted
-    assert len(world.deeds("count")) == 3 * 2
+    assert set(world.deeds("build").values()) == {1}
+    # 0 and 1 are one server, so the second is not counted; the bisection counts its ends anew
+    warm, cold = ("count {} read-only warm", "count {} read-only cold")
+    assert world.deeds("count") == {
+        **{cold.format(number): 1 for number in (0, 2, 3)},
+        **{warm.format(0): 2, warm.format(2): 2, warm.format(3): 1},
+    }
     culprit = world.farm.commits[2]
-    assert any(
-        culprit[:8] in json.dumps(row) or "instructions" in row[0]
-        for row in world.tracked.regressions()
-    )
+    told = (world.tracked.site / "regressions.xml").read_text()
+    assert "instructions" in told
+    assert culprit[:8] in told
     (issue,) = api.issues
     assert issue["title"] == f"+1.00 % instructions (read-only): {culprit[:10]} `commit 2`"
     assert f"by commit {culprit} `commit 2`**" in issue["body"]
     assert "The bisection" in issue["body"]
-    assert len(world.deeds("build")) == len(set(world.deeds("build")))
 
     again = world.tracked.track()
     assert_fine(again)
@@ -104,4 +108,54 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     assert_fine(repaired)
     assert issue["state"] == "closed"
     assert f"**Gone since {world.farm.commits[4]} `commit 4`**" in issue["body"]
-    assert set(world.deeds("count").values()) == {1}
+    assert set(world.deeds("count 4").values()) == {1}
+
+
+def test_after_kills_and_a_refusal_the_next_run_picks_up_and_counts_nothing_again(world):
+    api = world.tracked.api
+    world.be(costs={"2": 1.01}, kill_after="build 2")
+    api.failures = [Failure(403, message="Resource not accessible by integration")]
+    first = world.tracked.track()
+    # one build was killed; who counts makes it, and all the rest went on
+    assert first.jobs["build"] == "failure"
+    assert first.jobs["confirm"] == first.jobs["publish/results"] == "success"
+    assert world.deeds("build")["build 2"] == 2
+    assert first.jobs["report"] == "failure"
+    assert "permission issues: write" in first.log("report")
+    assert api.issues == []
+
+    world.commit(2)
+    world.be(kill_after="count 4")
+    second = world.tracked.track()
+    assert second.jobs["count"] == "failure"
+    # the API let it in again: what the first run could not tell is told
+    assert second.jobs["report"] == "success"
+    (issue,) = api.issues
+
+    third = world.tracked.track()
+    assert_fine(third)
+    fourth = world.tracked.track()
+    assert_fine(fourth)
+    assert fourth.jobs == {"plan": "success", "report": "success"}
+    assert api.issues == [issue]
+    # what was cut short is counted again, and nothing else but by the bisection
+    counted = world.deeds("count")
+    again = {deed for deed, times in counted.items() if times > 1}
+    assert again <= {
+        "count 1 read-only warm",
+        "count 2 read-only warm",
+        *(f"count 4 read-only {buffers}" for buffers in ("warm", "cold")),
+    }
+    assert {f"count {number} read-only warm" for number in range(6)} <= set(counted)
+
+
+def test_two_runs_at_once_lose_nothing(world):
+    world.be(costs={"2": 1.01})
+    with ThreadPoolExecutor() as pool:
+        runs = list(pool.map(lambda _: world.tracked.track(), range(2)))
+    for run in runs:
+        assert_fine(run)
+    commits = world.tracked.git("log", "--format=%h %p", "results").splitlines()
+    assert sorted(len(one.split()) for one in commits) == [1, 2]
+    assert len(world.tracked.api.issues) <= 2
+    assert world.tracked.track().jobs == {"plan": "success", "report": "success"}

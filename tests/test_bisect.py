@@ -246,6 +246,20 @@ def test_counting_says_no_culprit_after_two_measurements_and_where_the_cost_crep
     assert facts(counted(made, crept, monkeypatch, "--fresh"))["answer"] == "no culprit"
 
 
+def test_block_sizes_are_counted_once_each_ranked_and_told_apart_exactly(made, monkeypatch):
+    pretend(Pretence(steps={"8": 0.999, "16": 1.003}), monkeypatch.setattr)
+    tip = made.commits[COUNT]
+    words = [f"{tip}:bs4", f"{tip}:bs32", "--over", "variants", "--metric", "instructions"]
+    found = json.loads(CliRunner().invoke(bisect_, [*words, "--json"]).stdout)
+    assert found["order"][0] == "bs8"
+    assert set(found["runs"].values()) == {1}
+    assert [pair["verdict"] for pair in found["neighbours"]] == ["SAME", "SLOWER", "SAME"]
+    result = CliRunner().invoke(bisect_, words)
+    assert "| bs4 | bs8 | -0.10% | the same |" in result.stdout
+    assert "| bs8 | bs16 | +0.30% | differs |" in result.stdout
+    assert "counting" not in result.stderr
+
+
 def test_counting_passes_over_what_crashes_and_shows_other_steps(made, monkeypatch):
     pretence = Pretence(steps={"20": 1.01, "50": 1.004}, crashing=[32], broken=[33])
     found = facts(counted(made, pretence, monkeypatch))
@@ -257,7 +271,7 @@ def test_counting_passes_over_what_crashes_and_shows_other_steps(made, monkeypat
 def test_without_valgrind_the_command_that_installs_it_is_shown(made, monkeypatch):
     pretend(SLOWER, monkeypatch.setattr)
     monkeypatch.setattr("landspeed.bisect_verb.valgrind", valgrind)
-    monkeypatch.setattr("benchmarks.valgrind.shutil.which", lambda _: None)
+    monkeypatch.setattr("benchmarks.process.shutil.which", lambda _: None)
     words = [made.commits[0], made.commits[COUNT], "--metric", "instructions"]
     error = error_of(CliRunner().invoke(bisect_, words))
     assert error.message == "valgrind is not installed"

@@ -11,7 +11,8 @@ import pytest
 from benchmarks.callgrind import CallProfile
 from landspeed.bisect.explanation import cost_table
 from landspeed.bisect.markdown import markdown
-from landspeed.bisect.ranking import ranking, ranking_markdown
+from landspeed.bisect.ranking import counted_ranking, ranking, ranking_markdown
+from landspeed.comparison import ExactValue, Verdict
 from landspeed.explain import costs, whole_functions
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -180,3 +181,15 @@ def test_p_values_of_several_pairs_are_raised_and_one_run_has_none():
     assert lonely.order == ("bs8", "bs4")
     assert lonely.neighbours[0].p is None
     assert "too few runs" in ranking_markdown(lonely, "t", "tx/s", 0.95)
+
+
+def test_counted_block_sizes_differ_by_a_fifth_of_a_percent_unless_they_repeat_worse():
+    values = {"bs4": 50_000.0, "bs8": 49_500.0, "bs16": 49_550.0, "bs32": 49_680.0}
+    spreads = {"bs4": 2.0, "bs8": 1.0, "bs16": 1.5, "bs32": 30.0}
+    counts = {name: ExactValue(values[name], spreads[name]) for name in values}
+    found = counted_ranking(counts, higher_is_better=False)
+    assert found.order == ("bs8", "bs16", "bs32", "bs4")
+    verdicts = [pair.verdict for pair in found.neighbours]
+    assert verdicts == [Verdict.FASTER, Verdict.SAME, Verdict.UNDECIDED]
+    text = ranking_markdown(found, "instructions of 18", "instructions/tx", 0.95)
+    assert text + "\n" == (GOLDEN / "bisect-ranking-counted.md").read_text()

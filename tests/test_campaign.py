@@ -14,12 +14,13 @@ from base.errors import BuildError, BusyError, ClusterError, MeasureError, RefEr
 from base.paths import Paths
 from base.version import Version
 from benchmarks.machine import Machine
-from benchmarks.records import RecordStore, new_id
+from benchmarks.records import RecordStore
 from benchmarks.scenarios import preset_named
 from builders.source import Source
 from landspeed import campaign as campaign_
 from landspeed.campaign import Campaign, Request, failed, summary
 from landspeed.target import Target, parse_targets
+from tests.stand_ins import made_up_build, nothing, timed_record
 
 PRESET = replace(preset_named("quick"), rungs=(1,), samples=2)
 
@@ -28,19 +29,7 @@ _FOREIGN = Origin(release=None, commit=None, tree="", date="2025-01-01", registe
 
 
 class _Store:
-    def in_use(self, builds: list[Build]) -> Any:
-        return _Nothing()
-
-
-class _Nothing:
-    def __init__(self, **_: object) -> None:
-        pass
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
+    in_use = staticmethod(nothing)
 
 
 class _Sources:
@@ -92,17 +81,12 @@ class _Workshop:
 
     def _made(self, source: Source, variant: Variant) -> Build:
         name = f"{source.version}-{variant}"
-        return Build(
-            prefix=Path("/nowhere"),
-            identifier=name,
-            version=source.version,
-            origin=source.origin,
-            variant=variant,
-            build_system="meson",
-            quirks=(),
-            toolchain={},
+        return made_up_build(
+            name,
+            source.origin,
             digest="twins" if str(source.version) in self.twins else name,
-            cpu_seconds=1.0,
+            version=str(source.version),
+            variant=variant,
         )
 
 
@@ -120,18 +104,8 @@ class _Runs:
         self.asked.append(f"{build.identifier} {cell.scenario.mode}")
         if self.failing and build.identifier.startswith(self.failing):
             raise MeasureError("the server died under pgbench")
-        return {
-            "schema": 1,
-            "id": new_id(),
-            "time": "2026-01-01T00:00:00.000Z",
-            "build": build.facts(),
-            "machine": machine.facts(),
-            "epoch": machine.epoch.facts(),
-            "pgbench": {"version": "18.1", "build": "b"},
-            "cell": cell.facts(machine.cores),
-            "run": {"seconds": rest["seconds"], "seed": rest["seed"], **rest["context"]},
-            "sample": {"latency_ms": 1.0, "tps": 1000.0},
-        }
+        run = {"seconds": rest["seconds"], "seed": rest["seed"], **rest["context"]}
+        return timed_record(build=build, cell=cell, machine=machine, run=run)
 
 
 @pytest.fixture
@@ -140,7 +114,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> _Runs:
     monkeypatch.setattr(campaign_, "measure", made)
     monkeypatch.setattr(campaign_, "prepare", lambda **_: None)
     monkeypatch.setattr(campaign_, "templates", lambda *_: None)
-    monkeypatch.setattr(campaign_, "measuring", _Nothing)
+    monkeypatch.setattr(campaign_, "measuring", nothing)
     return made
 
 

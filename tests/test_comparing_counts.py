@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from benchmarks.asv_names import metric_named
 from benchmarks.point import scheduled
 from benchmarks.scenarios import Buffers
 from benchmarks.valgrind import CountEpoch
-from landspeed import counting, sampling
+from landspeed import comparing_counts, counting, sampling
 from landspeed.compare_report import comparison_text
 from landspeed.comparing import Contest
 from landspeed.comparing_counts import compare_counts
@@ -39,6 +40,11 @@ class Counts:
     apart: float = 0.0
     failing: str = ""
     asked: list[str] = field(default_factory=list)
+    held: list[dict[str, bool]] = field(default_factory=list)
+
+    def measuring(self, **how: bool) -> AbstractContextManager[None]:
+        self.held.append(how)
+        return nullcontext()
 
     def __call__(
         self,
@@ -71,6 +77,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     monkeypatch.setattr(counting, "count", made)
     monkeypatch.setattr(sampling, "count", made)
     monkeypatch.setattr("benchmarks.valgrind.count_epoch", lambda: EPOCH)
+    monkeypatch.setattr(comparing_counts, "measuring", made.measuring)
     return made
 
 
@@ -115,6 +122,13 @@ def test_what_is_counted_already_is_not_counted_again_unless_asked_for(
     assert len(counts.asked) == 5
     with pytest.raises(UsageError, match="no room to count 1 sides"):
         compare_counts(workshop, asked("17", "16", budget=1.0))
+
+
+def test_counting_disturbs_nobody_who_takes_the_time(workshop: Any, counts: Counts) -> None:
+    compare_counts(workshop, asked("17", "18"))
+    assert counts.held == [{"counting": True}]
+    compare_counts(workshop, asked("17", "18"))
+    assert len(counts.held) == 1
 
 
 def test_a_count_that_a_comparison_made_is_a_dot_like_any_other(

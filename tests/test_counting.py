@@ -21,8 +21,9 @@ from landspeed import campaign as campaign_
 from landspeed import counting
 from landspeed.campaign import Campaign, Request
 from landspeed.target import parse_targets
+from tests.stand_ins import nothing
 from tests.synthetic import counted_record
-from tests.test_campaign import _Nothing, _Workshop
+from tests.test_campaign import _Workshop
 
 EPOCH = CountEpoch(valgrind="3.19.0", libc="ab" * 32, cpu="cd" * 8, arch="x86_64")
 
@@ -59,7 +60,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     monkeypatch.setattr("benchmarks.valgrind.count_epoch", lambda: EPOCH)
     monkeypatch.setattr(campaign_, "prepare", lambda **_: None)
     monkeypatch.setattr(campaign_, "templates", lambda *_: None)
-    monkeypatch.setattr(campaign_, "measuring", _Nothing)
+    monkeypatch.setattr(campaign_, "measuring", nothing)
     return made
 
 

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from base.build import Build
 from base.errors import MeasureError
 from base.paths import Paths
 from benchmarks.machine import Machine
-from benchmarks.measure import measure, new_id
+from benchmarks.measure import measure
 from benchmarks.pgbench import Pgbench
 from benchmarks.proctree import children
 from benchmarks.scenarios import Mode
@@ -58,14 +57,6 @@ def run(paths: Paths, newest_build: Build, pgbench_build: Build) -> Measure:
         )
 
     return one
-
-
-def test_ids_are_unique_and_in_the_order_of_time() -> None:
-    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
-    ids = [new_id(early), new_id(early), new_id(late)]
-    assert len(set(ids)) == 3
-    assert max(ids[:2]) < ids[2]
-    assert all(len(name) == 32 for name in ids)
 
 
 @pytest.mark.postgres

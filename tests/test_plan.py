@@ -75,6 +75,19 @@ def test_a_plan_of_a_source_that_is_not_here_has_all_but_its_identity():
     assert "not on this machine yet" in render_plan({"recipes": [elsewhere]})
 
 
+def test_a_plan_of_a_commit_goes_by_what_is_in_its_source(monkeypatch):
+    here: list[str] = []
+    monkeypatch.setattr(
+        PretendedSources,
+        "hashes",
+        lambda self, source, paths: "".join(set(paths) & set(here)),
+        raising=False,
+    )
+    assert planned("16devel", "16devel")["recipe"]["build_system"] == "configure"
+    here.append("meson.build")
+    assert planned("16devel", "16devel")["recipe"]["build_system"] == "meson"
+
+
 def test_a_plan_names_every_quirk_with_its_reason_and_link():
     facts = planned("18.6", "18.6")
     text = render_plan({"recipes": [facts]})

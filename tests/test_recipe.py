@@ -77,6 +77,36 @@ def test_no_directory_is_dead_each_is_visited_for_a_release(directory):
     assert any(version in directory.versions for version in VERSIONS)
 
 
+@pytest.mark.parametrize(
+    ("version", "sign", "without", "with_it"),
+    [
+        ("9.3devel", "src/common/Makefile", [], ["make src/common all"]),
+        (
+            "12devel",
+            "src/include/catalog/pg_conversion.dat",
+            ["make src/backend/utils/mb/conversion_procs all"],
+            [],
+        ),
+        ("16devel", "meson.build", ["configure"], ["meson setup"]),
+    ],
+)
+def test_a_commit_of_a_development_is_built_by_what_is_there(version, sign, without, with_it):
+    def steps(*files: str) -> set[str]:
+        plan = recipe(Version.parse(version), Variant(), has=lambda path: path in files)
+        return {step.name for step in plan.steps}
+
+    assert set(without) <= steps() - steps(sign)
+    assert set(with_it) <= steps(sign) - steps()
+
+
+def test_a_quirk_lasts_to_the_end_of_the_development_in_which_it_was_mended():
+    for version, name in (
+        ("9.2devel", "no-aggressive-loop-optimizations"),
+        ("9.6devel", "undef-yylex"),
+    ):
+        assert name in {quirk.name for quirk in recipe(Version.parse(version), Variant()).quirks}
+
+
 @pytest.mark.parametrize("limit", load_table().limits, ids=lambda limit: limit.without[0])
 def test_no_limit_is_dead_and_each_is_said_with_its_reason_and_link(limit):
     refused = [version for version in VERSIONS if version in limit.versions]

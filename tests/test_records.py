@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,6 +43,8 @@ def test_ids_are_unique_and_sort_by_time() -> None:
     rest = [new_id() for _ in range(1000)]
     assert len({first, *rest}) == 1001
     assert all(first < other for other in rest)
+    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    assert max(new_id(early), new_id(early)) < new_id(late)
 
 
 def test_a_record_is_the_same_before_and_after_sealing(store: RecordStore) -> None:

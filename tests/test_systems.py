@@ -17,7 +17,13 @@ from benchmarks.traits import Traits
 from builders.elf import Program
 from landspeed.cli import cli
 from landspeed.show import as_text
-from landspeed.systems import Pair, likenesses, systems_failure, systems_table
+from landspeed.systems import (
+    Pair,
+    cost_likenesses,
+    likenesses,
+    systems_failure,
+    systems_table,
+)
 from landspeed.target import Target
 from tests.buildkit import a_build
 
@@ -168,6 +174,18 @@ def test_another_setting_size_or_flag_is_drift(tmp_path):
         assert drifted(compared(one, other, theirs=replace(SAID, **changes))) == {what}
     same = {"CFLAGS": "-fpch-deps -O2 -fwrapv -Wextra", "CPPFLAGS": "-D_GNU_SOURCE"}
     assert compared(one, other, theirs=replace(SAID, configured=same)).same
+
+
+def test_what_a_transaction_costs_more_than_a_twentieth_of_a_percent_more_is_drift():
+    near, far = cost_likenesses(
+        {"read-only": 40_000.0, "read-write": 200_000.0},
+        {"read-only": 40_016.0, "read-write": 199_800.0},
+    )
+    assert near.same
+    assert near.meson == "40,016 (+0.0400%)"
+    assert not far.same
+    assert far.what == "instructions of a read-write transaction"
+    assert far.differences == ("-0.100%",)
 
 
 def test_the_table_has_a_line_for_each_and_one_that_was_not_built(tmp_path):

@@ -106,6 +106,26 @@ def test_every_stage_of_a_major_is_inside_what_begins_with_it_and_outside_what_e
         assert Version.parse(major + rest) not in until
 
 
+@given(majors)
+def test_of_a_development_at_an_edge_the_source_tells_and_of_no_other_version(major):
+    since, until = VersionRange.parse(since=major), VersionRange.parse(until=major)
+    for there in (True, False):
+
+        def has(path: str, there: bool = there) -> bool:
+            assert path == "file"
+            return there
+
+        for stage in ("devel", "beta2"):
+            one = Version.parse(major + stage)
+            assert since.holds(one, "file", has) is there
+            assert until.holds(one, "file", has) is not there
+        release = Version.parse(major)
+        assert since.holds(release, "file", has)
+        assert not until.holds(release, "file", has)
+        for unknown in ((None, has), ("file", None)):
+            assert since.holds(Version.parse(f"{major}devel"), *unknown)
+
+
 @given(releases, releases, versions)
 def test_a_range_is_half_open_and_two_that_meet_share_nothing(one, other, version):
     low, high = sorted([one, other])

@@ -34,7 +34,8 @@ from tests.walk_steps import (
     make_walk,
 )
 
-pytestmark = pytest.mark.postgres
+# it compiles and measures nothing: beside the servers of the others
+pytestmark = [pytest.mark.postgres, pytest.mark.xdist_group("walk")]
 
 RELEASES = os.environ.get("LANDSPEED_WALK", "13").split()
 Outcome = Build | BuildError

@@ -86,8 +86,8 @@ def _answer(facts: Facts) -> Iterator[str]:
         case "refuted":
             name = facts["culprit"]["name"]
             yield (
-                f"**Undecided.** The search came to {name}, but compared side by side it does not "
-                "differ from its parent as it should. The machine may have drifted meanwhile."
+                f"**Undecided.** The search came to {name}, but {_compared(facts)} it does not "
+                f"differ from its parent as it should.{_drifted(facts)}"
             )
         case _:
             yield from _undecided(facts)
@@ -122,12 +122,26 @@ def _verification(facts: Facts) -> Iterator[str]:
             yield "It was not compared with its parent: no time was left for it."
         return
     low, high = found["interval"] or (None, None)
-    within = f" [{low:.4f} to {high:.4f}]" if low is not None else ""
     yield ""
-    yield (
-        f"Compared with its parent side by side, on fresh runs: {found['verdict']}, ratio "
-        f"{found['ratio']:.4f}{within}, {found['runs']} runs."
-    )
+    if facts["exact"]:
+        yield (
+            f"Counted beside its parent: {found['verdict']}, ratio {found['ratio']:.5f} "
+            f"[{low:.5f} to {high:.5f}, by how well the two counts repeat]."
+        )
+    else:
+        within = f" [{low:.4f} to {high:.4f}]" if low is not None else ""
+        yield (
+            f"Compared with its parent side by side, on fresh runs: {found['verdict']}, ratio "
+            f"{found['ratio']:.4f}{within}, {found['runs']} runs."
+        )
+
+
+def _compared(facts: Facts) -> str:
+    return "by fresh counts" if facts["exact"] else "compared side by side"
+
+
+def _drifted(facts: Facts) -> str:
+    return "" if facts["exact"] else " The machine may have drifted meanwhile."
 
 
 def _culprit(facts: Facts) -> Iterator[str]:
@@ -173,29 +187,49 @@ def _others(facts: Facts) -> Iterator[str]:
 def _measurements(facts: Facts) -> Iterator[str]:
     if not facts["measurements"]:
         yield "None."
-        return
+    elif facts["exact"]:
+        yield from _counts(facts)
+    else:
+        yield from _run_table(facts)
+
+
+def _counts(facts: Facts) -> Iterator[str]:
+    yield f"| # | {facts['over'][:-1]} | date | {facts['unit']} | against GOOD |"
+    yield "|---:|---|---|---:|---:|"
+    for row in facts["measurements"]:
+        yield f"{_place(row)} | {_number(row['median'])} | {_change(row)} |"
+
+
+def _run_table(facts: Facts) -> Iterator[str]:
     yield f"| # | {facts['over'][:-1]} | date | runs | {facts['unit']} | range | against GOOD |"
     yield "|---:|---|---|---:|---:|---|---:|"
     for row in facts["measurements"]:
-        change = f"{row['change']:+.2%}" if row["change"] is not None else ""
         span = f"{_number(row['least'])} – {_number(row['most'])}" if row["runs"] > 1 else ""
-        yield (
-            f"| {row['position']} | {row['name']} {cell(row['subject'])} | {row['date']} | "
-            f"{row['runs']} | {_number(row['median'])} | {span} | {change} |"
-        )
+        numbers = f"{row['runs']} | {_number(row['median'])} | {span} | {_change(row)}"
+        yield f"{_place(row)} | {numbers} |"
     yield ""
     yield "A number of several runs is their median."
+
+
+def _place(row: Facts) -> str:
+    return f"| {row['position']} | {row['name']} {cell(row['subject'])} | {row['date']}"
+
+
+def _change(row: Facts) -> str:
+    return f"{row['change']:+.2%}" if row["change"] is not None else ""
 
 
 def _method(facts: Facts) -> Iterator[str]:
     asked, machine = facts["cell"], facts["machine"]
     yield (
-        f"{facts['runs']} runs and {facts['builds']} builds among {facts['candidates']} "
+        f"{facts['runs']} {_runs(facts)} and {facts['builds']} builds among {facts['candidates']} "
         f"{facts['over']} in {duration(facts['spent_seconds'])}, looking for a step of "
         f"{_share(facts['size'])} or more."
     )
     if facts["recorded"]:
-        yield f"{facts['recorded']} runs that were recorded before were taken into account."
+        yield (
+            f"{facts['recorded']} {_runs(facts)} that were recorded before were taken into account."
+        )
     how = "counted by callgrind" if facts["exact"] else f"runs of {facts['seconds']} s"
     yield (
         f"pgbench {facts['pgbench']}, {asked['mode']}, {asked['protocol']}, {asked['tier']} (scale "
@@ -212,6 +246,10 @@ def _method(facts: Facts) -> Iterator[str]:
             yield f"- {row['name']}: {code(row['reason'])}"
         if count > _LONGEST_LIST:
             yield f"- … {count - _LONGEST_LIST} more"
+
+
+def _runs(facts: Facts) -> str:
+    return "counts" if facts["exact"] else "runs"
 
 
 def _reproduce(facts: Facts) -> Iterator[str]:

@@ -1,10 +1,14 @@
-"""``--over variants``: measure every block size between two, interleaved, and rank them."""
+"""``--over variants``: measure every block size between two, interleaved, and rank them.
+
+What is exact is counted once each, or read from the records.
+"""
 
 from __future__ import annotations
 
 import random
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -15,7 +19,10 @@ from benchmarks.exclusive import measuring
 from benchmarks.pgbench import Pgbench
 from benchmarks.point import Comparable, Point, count_samples, rows_of
 from benchmarks.scenarios import Cell
-from landspeed.bisect.ranking import Ranking, ranking
+from landspeed.bisect.ranking import Ranking, counted_ranking, ranking
+from landspeed.comparing import Contender, Contest
+from landspeed.comparing_counts import compare_counts
+from landspeed.comparison import ExactValue, Goal
 from landspeed.progress import meter, say
 from landspeed.sampling import Sampler
 from landspeed.schedule import turns
@@ -30,7 +37,10 @@ _clock = time.monotonic
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A Sweep is the variants between two, in one Cell: each gets as many Runs, interleaved."""
+    """A Sweep is the variants between two, in one Cell: each gets as many Runs, interleaved.
+
+    Of an exact metric that is one count each.
+    """
 
     workshop: Workshop
     targets: tuple[Target, ...]
@@ -86,6 +96,8 @@ def sweep(asked: Sweep) -> Ranking:
     if error is not None:
         raise error
     builds = [one for one in outcomes.values() if isinstance(one, Build)]
+    if asked.metric.exact:
+        return _counted(asked, builds)
     try:
         with ExitStack() as held:
             in_use = asked.workshop.builder.store.in_use([asked.pgbench.build, *builds])
@@ -103,6 +115,26 @@ def sweep(asked: Sweep) -> Ranking:
             hint="Give it more time with --budget; the same command goes on where it was.",
         )
     return ranking(values, higher_is_better=asked.metric.higher_is_better)
+
+
+def _counted(asked: Sweep, builds: Sequence[Build]) -> Ranking:
+    higher_is_better = asked.metric.higher_is_better
+    contest = Contest(
+        contenders=tuple(
+            Contender(label=build.label, build=build, original=build.digest, cell=asked.cell)
+            for build in builds
+        ),
+        pgbench=asked.pgbench,
+        metric=asked.metric,
+        goal=Goal(higher_is_better=higher_is_better, exact=True),
+        seconds=asked.seconds,
+        budget=asked.budget,
+        preset=_PRESET,
+    )
+    found = compare_counts(asked.workshop, contest).comparison
+    counts = map(ExactValue, found.blocks[-1], found.spreads)
+    names = [build.variant.name for build in builds]
+    return counted_ranking(dict(zip(names, counts, strict=True)), higher_is_better=higher_is_better)
 
 
 def _measure(asked: Sweep, points: list[Point]) -> None:

@@ -303,7 +303,7 @@ def test_a_good_that_is_no_ancestor_is_refused_and_the_merge_base_is_offered(mad
         (
             (0, 5),
             ("--metric", "instructions", "--clients", "4"),
-            "instructions are counted with one client",
+            "what is exact is counted with one client, on data that fits shared_buffers",
         ),
         ((0, 5), ("--deep",), "--deep goes from releases into commits"),
         ((0, 5), ("--over", "releases"), f'"{"{good}"}" is not a release'),

@@ -99,6 +99,10 @@ class Harmless:
         self._line = f"-{line[-2:]}" if decided else line
         return len(text)
 
+    def isatty(self) -> bool:
+        """False: a log is no terminal, even where a runner pretends to be one."""
+        return False
+
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
 

@@ -84,9 +84,8 @@ def compare_(
         **{name: options[name] for name in ("mode", "protocol", "scale", "clients", "profile")},
         seconds=options["seconds"],
     )
-    parsed = [Side.parse(word, variant, question.profile) for word in sides]
-    if aa and len(parsed) == 1:
-        parsed *= 2
+    copies = 2 if aa and len(sides) == 1 else 1
+    parsed = [Side.parse(word, variant, question.profile) for word in sides * copies]
     if len(parsed) < 2:
         raise UsageError(
             "nothing to compare it with",
@@ -100,8 +99,7 @@ def compare_(
         exact=metric.exact,
         narrow=options["narrow"],
     )
-    budget = parse_duration(options["budget"])
-    workshop = Workshop.open()
+    budget, workshop = parse_duration(options["budget"]), Workshop.open()
     if dry_run:
         _foretell(workshop, parsed, metric, as_json=as_json)
         return

@@ -1,6 +1,7 @@
 """``landspeed``, every verb, on made-up servers: what workflows call in tests.
 
-The world is told by $LANDSPEED_TEST_WORLD, as for `tests.bisect_project`; the sources are real.
+The world is told by the file $LANDSPEED_TEST_WORLD (JSON: the fields of a `Pretence`); the sources
+are real. It is a file because act would evaluate an expression in a variable.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def main() -> None:
         resolve = self.builder.sources.resolve
         return {target: self.build(resolve(target.ref), target.variant) for target in targets}
 
-    pretend(Pretence(**json.loads(os.environ["LANDSPEED_TEST_WORLD"])), setattr)
+    told = Path(os.environ["LANDSPEED_TEST_WORLD"])
+    pretend(Pretence(**json.loads(told.read_text())), setattr)
     Workshop.build_all = build_all
     landspeed()
 

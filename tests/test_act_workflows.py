@@ -39,22 +39,19 @@ def hub_of(made: MadeUp, root: Path, world: Pretence = WORLD) -> Hub:
     origin = root / "origin.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(origin)], check=True)
     (root / "runs.log").write_text("")
+    told = asdict(replace(world, log=str(root / "runs.log")))
+    (root / "world.json").write_text(json.dumps(told))
     hub.variables = {
         "LANDSPEED_UPSTREAM": str(made.upstream.directory),
         "LANDSPEED_RESULTS_REMOTE": str(origin),
     }
     hub.environment = {
-        "LANDSPEED_TEST_WORLD": world_of(hub, world),
+        "LANDSPEED_TEST_WORLD": str(root / "world.json"),
         "LANDSPEED_CACHE": str(root / "cache"),
         "LANDSPEED_DATA": str(root / "data"),
         "LANDSPEED_MACHINE": "bench-1",
     }
     return hub
-
-
-def world_of(hub: Hub, world: Pretence = WORLD) -> str:
-    """*world* as its programs are told of it; they note each Run in the log."""
-    return json.dumps(asdict(replace(world, log=str(hub.root / "runs.log"))))
 
 
 @pytest.fixture

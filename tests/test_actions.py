@@ -19,6 +19,7 @@ from base.errors import UsageError
 from benchmarks.machine import Machine
 from landspeed.actions import Harmless, harmless, put_outputs, put_summary
 from landspeed.cli import cli
+from tests.bisect_project import MadeUp
 
 # how runners find commands, the real one and act: ActionCommand.cs, act's command.go
 COMMANDS = (re.compile(r"(?:^|[\r\n])\s*::"), re.compile(r"##\["))
@@ -58,6 +59,7 @@ def test_however_it_is_cut_into_pieces_nothing_that_is_written_is_a_command(piec
     guarded = Harmless(stream)
     for piece in pieces:
         assert guarded.write(piece) == len(piece)
+    assert not guarded.isatty()
     assert is_harmless(stream.getvalue())
     assert stream.getvalue().replace("\u2060", "") == "".join(pieces)
 
@@ -140,3 +142,42 @@ def test_a_runner_that_github_hosts_has_one_name_as_a_machine(monkeypatch):
     assert Machine.detect().name == os.uname().nodename
     monkeypatch.setenv("LANDSPEED_MACHINE", "bench-1")
     assert Machine.detect().name == "bench-1"
+
+
+def test_publish_of_nothing_is_no_error_where_that_is_asked_for(tmp_path):
+    for name in ("asv.conf.json", "landspeed.toml"):
+        (tmp_path / name).write_text((Path(__file__).parent.parent / name).read_text())
+    environment = {
+        "LANDSPEED_PROJECT": str(tmp_path),
+        "LANDSPEED_CACHE": str(tmp_path / "cache"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+    }
+    done = CliRunner().invoke(cli, ["publish", "--if-any"], env=environment)
+    assert done.exit_code == 0, done.exception
+    assert read_outputs((tmp_path / "output").read_text()) == {"published": "false"}
+
+
+@pytest.mark.parametrize(
+    ("words", "runner"),
+    [
+        (["bisect", "{good}", "{bad}", "--metric", "tps"], ["self-hosted", "landspeed-bench"]),
+        (["bisect", "{good}", "{bad}", "--metric", "wal_bytes"], ["ubuntu-latest"]),
+        (["compare", "{good}", "{bad}", "--metric", "instructions"], ["ubuntu-latest"]),
+        (["bisect", "{bad}:bs4", "{bad}:bs8", "--over", "variants"], ["self-hosted", "bench"]),
+    ],
+)
+def test_a_dry_run_says_what_would_be_done_and_where_and_makes_nothing(
+    words, runner, tmp_path, monkeypatch
+):
+    made = MadeUp.make(tmp_path, 3)
+    ends = {"good": made.commits[0], "bad": made.commits[-1]}
+    if "bench" in runner:
+        monkeypatch.setenv("LANDSPEED_BENCH_LABELS", "self-hosted bench")
+    environment = {**made.environment, "GITHUB_OUTPUT": str(tmp_path / "output")}
+    asked = [word.format(**ends) for word in words]
+    done = CliRunner().invoke(cli, [*asked, "--dry-run"], env=environment)
+    assert done.exit_code == 0, done.exception
+    assert done.stdout.startswith(f"would {words[0]} ")
+    assert json.loads(read_outputs((tmp_path / "output").read_text())["runner"]) == runner
+    assert not (made.project / "results").exists()
+    assert not (tmp_path / "cache/builds").exists()

@@ -14,6 +14,8 @@ _MODULES = (
     ("perf.comparison",),
     ("perf.detector",),
     ("perf.bisect",),
+    ("perf.track",),
+    ("perf.publish_one",),
     ("perf.second_demo",),
 )
 

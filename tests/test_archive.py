@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import tarfile
 from dataclasses import replace
 from io import BytesIO
@@ -17,6 +19,8 @@ from base.files import digest_tree
 from builders.store import Store
 from landspeed.farm.archive import Archive
 from tests.buildkit import a_build
+from tests.farm_kit import Farm
+from tests.pretended_farm import command
 
 
 @pytest.fixture
@@ -133,3 +137,69 @@ def test_what_a_killed_one_left_is_swept_when_it_is_old(archive, store):
     archive.register(store)
     assert not left.exists()
     assert young.exists()
+
+
+# --- the verbs, on made-up servers -----------------------------------------------------------
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Farm:
+    made = Farm.make(tmp_path / "farm", commits=0)
+    for number in range(2):
+        made.commit(f"commit {number}")
+    return made
+
+
+def pretended(farm: Farm, *arguments: str, **world: object) -> subprocess.CompletedProcess[str]:
+    """``landspeed *arguments`` on servers that are like *world*; what was built is in ``deeds``."""
+    told = json.dumps({"log": str(farm.root / "deeds"), **world})
+    return subprocess.run(
+        [*command(), *arguments],
+        env=farm.environment(LANDSPEED_TEST_WORLD=told),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_archive_that_is_there_is_taken_and_nothing_is_built(farm, tmp_path):
+    file = str(tmp_path / "builds" / "one.tar.gz")
+    first = pretended(farm, "build", farm.commits[1], "--archive", file)
+    assert first.returncode == 0, first.stderr
+    shutil.rmtree(farm.paths.store)
+    again = pretended(farm, "build", farm.commits[1], "--archive", file)
+    assert again.stdout == first.stdout
+    assert (farm.root / "deeds").read_text() == "build 1\n"
+    shutil.rmtree(farm.paths.store)
+    done = pretended(farm, "register", str(tmp_path / "builds") + "/")
+    assert done.stdout == first.stdout
+    done = pretended(farm, "register", str(tmp_path / "nothing") + "/")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_damaged_archive_is_made_anew(farm, tmp_path):
+    file = tmp_path / "one.tar.gz"
+    file.write_bytes(b"no archive")
+    done = pretended(farm, "build", farm.commits[1], "--archive", str(file))
+    assert "made anew" in done.stderr
+    assert Archive(file=file).register(Store(root=tmp_path / "other", limit=10**9))
+
+
+def test_what_does_not_build_is_noted_and_passed_over_after_the_second_time(farm, tmp_path):
+    file = str(tmp_path / "one.tar.gz")
+    for times in (1, 2):
+        done = pretended(farm, "build", farm.commits[1], "--archive", file, broken=[1])
+        assert done.returncode == 6, done.stderr
+        assert len(farm.records.failures.all()) == times
+    assert not Path(file).exists()
+    told = json.loads(farm.landspeed("new", "--json").stdout)
+    assert told["refs"] == [farm.commits[0]]
+
+
+@pytest.mark.parametrize(
+    "words", [["18", "17", "--archive", "x.tar.gz"], ["18", "--archive", "x.zip"]]
+)
+def test_an_archive_is_one_build_in_one_file(farm, words):
+    done = farm.landspeed("build", *words, check=False)
+    assert done.returncode == 2
+    assert "an archive is one build" in done.stderr

@@ -204,6 +204,9 @@ class Nominations(OutputPublisher):  # type: ignore[misc]
         ]
         hashes = {number: commit for commit, number in revisions.items()}
         several = {name for name, values in graphs.get_params().items() if len(values) > 1}
+        if len(conf.branches) > 1:
+            # the page asks for it as soon as there is a choice, drawn or not
+            several.add("branch")
         html, project = Path(conf.html_dir), conf.project
         page = {
             "regressions": [_row(step, several) for step in found],

@@ -46,7 +46,7 @@ def asv_config(project: Path) -> dict[str, Any]:
 def publish(paths: Paths, say: Callable[[str], None], branches: Sequence[str] = ()) -> Path:
     """Make the site from asv's result files and put it at ``paths.site``; its directory.
 
-    *branches* are drawn as well as those that asv.conf.json names.
+    *branches* are drawn, if any are given, instead of those that asv.conf.json names.
     One publishing at a time, others wait. PublishError with asv's last lines if it fails.
     """
     workshop = paths.site.parent / _WORKSHOP
@@ -73,7 +73,7 @@ def _write_config(paths: Paths, workshop: Path, branches: Sequence[str]) -> Path
     for key in _PATHS_IN_CONFIG:
         if key in config:
             config[key] = str(paths.project / config[key])
-    config["branches"] = list(dict.fromkeys([*config.get("branches", []), *branches]))
+    config["branches"] = list(branches) or config.get("branches")
     config["results_dir"] = str(paths.results / "asv")
     path = workshop / CONFIG
     path.write_text(json.dumps(config, indent=4))

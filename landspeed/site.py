@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from base.errors import PublishError, StorageError
@@ -17,6 +18,7 @@ from landspeed.ledger import ledger
 from landspeed.ledger_page import write_ledger_page
 from landspeed.progress import say
 from landspeed.publish import asv_config, publish
+from landspeed.series import RELEASES_LINE
 from landspeed.surveying import survey_records
 from landspeed.workshop import Workshop
 
@@ -39,15 +41,25 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
             hint='Measure something first: "landspeed run 18 --preset quick".',
         )
     link_repository(workshop)
-    layout = AsvLayout.of(asv_config(paths.project), paths.results / "asv")
-    lines = _lines(workshop)
+    config, lines = asv_config(paths.project), _lines(workshop)
+    layout = AsvLayout.of(config, paths.results / "asv")
     commit_of = _placer(workshop, lines)
     derived = derive(table, layout, commit_of, workshop.records.twins.all())
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
     write_steps(survey_records(workshop).steps, commit_of, layout.results)
     write_ledger_page(ledger(table), layout.results)
-    return publish(paths, say, sorted(set(lines.values()))), derived
+    return publish(paths, say, _branches(config, table, lines)), derived
+
+
+def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, str]) -> list[str]:
+    """What is drawn: asv.conf.json's branches, and those that the records are on.
+
+    Without releases not their line: the site's pages begin with the first branch.
+    """
+    has_releases = table["release"].null_count < table.num_rows
+    named = [one for one in config.get("branches", []) if has_releases or one != RELEASES_LINE]
+    return list(dict.fromkeys([*named, *sorted(set(lines.values()))]))
 
 
 def link_repository(workshop: Workshop) -> None:

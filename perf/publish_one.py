@@ -136,7 +136,7 @@ class World:
         derive(table, layout, commit_of)
         write_steps(survey(table, place_of).steps, commit_of, layout.results)
         write_ledger_page(ledger(table), layout.results)
-        publish(self.paths, lambda _: None, ["master"])
+        publish(self.paths, lambda _: None, ["releases", "master"])
         return time.monotonic() - began
 
     def asv(self) -> float:

@@ -99,7 +99,7 @@ def _lines(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
     yield "|---|---|---|---|---:|---:|---:|---|"
     yield from map(_row, regression.steps)
     yield ""
-    yield "A step of the trend, which a comparison of both sides on fresh samples confirmed."
+    yield "A step of the trend, which a comparison of its two sides confirmed."
     for report in regression.bisections:
         yield from _bisection(report["report"])
     yield ""

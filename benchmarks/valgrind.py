@@ -110,6 +110,12 @@ def counting(directory: Path, root: Path = ROOT) -> list[str]:
     ]
 
 
+def require_countable() -> None:
+    """MeasureError, before anything is made ready, where no server can be counted."""
+    valgrind()
+    _fixed_addresses(ROOT)
+
+
 def _fixed_addresses(root: Path) -> list[str]:
     if _is_off_everywhere(root):
         return []

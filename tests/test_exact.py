@@ -150,6 +150,23 @@ def test_addresses_are_proven_fixed_by_each_process(tmp_path: Path):
     assert caught.value.message == "address randomisation is not off in process 8"
 
 
+def test_what_root_may_not_look_at_is_asked_of_the_user_who_runs_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def forbidden(path: Path) -> str:
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(valgrind, "_read", forbidden)
+    root = fake_proc(tmp_path, "2", {7: "00040000", 8: "00000000"})
+    valgrind.require_fixed_addresses([7], root)
+    with pytest.raises(MeasureError, match="not off in process 8"):
+        valgrind.require_fixed_addresses([8], root)
+    (root / "proc/9").mkdir()
+    with pytest.raises(MeasureError) as caught:
+        valgrind.require_fixed_addresses([9], root)
+    assert "--cap-add SYS_PTRACE" in caught.value.hint
+
+
 def test_addresses_are_fixed_where_the_whole_machine_has_them_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -30,7 +30,7 @@ from benchmarks.pgbench import Pgbench
 from benchmarks.records import PROFILES
 from benchmarks.scenarios import Buffers, Cell, Mode, Scenario
 from benchmarks.templates import Templates
-from benchmarks.valgrind import count_epoch
+from benchmarks.valgrind import count_epoch, require_countable
 
 INSTRUMENT = "callgrind"
 """What a record's ``run`` says it was measured by; one that says nothing was timed by a clock."""
@@ -104,6 +104,7 @@ def count(
     """
     if cell.buffers is None or cell.clients != 1:
         raise UsageError("only a cell with one client and with buffers can be counted")
+    require_countable()
     started, phases = datetime.now(UTC), Phases()
     lengths, epoch = LENGTHS[cell.scenario.mode], count_epoch()
     order = CountOrder(

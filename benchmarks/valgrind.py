@@ -110,6 +110,12 @@ def counting(directory: Path, root: Path = ROOT) -> list[str]:
     ]
 
 
+def require_countable() -> None:
+    """MeasureError, before anything is made ready, where no server can be counted."""
+    valgrind()
+    _fixed_addresses(ROOT)
+
+
 def _fixed_addresses(root: Path) -> list[str]:
     if _is_off_everywhere(root):
         return []
@@ -153,20 +159,48 @@ def require_fixed_addresses(pids: Iterable[int], root: Path = ROOT) -> None:
         return
     for pid in pids:
         try:
-            flags = int((root / "proc" / str(pid) / "personality").read_text(), 16)
+            flags = int(_personality(root / "proc" / str(pid)), 16)
         except FileNotFoundError:
             continue  # it has ended
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise _not_proven(pid, str(error)) from error
         if not flags & _NO_RANDOMIZE:
             raise _not_proven(pid, f"Its personality is {flags:08x}.")
+
+
+def _personality(process: Path) -> str:
+    path = process / "personality"
+    try:
+        return _read(path)
+    except PermissionError:
+        # root in a container has no CAP_SYS_PTRACE and may not look; who runs the server may
+        owner = process.stat()
+        asked = ["cat", str(path)]
+        done = subprocess.run(
+            asked,
+            user=owner.st_uid,
+            group=owner.st_gid,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            process.stat()  # if it has ended meanwhile, that is the error
+            raise OSError(done.stderr.strip()) from None
+        return done.stdout
+
+
+def _read(path: Path) -> str:
+    return path.read_text()
 
 
 def _not_proven(pid: int, detail: str) -> MeasureError:
     return MeasureError(
         f"address randomisation is not off in process {pid}",
         detail=detail,
-        hint="See /proc/PID/personality; kernel.randomize_va_space=0 turns it off everywhere.",
+        hint="See /proc/PID/personality, which a container may need --cap-add SYS_PTRACE for; "
+        "kernel.randomize_va_space=0 turns it off everywhere.",
     )
 
 

@@ -22,8 +22,7 @@ from base.version import Version, VersionRange
 from builders.variants import Limit, Meaning, common_cflags, require_possible
 
 MESON_BUILD_DIRECTORY = "landspeed-build"
-Has = Callable[[str], bool]
-"""Whether a file of this path is in a source tree."""
+Has = Callable[[str], bool]  # whether a file of this path is in a source tree
 
 
 class BuildSystem(StrEnum):
@@ -62,13 +61,14 @@ class Quirk:
     """A Quirk is what a range of Versions needs on today's toolchains, with reason and link.
 
     One of a ``compiler`` is for builds by that one alone, one that ``differs_in`` a size for
-    Variants where that is not the default's.
+    Variants where that is not the default's. ``sign`` is a Directory's.
     """
 
     name: str
     versions: VersionRange
     because: str
     see: str
+    sign: str | None = None
     compiler: Compiler | None = None
     differs_in: str | None = None
     configure: tuple[str, ...] = ()
@@ -230,6 +230,7 @@ def _quirk(row: dict[str, Any]) -> Quirk:
         versions=_range(row),
         because=row["because"],
         see=row["see"],
+        sign=row.get("sign"),
         compiler=Compiler(row["compiler"]) if "compiler" in row else None,
         differs_in=row.get("differs_in"),
         configure=tuple(row.get("configure", ())),
@@ -262,7 +263,8 @@ def recipe(
             hint="Leave out --build-system, or use --build-system configure.",
         )
     chosen = system or (BuildSystem.MESON if has_meson else BuildSystem.CONFIGURE)
-    quirks = tuple(q for q in table.quirks if version in q.versions and q.touches(chosen, variant))
+    ranged = (quirk for quirk in table.quirks if quirk.versions.holds(version, quirk.sign, has))
+    quirks = tuple(quirk for quirk in ranged if quirk.touches(chosen, variant))
     edits = _edit_steps(variant, quirks)
     match chosen:
         case BuildSystem.CONFIGURE:

@@ -14,7 +14,7 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.asv_names import METRICS, Metric, metric_named
 from benchmarks.pgbench import Pgbench
 from benchmarks.scenarios import Cell
-from benchmarks.valgrind import valgrind
+from benchmarks.valgrind import require_countable
 from landspeed.actions import put_summary
 from landspeed.bisect.bisecting import Bisected, Case, bisect
 from landspeed.bisect.explanation import explanation
@@ -62,7 +62,7 @@ class _Asked:
     def cell(self, workshop: Workshop) -> Cell:
         profile, buffers = self.question.profile, self.metric.buffers
         if buffers is not None:
-            valgrind()  # said now, not after the first build
+            require_countable()  # said now, not after the first build
         return cells_of(workshop, self.question, [profile], buffers)[profile]
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from base.errors import LandspeedError
 from base.files import locked
-from benchmarks.valgrind import valgrind
+from benchmarks.valgrind import require_countable
 from landspeed.bisect_verb import bisect_
 from tests.bisect_project import MadeUp, Pretence, pretend
 
@@ -270,7 +270,7 @@ def test_counting_passes_over_what_crashes_and_shows_other_steps(made, monkeypat
 
 def test_without_valgrind_the_command_that_installs_it_is_shown(made, monkeypatch):
     pretend(SLOWER, monkeypatch.setattr)
-    monkeypatch.setattr("landspeed.bisect_verb.valgrind", valgrind)
+    monkeypatch.setattr("landspeed.bisect_verb.require_countable", require_countable)
     monkeypatch.setattr("benchmarks.process.shutil.which", lambda _: None)
     words = [made.commits[0], made.commits[COUNT], "--metric", "instructions"]
     error = error_of(CliRunner().invoke(bisect_, words))

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from base.build import Build, Variant
+from base.build import Build, Origin, Variant
 from base.errors import MeasureError, UsageError
 from base.paths import Paths
 from base.version import Version
-from benchmarks import valgrind
+from benchmarks import exact, valgrind
 from benchmarks.callgrind import CallProfile
 from benchmarks.exact import (
     LENGTHS,
@@ -36,6 +36,7 @@ from benchmarks.records import RecordStore
 from benchmarks.scenarios import Buffers, Mode, Protocol, Scenario, Tier
 from landspeed.workshop import Workshop
 from tests.cluster_kit import SCALE, cell, processes_in, server_paths
+from tests.stand_ins import made_up_build
 
 Count = Callable[..., dict[str, Any]]
 
@@ -149,6 +150,23 @@ def test_addresses_are_proven_fixed_by_each_process(tmp_path: Path):
     assert caught.value.message == "address randomisation is not off in process 8"
 
 
+def test_what_root_may_not_look_at_is_asked_of_the_user_who_runs_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def forbidden(path: Path) -> str:
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(valgrind, "_read", forbidden)
+    root = fake_proc(tmp_path, "2", {7: "00040000", 8: "00000000"})
+    valgrind.require_fixed_addresses([7], root)
+    with pytest.raises(MeasureError, match="not off in process 8"):
+        valgrind.require_fixed_addresses([8], root)
+    (root / "proc/9").mkdir()
+    with pytest.raises(MeasureError) as caught:
+        valgrind.require_fixed_addresses([9], root)
+    assert "--cap-add SYS_PTRACE" in caught.value.hint
+
+
 def test_addresses_are_fixed_where_the_whole_machine_has_them_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -156,6 +174,29 @@ def test_addresses_are_fixed_where_the_whole_machine_has_them_so(
     root = fake_proc(tmp_path, "0", {8: "00000000"})
     valgrind.require_fixed_addresses([8], root)
     assert valgrind.counting(tmp_path, root)[0] == "/usr/bin/valgrind"
+
+
+def test_that_nothing_can_be_counted_is_said_before_any_data_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(valgrind, "_may_fix_addresses", lambda: False)
+    monkeypatch.setattr(valgrind, "_is_off_everywhere", lambda root: False)
+    monkeypatch.setattr(valgrind, "valgrind", lambda: "/usr/bin/valgrind")
+    monkeypatch.setattr(exact, "templates", lambda *_: pytest.fail("data was loaded"))
+    origin = Origin(release="18.1", commit=None, tree="a" * 40, date="2025-11-13")
+    server = made_up_build("18.1-bs8", origin)
+    scenario = Scenario(
+        mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE
+    )
+    with pytest.raises(MeasureError, match="address randomisation"):
+        count(
+            build=server,
+            pgbench=Pgbench(build=server),
+            cell=exact_cell(scenario, "default", Buffers.WARM),
+            machine=Machine.detect("elephant"),
+            paths=Paths(cache=tmp_path, project=tmp_path),
+            context={},
+        )
 
 
 def test_where_randomisation_cannot_be_turned_off_the_error_says_what_to_allow(

@@ -88,6 +88,7 @@ def test_no_directory_is_dead_each_is_visited_for_a_release(directory):
             [],
         ),
         ("16devel", "meson.build", ["configure"], ["meson setup"]),
+        ("16devel", "src/tools/pgflex", [], ["edit src/tools/pgflex"]),
     ],
 )
 def test_a_commit_of_a_development_is_built_by_what_is_there(version, sign, without, with_it):

@@ -146,7 +146,7 @@ def _introduce(case: Case, journal: Journal) -> None:
     good, bad = case.line[0], case.line[case.line.last]
     say(
         f"bisecting {case.line.last} {case.line.over} from {good.name} to {bad.name}: "
-        f"{case.metric.name}, for a step of {case.quest.size:.3g} or more"
+        f"{case.metric.name}, for a step of {case.quest.size * 100:.3g} % or more"
     )
     for name in elsewhere(journal):
         say(f"not used: the same bisection on {name}")

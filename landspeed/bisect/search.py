@@ -154,7 +154,7 @@ class Search:
             values = [] if is_twin else list(self.means.recorded(build))
             if values:
                 self.journal.add("recorded", candidate=candidate.ref, values=values)
-                say(f"{candidate.name}: {len(values)} runs of it are in the results already")
+                say(f"{candidate.name}: runs of it that are in the results already: {len(values)}")
         return build
 
     def _add(self, event: str, candidate: Candidate, began: float, **facts: Any) -> None:

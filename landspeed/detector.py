@@ -13,7 +13,6 @@ from enum import StrEnum
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
 
 from landspeed.likelihood import (
     CLIP,
@@ -27,6 +26,7 @@ from landspeed.likelihood import (
     clipped,
     scores,
 )
+from landspeed.student import t_quantile
 from landspeed.tails import COMMITS, TAILS
 
 LEVEL = 0.009
@@ -290,7 +290,7 @@ class Noise:
     def reach(self, before: int, after: int) -> float:
         """Half the width of the interval of a change from *before* to *after* commits."""
         variance = sum(self._inflation(count) / count for count in (before, after))
-        quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.freedom))
+        quantile = t_quantile((1 + CONFIDENCE) / 2, self.freedom)
         return quantile * self.deviation * float(np.sqrt(variance))
 
     def _inflation(self, count: int) -> float:

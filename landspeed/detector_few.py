@@ -14,10 +14,11 @@ from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from landspeed.detector import CONFIDENCE, LEVEL, SMALLEST_P, Basis, Jump, Scan
 from landspeed.likelihood import Floats
+from landspeed.student import t_quantile, t_tail
 
 SAMPLES_NEEDED = 3
 """A point of fewer Runs tells nothing of how they vary."""
@@ -29,7 +30,7 @@ _CLIP = 2.5  # nearer than between commits: of three Runs two may be far off
 _TAKEN = 1.1  # what drawing in takes from the spread of few Runs is given back, and a little more
 _TINY = 1e-12  # as a deviation: of Runs that are all the same
 # The median size of the difference of two normal numbers is this many of their deviations.
-_DIFFERENCE = float(np.sqrt(2) * stats.norm.ppf(0.75))
+_DIFFERENCE = float(np.sqrt(2) * ndtri(0.75))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ class _Pool:
         """Student's t test of the step at *at*, times the choices there were."""
         step = abs(self.level(at, end) - self.level(begin, at))
         size = step / max(self.error(begin, at, end), _TINY)
-        single = 2 * float(stats.t.sf(size, self.freedom))
+        single = 2 * t_tail(size, self.freedom)
         return min(1.0, max(SMALLEST_P, single * self.choices))
 
 
@@ -100,7 +101,7 @@ def scan_samples(points: Sequence[Floats], level: float = LEVEL) -> Scan:
     if len(usable) < 2:
         return Scan(basis=Basis.NONE)
     pool = _Pool.of([points[i] for i in usable])
-    bar = float(stats.t.isf(level / 2 / pool.choices, pool.freedom))
+    bar = -t_quantile(level / 2 / pool.choices, pool.freedom)
     ends, seen = [0], []
     for now in range(1, len(usable)):
         split, size = pool.largest(ends[-1], now + 1)
@@ -116,7 +117,7 @@ def scan_samples(points: Sequence[Floats], level: float = LEVEL) -> Scan:
 def _jump(pool: _Pool, ends: Sequence[int], *, usable: Sequence[int], seen: int) -> Jump:
     begin, at, end = ends
     before, after = pool.level(begin, at), pool.level(at, end)
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, pool.freedom))
+    quantile = t_quantile((1 + CONFIDENCE) / 2, pool.freedom)
     reach = quantile * pool.error(begin, at, end)
     return Jump(
         at=usable[at],

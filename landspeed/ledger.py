@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from landspeed.comparison import whole_blocks
@@ -71,8 +71,8 @@ class AlarmRate:
         of the binomial" (Biometrika 26(4), 1934).
         """
         hits, misses = self.alarms, self.comparisons - self.alarms
-        low = float(beta.ppf(0.025, hits, misses + 1)) if hits else 0.0
-        high = float(beta.ppf(0.975, hits + 1, misses)) if misses else 1.0
+        low = float(betaincinv(hits, misses + 1, 0.025)) if hits else 0.0
+        high = float(betaincinv(hits + 1, misses, 0.975)) if misses else 1.0
         return low, high
 
     def facts(self) -> dict[str, Any]:

@@ -18,11 +18,10 @@ from dataclasses import replace
 from math import log
 from typing import Any
 
-from scipy import stats
-
 from landspeed.bisect.line import Line
 from landspeed.bisect.noisy import END_RUNS
 from landspeed.bisect.quest import Costs, Evidence
+from landspeed.student import welch
 
 Events = Sequence[Mapping[str, Any]]
 
@@ -71,10 +70,8 @@ def _are_of_today(
             return False
         if is_exact and any(abs(value - now[0]) > _REPEATS for value in then):
             return False
-        if not is_exact and len(then) > 1:
-            test = stats.ttest_ind(now, then, equal_var=False)
-            if test.pvalue < _DRIFTED:
-                return False
+        if not is_exact and len(then) > 1 and welch(now, then) < _DRIFTED:
+            return False
     return True
 
 

@@ -16,9 +16,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from landspeed.comparison import EXACT_DIFFERENCE, ExactValue, Verdict, judge_exact
+from landspeed.student import welch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +109,8 @@ def _level(runs: Sequence[float]) -> float:
 def _p(first: Sequence[float], second: Sequence[float]) -> float | None:
     if min(len(first), len(second)) < 2:
         return None
-    test = stats.ttest_ind(np.log(first), np.log(second), equal_var=False)
-    return float(test.pvalue) if np.isfinite(test.pvalue) else None
+    p = welch(list(np.log(first)), list(np.log(second)))
+    return p if np.isfinite(p) else None
 
 
 def _holm(each: Sequence[float | None]) -> list[float | None]:

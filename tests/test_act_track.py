@@ -1,4 +1,4 @@
-"""track.yml, unmodified, under the real act, on made-up servers: what it does, and after bad luck.
+"""track.yml, unmodified, under the real act, on made-up servers.
 
 Each job has a cache of its own, as on a hosted runner: what one needs of another comes by artifact.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import pytest
 
 from tests.act_kit import ActRun, needs_act
 from tests.farm_kit import Farm
-from tests.github_api import Failure
 from tests.pretended_farm import command
 from tests.track_kit import Tracked, tracked
 
@@ -109,53 +107,3 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     assert issue["state"] == "closed"
     assert f"**Gone since {world.farm.commits[4]} `commit 4`**" in issue["body"]
     assert set(world.deeds("count 4").values()) == {1}
-
-
-def test_after_kills_and_a_refusal_the_next_run_picks_up_and_counts_nothing_again(world):
-    api = world.tracked.api
-    world.be(costs={"2": 1.01}, kill_after="build 2")
-    api.failures = [Failure(403, message="Resource not accessible by integration")]
-    first = world.tracked.track()
-    # one build was killed; who counts makes it, and all the rest went on
-    assert first.jobs["build"] == "failure"
-    assert first.jobs["confirm"] == first.jobs["publish/results"] == "success"
-    assert world.deeds("build")["build 2"] == 2
-    assert first.jobs["report"] == "failure"
-    assert "permission issues: write" in first.log("report")
-    assert api.issues == []
-
-    world.commit(2)
-    world.be(kill_after="count 4")
-    second = world.tracked.track()
-    assert second.jobs["count"] == "failure"
-    # the API let it in again: what the first run could not tell is told
-    assert second.jobs["report"] == "success"
-    (issue,) = api.issues
-
-    third = world.tracked.track()
-    assert_fine(third)
-    fourth = world.tracked.track()
-    assert_fine(fourth)
-    assert fourth.jobs == {"plan": "success", "report": "success"}
-    assert api.issues == [issue]
-    # what was cut short is counted again, and nothing else but by the bisection
-    counted = world.deeds("count")
-    again = {deed for deed, times in counted.items() if times > 1}
-    assert again <= {
-        "count 1 read-only warm",
-        "count 2 read-only warm",
-        *(f"count 4 read-only {buffers}" for buffers in ("warm", "cold")),
-    }
-    assert {f"count {number} read-only warm" for number in range(6)} <= set(counted)
-
-
-def test_two_runs_at_once_lose_nothing(world):
-    world.be(costs={"2": 1.01})
-    with ThreadPoolExecutor() as pool:
-        runs = list(pool.map(lambda _: world.tracked.track(), range(2)))
-    for run in runs:
-        assert_fine(run)
-    commits = world.tracked.git("log", "--format=%h %p", "results").splitlines()
-    assert sorted(len(one.split()) for one in commits) == [1, 2]
-    assert len(world.tracked.api.issues) <= 2
-    assert world.tracked.track().jobs == {"plan": "success", "report": "success"}

@@ -1,7 +1,8 @@
 """The whole story, with real servers under the real workflow: a planted slowdown is found and told.
 
-Three harmless commits and one that costs the executor 1 %; then one that repairs it. Counted, so
-that it says the same on any machine.
+Three harmless commits and one that costs the executor 1 %. Counted, so that it says the same on
+any machine. What comes after, nothing new and a repair, is told on made-up servers:
+tests/test_act_track.py.
 """
 
 from __future__ import annotations
@@ -98,25 +99,3 @@ def test_a_planted_slowdown_is_built_counted_flagged_confirmed_bisected_and_told
     assert not complaints, complaints
     assert cells
     assert all(culprit.startswith(cell[2].strip()) for cell in cells), cells
-
-
-def test_with_nothing_new_nothing_is_done_and_it_says_so(farm):
-    before, tip = list(farm.api.writes()), farm.git("rev-parse", "results")
-    run = farm.track()
-    assert_fine(run)
-    assert run.jobs == {"plan": "success", "report": "success"}
-    assert "nothing new: all that is watched is measured" in run.log("plan")
-    assert farm.api.writes() == before
-    assert farm.git("rev-parse", "results") == tip
-
-
-def test_a_commit_that_repairs_it_closes_the_issue(farm, history):
-    repair = history.commit("Do it once", change(MORE, WORK))
-    run = farm.track()
-    assert_fine(run)
-    (issue,) = farm.api.issues
-    assert issue["state"] == "closed"
-    assert f"**Gone since {repair} `Do it once`**" in issue["body"]
-    assert [path for path in farm.api.writes() if path.startswith("POST")] == [
-        "POST /repos/example/landspeed/issues"
-    ]

@@ -33,6 +33,10 @@ LAST = 1024
 STEP = 2 * SIGMA
 SIZE = float(np.expm1(STEP))
 Search = Callable[[World], Searched]
+# What --confidence may ask for where it is seen whether the stated one is the observed one, and
+# the first of the worlds that this is tried on.
+_ASKED = (0.5, 0.75, 0.875, 0.95)
+_OTHERS = 1_000_000
 Worlds = Callable[[int], World]
 
 
@@ -92,6 +96,25 @@ def figures(name: str, make: Worlds, search: Search, count: int) -> Iterator[Fig
         )
 
 
+def calibration(name: str, make: Worlds, count: int) -> Iterator[Figure]:
+    """Whether a stated confidence is what is observed, also below what one would ask for."""
+    for asked in _ASKED:
+        named = []
+        for number in range(count):
+            world = make(_OTHERS + number)
+            searched = noisily(world, size=SIZE, confidence=asked)
+            if isinstance(searched.decision, Found):
+                named.append((searched.decision.confidence, searched.is_right(world)))
+        stated, observed = np.mean(np.array(named, dtype=float), axis=0)
+        yield Figure(
+            figure=f"bisect observed - stated confidence, --confidence {asked:.1%}, {name}",
+            value=round(float(observed - stated), 4),
+            unit="share",
+            goal="within 0.02",
+            beside=f"stated {stated:.4f}, observed {observed:.4f}, {len(named)} named",
+        )
+
+
 def several(name: str, make: Worlds, count: int) -> Figure:
     """How often "more than one step" is said after a commit was named."""
     said = []
@@ -124,6 +147,9 @@ def main(count: int) -> None:
     for number, (name, make) in enumerate(cases.items()):
         # the first are the goals; the others show what happens beyond them
         for figure in figures(name, make, landspeed, count if number < 3 else max(1, count // 3)):
+            figure.show()
+    for case in list(cases)[:2]:
+        for figure in calibration(case, cases[case], max(1, count // 5)):
             figure.show()
     others: dict[str, Search] = {
         "git bisect, one run a step": git_bisect,

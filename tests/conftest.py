@@ -22,6 +22,7 @@ _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for the groups
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Beside each other (``pytest -n 2``) what runs servers shares one worker, and its builds."""
     for item in items:

@@ -80,17 +80,21 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     assert len([cell for cell in run.cells if cell.job == "build"]) == 5
     assert set(world.deeds("build").values()) == {1}
     # 0 and 1 are one server, so the second is not counted; the bisection counts its ends anew
-    warm, cold = ("count {} read-only warm", "count {} read-only cold")
-    assert world.deeds("count") == {
-        **{cold.format(number): 1 for number in (0, 2, 3)},
-        **{warm.format(0): 2, warm.format(2): 2, warm.format(3): 1},
+    # (warm or cold, where it is worse, which is in the noise here)
+    counted = world.deeds("count")
+    worse = "warm" if counted["count 0 read-only warm"] == 2 else "cold"
+    assert counted == {
+        f"count {number} read-only {buffers}": 2 if buffers == worse and number < 3 else 1
+        for number in (0, 2, 3)
+        for buffers in ("warm", "cold")
     }
     culprit = world.farm.commits[2]
     told = (world.tracked.site / "regressions.xml").read_text()
     assert "instructions" in told
     assert culprit[:8] in told
     (issue,) = api.issues
-    assert issue["title"] == f"+1.00 % instructions (read-only): {culprit[:10]} `commit 2`"
+    metric = "instructions" if worse == "warm" else "instructions_cold"
+    assert issue["title"] == f"+1.00 % {metric} (read-only): {culprit[:10]} `commit 2`"
     assert f"by commit {culprit} `commit 2`**" in issue["body"]
     assert "The bisection" in issue["body"]
 

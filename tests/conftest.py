@@ -22,16 +22,14 @@ _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for the groups
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Beside each other (``pytest -n 2``) what runs servers shares one worker, and its builds."""
-    for item in items:
-        if item.get_closest_marker("xdist_group"):
-            continue
-        for marker, group in (("docker", "docker"), ("postgres", "server"), ("browser", "server")):
-            if item.get_closest_marker(marker):
-                item.add_marker(pytest.mark.xdist_group(group))
-                break
+    if item.get_closest_marker("xdist_group"):
+        return
+    for marker, group in (("docker", "docker"), ("postgres", "server"), ("browser", "server")):
+        if item.get_closest_marker(marker):
+            item.add_marker(pytest.mark.xdist_group(group))
+            return
 
 
 @pytest.fixture(scope="session")

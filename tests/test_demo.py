@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import pytest
 
 from base.build import Build
-from base.errors import RefError
+from base.errors import RefError, SourceError
 from base.files import remove_tree
 from base.paths import Paths
 from benchmarks.exclusive import measuring
@@ -151,17 +151,23 @@ def test_a_command_of_the_readme_does_what_it_says(
     argv = [pg_config if a.endswith("/pg_config") else a.replace("debian15", OURS) for a in argv]
     if "confirm" in argv:
         (demo / "steps.json").write_text(landspeed(demo, "steps", "--json").stdout)
-    if "bisect" in argv:
-        # commits need a git upstream, which a demo does without: tests/test_real_bisect.py has one
+    if {"bisect", "new"} & set(argv):
+        # commits need a git upstream, which a demo does without: tests/test_real_bisect.py and
+        # tests/test_real_track.py have one
         done = run_in(demo, argv, check=False)
-        assert (done.returncode, done.stdout) == (RefError.exit_code, "")
+        code = RefError.exit_code if "bisect" in argv else SourceError.exit_code
+        assert (done.returncode, done.stdout) == (code, "")
         assert "[sources.git] upstream" in done.stderr
         return
+    if "results" in argv:
+        run_in(demo, ["git", "init", "--quiet", "--bare", "origin.git"])
     assert run_in(demo, [*argv, *shorter(argv)]).returncode == 0
 
 
 def shorter(argv: list[str]) -> Sequence[str]:
-    """What is added to a command of the README so that it takes seconds, not hours."""
+    """What a command of the README needs in the demo's project, or to take seconds, not hours."""
+    if "results" in argv:
+        return ("--remote", "origin.git")
     # run goes its whole way, on one rung; compare and confirm until their time is over
     if "run" in argv:
         return CELLS

@@ -24,6 +24,7 @@ from landspeed.bisect.quest import Found, Quest
 from landspeed.bisect.ranking import ranking_markdown
 from landspeed.bisect.report import answer_of, report_facts
 from landspeed.bisect.variants import Sweep, sweep, targets_between
+from landspeed.comparison import EXACT_DIFFERENCE
 from landspeed.contenders import cells_of
 from landspeed.dispatch import dry_run_option, foretell
 from landspeed.options import emit, emit_json, json_option, variant_options
@@ -34,7 +35,7 @@ from landspeed.sides import SCENARIO, Question
 from landspeed.target import Target, require_sources
 from landspeed.workshop import Workshop
 
-_SIZE, _EXACT_SIZE = "2%", "0.2%"
+_SIZE, _EXACT_SIZE = "2%", f"{EXACT_DIFFERENCE:.1%}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,14 +86,19 @@ def figures(name: str, make: Worlds, search: Search, count: int) -> Iterator[Fig
     beside = f"{count} bisections, runs {_spread(runs)}, builds {_spread(builds)}"
     yield Figure(figure=f"bisect right, {name}", value=_share(right), unit="share", beside=beside)
     if stated and search is landspeed:
-        mean, observed = np.mean(np.array(stated, dtype=float), axis=0)
-        yield Figure(
-            figure=f"bisect observed - stated confidence where one was named, {name}",
-            value=round(float(observed - mean), 4),
-            unit="share",
-            goal="within 0.02",
-            beside=f"stated {mean:.4f}, observed {observed:.4f}, {len(stated)} named",
-        )
+        yield _calibrated(f"where one was named, {name}", stated)
+
+
+def _calibrated(of: str, named: list[tuple[float, bool]]) -> Figure:
+    """How far off the stated confidences are, each with whether it was right."""
+    stated, observed = np.mean(np.array(named, dtype=float), axis=0)
+    return Figure(
+        figure=f"bisect observed - stated confidence {of}",
+        value=round(float(observed - stated), 4),
+        unit="share",
+        goal="within 0.02",
+        beside=f"stated {stated:.4f}, observed {observed:.4f}, {len(named)} named",
+    )
 
 
 def calibration(name: str, make: Worlds, count: int) -> Iterator[Figure]:
@@ -105,14 +110,7 @@ def calibration(name: str, make: Worlds, count: int) -> Iterator[Figure]:
             searched = noisily(world, size=SIZE, confidence=asked)
             if isinstance(searched.decision, Found):
                 named.append((searched.decision.confidence, searched.is_right(world)))
-        stated, observed = np.mean(np.array(named, dtype=float), axis=0)
-        yield Figure(
-            figure=f"bisect observed - stated confidence, --confidence {asked:.1%}, {name}",
-            value=round(float(observed - stated), 4),
-            unit="share",
-            goal="within 0.02",
-            beside=f"stated {stated:.4f}, observed {observed:.4f}, {len(named)} named",
-        )
+        yield _calibrated(f"at --confidence {asked:.1%}, {name}", named)
 
 
 def several(name: str, make: Worlds, count: int) -> Figure:

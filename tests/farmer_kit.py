@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from base.paths import Paths
 from benchmarks.records import RecordStore
@@ -55,3 +58,15 @@ class Farmer:
     @property
     def count(self) -> int:
         return int(self.store.table(["id"]).num_rows)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """A remote that has no results branch yet."""
+    return new_remote(tmp_path)
+
+
+@pytest.fixture
+def farmer(tmp_path: Path, remote: Path) -> Callable[..., Farmer]:
+    """Makes Farmers of that remote, by name."""
+    return lambda name, **more: Farmer(tmp_path, remote, name, **more)

@@ -23,13 +23,13 @@ from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError
 from base.files import digest_tree
 from benchmarks import valgrind
-from benchmarks.records import new_id
 from builders.source import Source
 from landspeed import campaign, counting, sampling
 from landspeed.bisect import bisecting
 from landspeed.cli import main as landspeed
 from landspeed.target import Target
 from landspeed.workshop import Workshop
+from tests.stand_ins import nothing, timed_record
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 BASE = 40_000.0
@@ -102,30 +102,14 @@ class World:
         cost = BASE
         for first, factor in self.costs.items():
             cost *= factor if number >= int(first) else 1.0
+        run = {"instrument": "callgrind", "phases": {"count": 4.0}, **rest["context"]}
         return {
-            "schema": 1,
-            "id": new_id(),
-            "time": "2026-01-01T00:00:00.000Z",
-            "build": build.facts(),
-            "machine": machine.facts(),
+            **timed_record(build=build, cell=cell, machine=machine, run=run),
             "epoch": {"identifier": "counted", "libc": "glibc 2.36"},
             "pgbench": {"version": str(rest["pgbench"].version), "build": "b"},
-            "cell": cell.facts(1),
-            "run": {"instrument": "callgrind", "phases": {"count": 4.0}, **rest["context"]},
             "sample": {"instructions": cost, "instructions_spread": 1e-5},
             "passes": [],
         }
-
-
-class _Nothing:
-    def __init__(self, *_: object, **__: object) -> None:
-        return None
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 def main() -> None:
@@ -154,7 +138,7 @@ def main() -> None:
     for module in (bisecting, valgrind):
         module.count_epoch = lambda: SimpleNamespace(identifier="counted")
     for module in (campaign, bisecting):
-        module.measuring = _Nothing  # type: ignore[assignment]
+        module.measuring = nothing  # type: ignore[assignment]
     campaign.prepare = lambda **_: None  # type: ignore[assignment]
     campaign.templates = lambda *_: None  # type: ignore[assignment]
     landspeed()

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -20,17 +19,9 @@ from base.paths import Paths
 from landspeed.farm.branch import ResultsBranch
 from landspeed.farm.remote import Remote
 from landspeed.farm.union import is_kept, kept_files
-from tests.farmer_kit import Farmer, git, new_remote
+from tests.farmer_kit import Farmer, farmer, git, remote
 
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    return new_remote(tmp_path)
-
-
-@pytest.fixture
-def farmer(tmp_path: Path, remote: Path) -> Callable[..., Farmer]:
-    return lambda name, **more: Farmer(tmp_path, remote, name, **more)
+__all__ = ["farmer", "remote"]  # fixtures
 
 
 def journal(farmer: Farmer, events: int) -> Path:

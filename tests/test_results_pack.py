@@ -6,9 +6,7 @@ import json
 import os
 import subprocess
 import tarfile
-from collections.abc import Callable
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 
@@ -16,17 +14,9 @@ from base.errors import UsageError
 from landspeed.farm.tars import pack_files, unpack_files
 from landspeed.farm.union import is_kept
 from tests.farm_kit import called
-from tests.farmer_kit import Farmer, new_remote
+from tests.farmer_kit import Farmer, farmer, remote
 
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    return new_remote(tmp_path)
-
-
-@pytest.fixture
-def farmer(tmp_path: Path, remote: Path) -> Callable[..., Farmer]:
-    return lambda name, **more: Farmer(tmp_path, remote, name, **more)
+__all__ = ["farmer", "remote"]  # fixtures
 
 
 def landspeed(farmer: Farmer, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -22,13 +22,12 @@ from landspeed.bisect.explanation import explanation
 from landspeed.bisect.line import Line, commit_line
 from landspeed.bisect.quest import Quest
 from landspeed.bisect.report import report_facts
+from landspeed.comparison import EXACT_DIFFERENCE
 from landspeed.contenders import cells_of
 from landspeed.nomination import Confirmation, Fate, Nomination
 from landspeed.progress import say
 from landspeed.sides import Question, parse_question
 from landspeed.workshop import Workshop
-
-_EXACT_SIZE = 0.002
 
 
 @dataclass(kw_only=True)
@@ -104,7 +103,7 @@ class Inquest:
             seconds=question.seconds,
             quest=Quest(
                 last=line.last,
-                size=_EXACT_SIZE if metric.exact else nomination.precision,
+                size=EXACT_DIFFERENCE if metric.exact else nomination.precision,
                 is_exact=metric.exact,
             ),
             budget=self.budget,

@@ -240,7 +240,7 @@ class Hub:
         *,
         event: str = "workflow_dispatch",
         inputs: Mapping[str, object] | None = None,
-        timeout: float = 120.0,
+        timeout: float = 900.0,
     ) -> int:
         """Begin a run, and when *when* comes true kill the runner with all that it has started.
 

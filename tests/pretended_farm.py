@@ -69,7 +69,7 @@ class World:
         if self.kill and deed.startswith(self.kill) and self.first(self.kill):
             os.kill(os.getpid(), signal.SIGKILL)
         if self.hang and deed.startswith(self.hang) and self.first(self.hang):
-            time.sleep(120)
+            time.sleep(900)
 
     def first(self, deed: str) -> bool:
         """Whether nothing has happened at *deed* yet: the next runner is told nothing of it."""

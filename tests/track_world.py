@@ -51,11 +51,11 @@ class TrackWorld:
         lines = self.log.read_text().splitlines()
         return Counter(line for line in lines if line.startswith(kind))
 
-    def killed_at(self, deed: str) -> None:
-        """A run of track.yml of which all machines die in the middle of *deed*."""
+    def killed_at(self, deed: str, when: Callable[[], bool] = lambda: True) -> None:
+        """A run of track.yml of which all machines die, one in the middle of *deed*, and *when*."""
         self.be(hang=deed)
         marker = Path(f"{self.log}.{deed}.begun")
-        self.tracked.killed(marker.exists)
+        self.tracked.killed(lambda: marker.exists() and when())
 
 
 @contextmanager

@@ -113,7 +113,7 @@ def survey(
 ) -> Survey:
     """Every Step of *metrics* in *table* (RecordStore.table()), false discoveries controlled."""
     return survey_series(
-        series_of(dots(table, twins).dots, metrics, place_of, toolchains_of(table)),
+        series_of(dots(table, twins), metrics, place_of, toolchains_of(table)),
         verdict_of=verdict_of,
     )
 

@@ -46,6 +46,13 @@ class Series:
     numbers: Floats
     lasts: Sequence[Origin]
 
+    @property
+    def name(self) -> str:
+        """What tells it from all others."""
+        params = "/".join(map(str, self.params))
+        cell = f"{self.metric.name} of {self.mode}/{params} {self.variant}"
+        return f"{cell} on {self.line}, {self.epoch}"
+
 
 def series_of(
     dots: Dots,

@@ -55,7 +55,7 @@ def write_steps(steps: Iterable[Step], commit_of: CommitOf, results: Path) -> No
                 "variant": step.variant.name,
             }
             lines.append(canonical_json(facts) + "\n")
-    write_atomic(results / STEPS_FILE, "".join(lines))
+    write_atomic(results / STEPS_FILE, "".join(lines), durable=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -273,7 +273,7 @@ def _move(source: Path, target: Path) -> None:
     data = source.read_bytes()
     source.unlink()
     if not target.is_file() or target.read_bytes() != data:
-        write_atomic(target, data)
+        write_atomic(target, data, durable=False)
 
 
 def _remove_stale(files: Mapping[Path, _File], layout: AsvLayout) -> int:
@@ -303,4 +303,4 @@ def _save_stamps(files: Mapping[Path, _File], layout: AsvLayout) -> None:
         path.relative_to(layout.results).as_posix(): [file.stamp(), *_seen(path)]
         for path, file in files.items()
     }
-    write_atomic(layout.results / _STAMPS, canonical_json(stamps))
+    write_atomic(layout.results / _STAMPS, canonical_json(stamps), durable=False)

@@ -111,7 +111,7 @@ class Imprint:
             for name, one in self.results.items()
         }
         facts["kinds"] = [json.loads(kind) for kind in kinds]
-        write_atomic(path, json.dumps(facts))
+        write_atomic(path, json.dumps(facts), durable=False)
 
     @classmethod
     def load(cls, path: Path) -> Self | None:

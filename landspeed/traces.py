@@ -67,7 +67,7 @@ class Traces:
         stream = io.BytesIO()
         facts = json.dumps({"code": self.code, "lines": lines})
         np.savez(stream, facts=np.array(facts), numbers=numbers)
-        write_atomic(self.path, stream.getvalue())
+        write_atomic(self.path, stream.getvalue(), durable=False)
 
 
 def _trace(starts: list[int], parts: list[Floats]) -> Trace:

@@ -40,7 +40,7 @@ def ledger_page(book: Ledger) -> str:
 
 def write_ledger_page(book: Ledger, results: Path) -> None:
     """Put the page beside asv's result files, from where ``asv publish`` takes it."""
-    write_atomic(results / LEDGER, ledger_page(book))
+    write_atomic(results / LEDGER, ledger_page(book), durable=False)
 
 
 def _row(tag: str, texts: tuple[str, ...]) -> str:

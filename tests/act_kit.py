@@ -365,8 +365,3 @@ chmod +x .venv/bin/landspeed
 def _word(value: object) -> str:
     """An input as GitHub sends it: everything is text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def real_landspeed() -> list[str]:
-    """The command that is ``landspeed`` of this checkout."""
-    return ["env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-m", "landspeed.cli"]

@@ -106,7 +106,7 @@ def cache_save() -> None:
         print("Path Validation Error: nothing to save")
         return
     # whole or not there, though its runner is killed or another saves the same
-    part = target.with_suffix(f".part-{os.getpid()}")
+    part = ROOT / f"part-{os.getpid()}.tar"
     with tarfile.open(part, "w") as archive:
         for path in found:
             archive.add(path, arcname=os.path.relpath(path, WORKSPACE))

@@ -44,4 +44,5 @@ def write_ledger_page(book: Ledger, results: Path) -> None:
 
 
 def _row(tag: str, texts: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+    cells = "".join(f'<{tag} class="whole">{escape(text)}</{tag}>' for text in texts)
+    return f"<tr>{cells}</tr>"

@@ -56,7 +56,8 @@ def page_files(
     """
     table = scheduled(table)
     versions, origins = versions_of(table), origins_by_digest(table, twins)
-    drawn = panels(table, twins, categories(origins, versions, place_of), origins)
+    ordered = categories(origins, versions, place_of)
+    drawn = panels(table, twins, ordered, origins)
     environments = toolchains_of(table)
     files = {}
     for panel in drawn:
@@ -72,6 +73,7 @@ def page_files(
     files["index.json"] = json_file(
         {
             "panels": [panel.heading() for panel in drawn],
+            "order": list(ordered),
             "machines": machines(table),
             "metrics": {metric.name: _metric(metric) for metric in METRICS},
             "searches": sorted(lists, reverse=True),

@@ -2,7 +2,7 @@
 
 import {
     asked, better, change, h, interval, nothing, number, oneOf, options, remember, run, select,
-    sources, spellMetric, table, unique,
+    sources, spellMetric, table, unique, put,
 } from './lib.js';
 import {chart, told} from './chart.js';
 import {called, controls, foremost, loadPanel, metricControl, narrow, words} from './choice.js';
@@ -32,7 +32,7 @@ run(async function draw(index, place) {
     const of = points.filter((p) => p.version === version).sort(bySize);
     const base = of.find((p) => p.variant === USUAL) || of[0];
     const data = {index, panel, metric, clients, points, version, of, base, varied};
-    place.replaceChildren(
+    put(place,
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             metricControl(index, panel.metrics, metric, again),

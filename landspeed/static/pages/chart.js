@@ -18,12 +18,24 @@ function ink(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+/* What is on the page is painted again when light becomes dark. */
+const painted = new Map();
+
+function repaint(element, paint) {
+    painted.set(element, paint);
+    /* when the page has been drawn, what it replaced is gone */
+    requestAnimationFrame(() => [...painted.keys()].filter((one) => !one.isConnected).forEach(
+        (one) => painted.delete(one)));
+}
+
+document.addEventListener('colours', () => painted.forEach((paint) => paint()));
+
 const colour = (place) => (isDark() ? DARK : LIGHT)[place % LIGHT.length];
 const dash = (place) => DASHES[Math.floor(place / LIGHT.length) % DASHES.length];
 
 /* A plot and its legend.
 
-   x: {kind: 'category', values} or {kind: 'ladder', values} (numbers, on a log2 axis)
+   x: {kind: 'category', values, labels} or {kind: 'ladder', values} (numbers, on a log2 axis)
    series: [{label, points: [{x, mean, low, high, values, told}], line, place}]
      x is one of x.values; told is what the plot says of the point, line by line
    y: {label, zero, form}
@@ -61,7 +73,7 @@ export function chart({label, x, y, series, height = 340, legend = true, marker 
             make();
         }
     }).observe(frame);
-    document.addEventListener('colours', make);
+    repaint(frame, make);
     return figure;
 }
 
@@ -92,6 +104,16 @@ function paintSwatches(series, buttons) {
         line.setAttribute('stroke-dasharray', dash(one.place ?? i).map((part) => part / 2).join(' '));
         dot.setAttribute('fill', colour(one.place ?? i));
     });
+}
+
+/* What the colours mean, for several plots at once: [{label, place}]. */
+export function keyTo(lines) {
+    const items = lines.map((one) => h('li', {}, swatch(), ` ${one.label}`));
+    const paint = () => paintSwatches(lines, items);
+    const list = h('ul', {class: 'legend key', 'aria-label': 'Lines'}, items);
+    paint();
+    repaint(list, paint);
+    return list;
 }
 
 const position = (state, value) => (state.x.kind === 'category'
@@ -140,10 +162,11 @@ function optionsOf(state, frame, tip, height) {
     const isCategory = state.x.kind === 'category';
     const values = state.x.values;
     const size = {width: Math.max(200, frame.clientWidth), height};
-    const longest = Math.max(...values.map((value) => String(value).length));
+    const labels = (state.x.labels || values).map(String);
+    const longest = Math.max(...labels.map((label) => label.length));
     const room = size.width / Math.max(1, values.length);
     const turned = isCategory && longest * 7.5 > room - 6;
-    const every = isCategory ? Math.max(1, Math.ceil((turned ? 15 : longest * 7.5) / room)) : 1;
+    const every = isCategory ? Math.max(1, Math.ceil((turned ? 19 : longest * 7.5) / room)) : 1;
     const font = `12px ${ink('--font')}`;
     const axis = {stroke: ink('--quiet'), font, ticks: {stroke: ink('--line'), width: 1}};
     return {
@@ -170,9 +193,9 @@ function optionsOf(state, frame, tip, height) {
                 filter: (plot, splits) => splits,
                 values: (plot, splits) => splits.map((split, i) => {
                     const from = isCategory ? values.length - 1 - i : i;
-                    return from % every ? '' : String(isCategory ? values[split] : split);
+                    return from % every ? '' : isCategory ? labels[split] : String(split);
                 }),
-                rotate: turned ? -50 : 0,
+                rotate: turned ? 50 : 0,
                 size: turned ? Math.min(120, 26 + longest * 6) : 34,
             },
             {
@@ -233,11 +256,14 @@ function drawSeries(plot, state, one, place, paper, ratio) {
         .filter(Boolean).map((point) => ({point, x: across(plot, state, one, point.x, true)}));
     paper.strokeStyle = tone;
     paper.fillStyle = tone;
-    if (one.line) {
-        paper.lineWidth = 2 * ratio;
+    if (placed.length > 1) {
+        /* between categories there is nothing: the line only leads the eye */
+        paper.globalAlpha = one.line ? 1 : 0.3;
+        paper.lineWidth = (one.line ? 2 : 1.25) * ratio;
         paper.setLineDash(dash(place).map((part) => part * ratio));
         stroke(paper, placed.map(({point, x}) => [x, up(point.mean)]));
         paper.setLineDash([]);
+        paper.globalAlpha = 1;
     }
     for (const {point, x} of placed) {
         paper.globalAlpha = 0.45;

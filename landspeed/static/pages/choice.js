@@ -26,12 +26,15 @@ export function narrow(panels, fixed = [], wanted = asked) {
     return {chosen, fields, panels: left};
 }
 
-const FIRST = {mode: ['read-only', 'read-write', 'tpcb-like'], protocol: ['prepared', 'extended',
+const FIRST = {scale: ['small', 'medium', 'large'], mode: ['read-only', 'read-write', 'tpcb-like'], protocol: ['prepared', 'extended',
     'simple'], profile: ['default'], buffers: ['', 'warm', 'cold']};
 
 function inOrder(name) {
     const first = FIRST[name] || [];
-    const rank = (value) => (first.includes(value) ? first.indexOf(value) : first.length);
+    const rank = (value) => {
+        const at = first.findIndex((one) => value === one || (one && value.startsWith(`${one}-`)));
+        return at < 0 ? first.length : at;
+    };
     return (a, b) => rank(a) - rank(b) || a.localeCompare(b, 'en', {numeric: true});
 }
 
@@ -73,8 +76,11 @@ export function foremost(categories) {
 }
 
 /* How a version is called on an axis. */
-export const called = (one) => (one.kind === 'commit' && one.tip ? `${one.line} ${one.name.slice(0, 7)}`
+export const called = (one) => (one.kind === 'commit' && one.tip ? one.line
     : one.kind === 'commit' ? one.name.slice(0, 7) : one.name);
+
+/* The build that pages begin with. */
+export const usualBuild = (variants) => (variants.includes('bs8') ? 'bs8' : variants[0]);
 
 /* With which choice of versions a page begins: all, where they are few. */
 export const FEW = 14;

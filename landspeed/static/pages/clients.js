@@ -2,12 +2,11 @@
 
 import {
     asked, better, check, chips, h, interval, nothing, number, oneOf, options, remember, run,
-    sources, spellMetric, table,
+    put, sources, spellMetric, table,
 } from './lib.js';
-import {chart, told} from './chart.js';
-import {called, controls, foremost, loadPanel, metricControl, narrow, words} from './choice.js';
-
-const MOST = 6;
+import {chart} from './chart.js';
+import {controls, loadPanel, metricControl, narrow, words} from './choice.js';
+import {linesOf, seriesOf, usual} from './lines.js';
 
 run(async function draw(index, place) {
     const timed = index.panels.filter((panel) => !panel.buffers);
@@ -25,7 +24,7 @@ run(async function draw(index, place) {
     const picked = lines.filter((one) => wanted.includes(one.key));
     const shown = picked.length ? picked : usual(panel, lines);
     const data = {index, panel, metric, zero, shown};
-    place.replaceChildren(
+    put(place,
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             metricControl(index, panel.metrics, metric, again),
@@ -33,52 +32,16 @@ run(async function draw(index, place) {
                 remember({zero: value ? '' : 'no'});
                 again();
             }),
-            chips('Versions and builds', lines.map((one) => ({value: one.key, text: one.label})),
+            chips('Versions and builds', lines.map(
+                (one) => ({value: one.key, text: one.label, minor: one.minor})),
                 shown.map((one) => one.key), (values) => {
                     remember({lines: values});
                     again();
                 })),
         figure(data),
-        h('details', {}, h('summary', {}, 'The numbers as a table'), numbersTable(data)));
+        h('details', {'data-key': 'table'},
+            h('summary', {'data-key': 'numbers'}, 'The numbers as a table'), numbersTable(data)));
 });
-
-/* Every version in every build, in order. */
-export function linesOf(panel) {
-    const found = [];
-    for (const one of panel.categories) {
-        for (const variant of panel.variants) {
-            const points = panel.points.filter(
-                (p) => p.version === one.name && p.variant === variant);
-            if (points.length) {
-                const alone = panel.variants.length === 1;
-                found.push({key: `${one.name}:${variant}`, version: one.name, variant, points,
-                    label: alone ? called(one) : `${called(one)} ${variant}`});
-            }
-        }
-    }
-    return found;
-}
-
-/* Where nothing was asked for: the newest of the latest majors, in the first build. */
-export function usual(panel, lines) {
-    const names = foremost(panel.categories).map((one) => one.name);
-    const likely = lines.filter(
-        (one) => names.includes(one.version) && one.variant === usualBuild(panel));
-    return (likely.length ? likely : lines).slice(-MOST);
-}
-
-const usualBuild = (panel) => (panel.variants.includes('bs8') ? 'bs8' : panel.variants[0]);
-
-export function seriesOf({index, panel, metric, shown}, places) {
-    const unit = index.metrics[metric].unit;
-    return shown.map((one, i) => ({
-        label: one.label,
-        line: true,
-        place: places ? places.get(one.key) : i,
-        points: one.points.filter((p) => p[metric]).map((p) => ({...p[metric], x: p.clients,
-            told: told(`${p.clients} client${p.clients > 1 ? 's' : ''}`, p[metric], unit)})),
-    }));
-}
 
 function figure(data) {
     const {index, panel, metric, zero, shown} = data;

@@ -1,8 +1,8 @@
 /* A against B in every cell that has both: ratios with intervals, as a table and as a picture. */
 
 import {
-    asked, asvOfPanel, change, dataAddress, h, nothing, number, oneOf, options, remember, run,
-    scaleText, select, showCommand, spellMetric, svg, unique,
+    asked, asvOfPanel, change, dataAddress, h, nothing, number, oneOf, put, remember, run, scaleText,
+    select, spellMetric, svg, unique, versionOrder,
 } from './lib.js';
 import {called, controls, loadPanel, metricControl, narrow} from './choice.js';
 import {ratioOf, verdict} from './statistics.js';
@@ -21,7 +21,7 @@ run(async function draw(index, place) {
     const loaded = await Promise.all(panels.map(loadPanel));
     const metrics = unique(loaded.flatMap((panel) => panel.metrics));
     const metric = oneOf(asked('metric'), metrics, metrics.includes('tps') ? 'tps' : metrics[0]);
-    const sides = sidesOf(loaded);
+    const sides = sidesOf(index, loaded);
     if (sides.length < 2) {
         nothing(place, 'Only one build is measured on this machine: there is nothing to compare.');
         return;
@@ -35,7 +35,7 @@ run(async function draw(index, place) {
         remember({[name]: value});
         again();
     };
-    place.replaceChildren(
+    put(place,
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             select('A, the base', list, a.key, pick('a')),
@@ -51,7 +51,7 @@ run(async function draw(index, place) {
 });
 
 /* Every build of every version on the machine, in the order of versions. */
-function sidesOf(loaded) {
+function sidesOf(index, loaded) {
     const found = new Map();
     const order = new Map();
     for (const panel of loaded) {
@@ -60,20 +60,11 @@ function sidesOf(loaded) {
             found.set(`${p.version}:${p.variant}`, p);
         }
     }
-    const ranks = [...order.values()].sort(byVersion).map((one) => one.name);
+    const byVersion = versionOrder(index);
     return [...found].map(([key, {version, variant}]) => ({
         key, version, variant, label: `${called(order.get(version))} ${variant}`,
-        rank: ranks.indexOf(version),
-    })).sort((x, y) => x.rank - y.rank || x.variant.localeCompare(y.variant, 'en', {numeric: true}));
-}
-
-const KINDS = ['release', 'registered', 'commit'];
-
-function byVersion(one, other) {
-    return one.major.localeCompare(other.major, 'en', {numeric: true})
-        || KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind)
-        || (one.kind === 'commit' ? one.date.localeCompare(other.date)
-            : one.version.localeCompare(other.version, 'en', {numeric: true}));
+    })).sort((x, y) => byVersion(x.version, y.version)
+        || x.variant.localeCompare(y.variant, 'en', {numeric: true}));
 }
 
 /* The newest two of one build. */
@@ -127,7 +118,9 @@ function shown({index, rows, metric, a, b}) {
             h('caption', {}, caption),
             h('thead', {}, h('tr', {}, columns.map((title, i) => h('th',
                 {scope: 'col', class: i > 0 && i < 6 ? 'number' : null}, title)))),
-            h('tbody', {}, rows.map((row) => line(row, span, metric, a, b))))),
+            h('tbody', {}, rows.map((row, i) => line(row, span, metric, b,
+                rows[i - 1]?.panel === row.panel ? 0
+                    : rows.filter((one) => one.panel === row.panel).length))))),
         h('p', {class: 'small quiet'}, 'Ratios are of geometric means; intervals are Welch’s at '
             + '95 % on logarithms (Biometrika 34, 1947). Each holds for itself: of 20 cells in '
             + 'which nothing changed, one is outside by chance. What is counted is exact: a '
@@ -152,14 +145,17 @@ function summary(index, known, metric, a, b) {
         + `worse in ${of('worse')}.`);
 }
 
-function line(row, span, metric, a, b) {
+/* *heads* is how many rows this one's cell is the head of; none where it is under another's. */
+function line(row, span, metric, b, heads) {
     const {panel, clients, found, word} = row;
     const cell = [panel.mode, scaleText(panel), panel.protocol, panel.profile,
         panel.buffers].filter(Boolean).join(' · ');
     const tone = word === 'better' || word === 'worse' ? word : 'quiet';
     return h('tr', {},
-        h('th', {scope: 'row'}, h('a', {href: asvOfPanel(panel, metric, {'p-clients': clients,
-            ...panel.asv.axes[b.variant]}), title: 'Trend in asv'}, cell)),
+        heads ? h('th', {scope: 'rowgroup', rowspan: heads, class: 'cell'}, cell,
+            h('div', {class: 'small'}, h('a', {href: asvOfPanel(panel, metric,
+                panel.asv.axes[b.variant])}, 'Trend in asv'), ' · ',
+            h('a', {href: dataAddress(panel.runs_file), download: ''}, 'Runs (CSV)'))) : null,
         h('td', {class: 'number'}, String(clients)),
         h('td', {class: 'number', title: `${row.a.n} runs`}, number(row.a.mean)),
         h('td', {class: 'number', title: `${row.b.n} runs`}, number(row.b.mean)),

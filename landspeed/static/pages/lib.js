@@ -78,32 +78,39 @@ export function select(label, options, chosen, changed) {
     if (options.length < 2) {
         return null;
     }
-    const list = h('select', {onchange: () => changed(options[list.selectedIndex].value)},
+    const list = h('select', {'data-key': label, onchange: () => changed(options[list.selectedIndex].value)},
         options.map((one) => h('option', {selected: one.value === chosen}, one.text)));
     list.selectedIndex = Math.max(0, options.findIndex((one) => one.value === chosen));
     return h('label', {class: 'field'}, h('span', {}, label), list);
 }
 
 export function check(label, checked, changed) {
-    const box = h('input', {type: 'checkbox', onchange: () => changed(box.checked)});
+    const box = h('input', {type: 'checkbox', 'data-key': label,
+        onchange: () => changed(box.checked)});
     box.checked = checked;
     return h('label', {class: 'check'}, box, label);
 }
 
-/* Several of a list, in its order. */
+/* Several of a list, in its order; what is minor and not chosen stands behind one more click. */
 export function chips(label, options, chosen, changed) {
     if (options.length < 2) {
         return null;
     }
     const boxes = options.map((one) => {
-        const box = h('input', {type: 'checkbox', value: one.value});
+        const box = h('input', {type: 'checkbox', value: one.value, 'data-key': one.value});
         box.checked = chosen.includes(one.value);
         box.addEventListener('change', () => changed(
             boxes.filter((other) => other.checked).map((other) => other.value)));
         return box;
     });
-    return h('fieldset', {class: 'chips'}, h('legend', {}, label),
-        h('div', {}, boxes.map((box, i) => h('label', {}, box, options[i].text))));
+    const chip = (one, i) => h('label', {}, boxes[i], one.text);
+    const isMinor = (one) => one.minor && !chosen.includes(one.value);
+    const major = options.map((one, i) => (isMinor(one) ? null : chip(one, i)));
+    const minor = options.map((one, i) => (isMinor(one) ? chip(one, i) : null)).filter(Boolean);
+    return h('fieldset', {class: 'chips'}, h('legend', {}, label), h('div', {}, major),
+        minor.length ? h('details', {'data-key': `more ${label}`},
+            h('summary', {'data-key': `all ${label}`}, `${minor.length} more`),
+            h('div', {}, minor)) : null);
 }
 
 export const options = (values, text = String) => values.map(
@@ -132,7 +139,7 @@ export const count = (value, noun) => `${WHOLE.format(value)} ${noun}${value ===
 /* A ratio as a change: +1.2 %. */
 export function change(ratio) {
     const share = 100 * (ratio - 1);
-    const digits = Math.abs(share) >= 10 ? 0 : Math.abs(share) >= 1 ? 1 : 2;
+    const digits = Math.abs(share) >= 9.95 ? 0 : Math.abs(share) >= 1 ? 1 : 2;
     const text = Math.abs(share).toFixed(digits);
     return `${share < 0 ? '−' : '+'}${text} %`;
 }
@@ -144,6 +151,12 @@ export const spellMetric = (index, name) =>
     `${name.replaceAll('_', ' ')}, ${index.metrics[name].unit}`;
 
 export const better = (index, name) => `${index.metrics[name].better} is better`;
+
+/* Names of versions in the order of versions. */
+export function versionOrder(index) {
+    const ranks = new Map(index.order.map((name, i) => [name, i]));
+    return (one, other) => (ranks.get(one) ?? -1) - (ranks.get(other) ?? -1);
+}
 
 export const scaleText = (panel) =>
     (panel.factor === null ? panel.tier : `${panel.tier} (scale ${panel.factor})`);
@@ -218,6 +231,19 @@ export async function run(draw) {
         place.replaceChildren(h('p', {class: 'note', role: 'alert'},
             `This page could not be drawn: ${error.message}`));
         throw error;
+    }
+}
+
+/* Fill *place* anew; what had the focus or was opened has it, and is, again. */
+export function put(place, ...children) {
+    const key = document.activeElement?.dataset?.key;
+    const open = [...place.querySelectorAll('details[open][data-key]')].map((one) => one.dataset.key);
+    place.replaceChildren(...children.filter(Boolean));
+    for (const one of place.querySelectorAll('details[data-key]')) {
+        one.open = open.includes(one.dataset.key);
+    }
+    if (key) {
+        place.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
     }
 }
 

@@ -1,7 +1,7 @@
 /* Changes of level and what became of each. */
 
 import {
-    asked, asvAddress, change, check, h, load, nothing, options, remember, run, select, site, unique,
+    asked, asvAddress, change, check, h, load, nothing, options, remember, run, select, site, unique, put,
 } from './lib.js';
 
 const SURE = ['bisected', 'confirmed', 'nominated', 'undecided'];
@@ -21,7 +21,7 @@ run(async function draw(index, place) {
     const kept = rows.filter((row) => (!machine || row.machine === machine)
         && (state ? row.state === state : all || (SURE.includes(row.state) && row.current))
         && (gains || row.worse));
-    place.replaceChildren(
+    put(place,
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             select('Machine', [{value: '', text: 'all'}, ...options(machines)], machine, (value) => {
                 remember({machine: value});

@@ -2,11 +2,11 @@
 
 import {
     asked, better, check, chips, h, nothing, number, oneOf, remember, run, scaleText, sources,
-    spellMetric, table, unique,
+    spellMetric, table, unique, versionOrder, put,
 } from './lib.js';
-import {chart} from './chart.js';
-import {controls, loadPanel, metricControl, narrow, words} from './choice.js';
-import {linesOf, seriesOf, usual} from './clients.js';
+import {chart, keyTo} from './chart.js';
+import {called, controls, loadPanel, metricControl, narrow, words} from './choice.js';
+import {linesOf, seriesOf, usual} from './lines.js';
 
 const MODES = ['read-only', 'read-write', 'tpcb-like'];
 
@@ -22,7 +22,7 @@ run(async function draw(index, place) {
     const metrics = unique(loaded.flatMap((panel) => panel.metrics));
     const metric = oneOf(asked('metric'), metrics, 'tps');
     const zero = asked('zero') !== 'no';
-    const lines = allLines(loaded);
+    const lines = allLines(index, loaded);
     const wanted = (asked('lines') || '').split(',').filter((key) => lines.has(key));
     const keys = wanted.length ? wanted
         : unique(loaded.flatMap((panel) => usual(panel, linesOf(panel)).map((one) => one.key)));
@@ -34,7 +34,7 @@ run(async function draw(index, place) {
         (a, b) => MODES.indexOf(a) - MODES.indexOf(b));
     const small = scales.flatMap((scale) => modes.map((mode) => loaded.find(
         (panel) => panel.scale === scale && panel.mode === mode) || {scale, mode, isEmpty: true}));
-    place.replaceChildren(
+    put(place,
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             metricControl(index, metrics, metric, again),
@@ -42,7 +42,8 @@ run(async function draw(index, place) {
                 remember({zero: value ? '' : 'no'});
                 again();
             }),
-            chips('Versions and builds', [...lines].map(([value, text]) => ({value, text})), keys,
+            chips('Versions and builds', [...lines.values()].map(
+                (one) => ({value: one.key, text: one.label, minor: one.minor})), keys,
                 (values) => {
                     remember({lines: values});
                     again();
@@ -50,6 +51,7 @@ run(async function draw(index, place) {
         h('p', {class: 'small quiet'}, `${spellMetric(index, metric)}, ${better(index, metric)}. `
             + 'Rows are scales, columns are modes; each plot has a y axis of its own, the x axis '
             + 'is clients (log2).'),
+        keyTo([...places].map(([key, place]) => ({label: lines.get(key).label, place}))),
         h('div', {class: 'grid', 'data-columns': Math.min(3, modes.length)},
             small.map((panel) => (panel.isEmpty ? missing(panel)
                 : one({index, panel, metric, zero, keys, places})))));
@@ -57,15 +59,18 @@ run(async function draw(index, place) {
 
 const factor = (loaded, scale) => loaded.find((panel) => panel.scale === scale).factor || 0;
 
-/* key → label of every line in any panel, in the order of versions. */
-function allLines(loaded) {
+/* key → every line in any panel, in the order of versions. */
+function allLines(index, loaded) {
+    const byVersion = versionOrder(index);
     const found = new Map();
-    for (const panel of loaded) {
-        for (const one of linesOf(panel)) {
-            found.set(one.key, `${one.version} ${one.variant}`);
-        }
+    const isOne = unique(loaded.flatMap((panel) => panel.variants)).length === 1;
+    for (const line of loaded.flatMap(linesOf)) {
+        const before = found.get(line.key);
+        const label = isOne ? called(line.category) : `${called(line.category)} ${line.variant}`;
+        found.set(line.key, {...line, label, minor: line.minor && (before?.minor ?? true)});
     }
-    return new Map([...found].sort(([a], [b]) => a.localeCompare(b, 'en', {numeric: true})));
+    return new Map([...found].sort(([, a], [, b]) => byVersion(a.version, b.version)
+        || a.variant.localeCompare(b.variant, 'en', {numeric: true})));
 }
 
 function missing({mode, scale}) {
@@ -84,8 +89,10 @@ function one({index, panel, metric, zero, keys, places}) {
             y: {zero},
             series: seriesOf(data, places),
             height: 230,
+            legend: false,
         }),
-        h('details', {}, h('summary', {}, 'Numbers and sources'),
+        h('details', {'data-key': panel.file}, h('summary', {'data-key': `of ${panel.file}`},
+            'Numbers and sources'),
             table([
                 {title: 'Version', cell: (line) => line.label},
                 ...panel.clients.map((clients) => ({title: String(clients), number: true,

@@ -1,6 +1,6 @@
 /* Every measured version, by name, commit, subject or author. */
 
-import {asked, count, h, load, nothing, run, site} from './lib.js';
+import {asked, count, h, load, nothing, run, site, put} from './lib.js';
 
 const MOST = 100;
 
@@ -12,7 +12,7 @@ run(async function draw(index, place) {
     const found = words.length ? all.filter((one) => matches(one, words)) : [];
     const {rows} = await load('changes.json');
     if (!words.length) {
-        place.replaceChildren(
+        put(place,
             h('p', {}, `${count(all.length, 'version')} measured. The latest:`),
             ...latest(all).map((one) => entry(one, rows)));
         return;
@@ -22,7 +22,7 @@ run(async function draw(index, place) {
             + 'What is not measured yet: landspeed run REF --preset quick');
         return;
     }
-    place.replaceChildren(
+    put(place,
         h('p', {role: 'status'}, `${count(found.length, 'version')} for “${query}”`
             + `${found.length > MOST ? `, the newest ${MOST}` : ''}.`),
         ...latest(found, MOST).map((one) => entry(one, rows)));

@@ -1,12 +1,13 @@
 /* Versions as categories: one dot for each with its interval, several builds side by side. */
 
 import {
-    asked, better, check, chips, h, interval, nothing, number, oneOf, options, remember, run,
-    select, sources, spellMetric, table,
+    asked, better, change, check, chips, h, interval, nothing, number, oneOf, options, remember, run,
+    select, sources, spellMetric, put, table,
 } from './lib.js';
 import {chart, told} from './chart.js';
-import {FEW, called, controls, foremost, loadPanel, metricControl, narrow, words} from './choice.js';
-import {change} from './lib.js';
+import {
+    FEW, called, controls, foremost, loadPanel, metricControl, narrow, usualBuild, words,
+} from './choice.js';
 import {ratioOf, relative} from './statistics.js';
 
 run(async function draw(index, place) {
@@ -14,14 +15,14 @@ run(async function draw(index, place) {
         nothing(place, 'Nothing is measured yet.');
         return;
     }
-    const again = (name) => draw(index, place).then(() => refocus(place, name));
+    const again = () => draw(index, place);
     const {chosen, fields, panels} = narrow(index.panels);
     const panel = await loadPanel(panels[0]);
     const metric = oneOf(asked('metric'), panel.metrics,
         panel.metrics.includes('tps') ? 'tps' : panel.metrics[0]);
     const clients = Number(oneOf(asked('clients'), panel.clients.map(String)));
     const variants = (asked('variants') || '').split(',').filter((v) => panel.variants.includes(v));
-    const builds = variants.length ? variants : panel.variants.slice(0, 4);
+    const builds = variants.length ? variants : [usualBuild(panel.variants)];
     const which = oneOf(asked('versions'), ['foremost', 'releases', 'all'],
         panel.categories.length > FEW ? 'foremost' : 'all');
     const categories = {
@@ -34,51 +35,44 @@ run(async function draw(index, place) {
 
     const points = panel.points.filter((p) => p.clients === clients && p[metric]);
     const view = {index, panel, metric, clients, builds, categories, base, zero, points};
-    place.replaceChildren(
+    put(place,
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             metricControl(index, panel.metrics, metric, again),
             select('Clients', options(panel.clients.map(String)), String(clients), (value) => {
                 remember({clients: value});
-                again('clients');
+                again();
             }),
             select('Versions', [
                 {value: 'foremost', text: 'newest of each major'},
                 {value: 'releases', text: 'all releases'},
                 {value: 'all', text: 'all, with newest commits'},
-            ], which, (value) => { remember({versions: value}); again('versions'); }),
-            select('Shown', [{value: '', text: 'as measured'}, ...categories.map(
+            ], which, (value) => { remember({versions: value}); again(); }),
+            select('Show', [{value: '', text: 'as measured'}, ...categories.map(
                 (one) => ({value: one.name, text: `change from ${called(one)}`}))], base,
-            (value) => { remember({base: value}); again('base'); }),
+            (value) => { remember({base: value}); again(); }),
             base ? null : check('y axis from zero', zero, (value) => {
                 remember({zero: value ? '' : 'no'});
-                again('zero');
+                again();
             }),
             chips('Builds', options(panel.variants), builds, (values) => {
                 remember({variants: values});
-                again('variants');
+                again();
             })),
         figure(view),
-        h('details', {}, h('summary', {}, 'The numbers as a table'), numbersTable(view)));
+        h('details', {'data-key': 'table'},
+            h('summary', {'data-key': 'numbers'}, 'The numbers as a table'), numbersTable(view)));
 });
-
-/* The element that changed is made anew: what had the focus has it again. */
-function refocus(place, name) {
-    const labels = {machine: 'Machine', metric: 'Metric', clients: 'Clients', versions: 'Versions',
-        base: 'Shown', mode: 'Mode', scale: 'Scale', protocol: 'Protocol', profile: 'Profile',
-        buffers: 'Counted or timed'};
-    const field = [...place.querySelectorAll('.field')].find(
-        (one) => one.firstChild.textContent === labels[name]);
-    (field?.querySelector('select') ?? place.querySelector(`[data-name="${name}"]`))?.focus();
-}
 
 function figure(view) {
     const {index, panel, metric, clients, builds, categories, base, zero, points} = view;
     const unit = index.metrics[metric].unit;
-    const names = new Map(categories.map((one) => [one.name, called(one)]));
+    const names = new Set(categories.map((one) => one.name));
     const newest = newestEnvironment(panel, points);
     let crossed = 0;
-    const series = builds.map((variant, i) => {
+    const usual = usualBuild(panel.variants);
+    const colours = [usual, ...panel.variants.filter((one) => one !== usual)];
+    const series = builds.map((variant) => {
         const own = points.filter((p) => p.variant === variant && names.has(p.version));
         const from = own.find((p) => p.version === base);
         const drawn = own.map((p) => {
@@ -86,7 +80,7 @@ function figure(view) {
             const epoch = panel.environments[p.environment].epoch;
             const hollow = epoch !== newest;
             crossed += hollow ? 1 : 0;
-            const x = names.get(p.version);
+            const x = p.version;
             const lines = told(`${p.version}, ${clients} clients`, numbers, unit);
             if (!base) {
                 return {...numbers, x, hollow, told: lines};
@@ -96,7 +90,7 @@ function figure(view) {
             return moved ? {...moved, x, hollow, told: `${lines}\n${change(1 + moved.mean / 100)}`}
                 : null;
         }).filter(Boolean);
-        return {label: variant, points: drawn, place: panel.variants.indexOf(variant)};
+        return {label: variant, points: drawn, place: colours.indexOf(variant)};
     });
     const title = `${spellMetric(index, metric)}${base ? `, change from ${base}` : ''}`;
     return h('figure', {},
@@ -104,7 +98,7 @@ function figure(view) {
             `· ${better(index, metric)} · ${words(panel)} · ${clients} client${clients > 1 ? 's' : ''}`)),
         chart({
             label: `${title} of ${categories.length} versions`,
-            x: {kind: 'category', values: categories.map(called)},
+            x: {kind: 'category', values: [...names], labels: categories.map(called)},
             y: {zero: base ? false : zero,
                 form: base ? (value) => `${value > 0 ? '+' : ''}${number(value)} %` : number},
             series,

@@ -92,7 +92,7 @@ VIEWS: Sequence[View] = (
 )
 
 _PLOT_STYLE = "vendor/uplot/uPlot.min.css"
-_MOUNT = '      <div id="view"><p class="quiet">One moment …</p></div>'
+_MOUNT = '      <div id="view"><p class="waiting quiet">One moment …</p></div>'
 _NO_SCRIPT = "      <noscript><p>These plots are drawn by a script.</p></noscript>"
 
 

@@ -76,8 +76,7 @@ export function foremost(categories) {
 }
 
 /* How a version is called on an axis. */
-export const called = (one) => (one.kind === 'commit' && one.tip ? one.line
-    : one.kind === 'commit' ? one.name.slice(0, 7) : one.name);
+export const called = (one) => (one.kind === 'commit' && one.tip ? one.line : one.name);
 
 /* The build that pages begin with. */
 export const usualBuild = (variants) => (variants.includes('bs8') ? 'bs8' : variants[0]);

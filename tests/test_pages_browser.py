@@ -285,10 +285,14 @@ def test_words_of_others_are_shown_and_not_run(browser: tuple[Page, str], where:
     assert page.evaluate("() => window.wasRun") is None
 
 
-def test_a_page_without_its_data_says_so(site: Path) -> None:
-    with served(site) as address, browsing(address) as (page, complaints):
-        page.route("**/data/index.json", lambda route: route.fulfill(status=500, body=""))
-        page.goto(f"{address}/landspeed/index.html")
-        page.get_by_role("alert").wait_for()
-        assert "could not be drawn" in page.get_by_role("alert").inner_text()
-    assert complaints.page
+def test_a_page_without_its_data_says_so(opened: tuple[Page, str, Complaints]) -> None:
+    page, address, complaints = opened
+    page.route("**/data/index.json", lambda route: route.fulfill(status=500, body=""))
+    page.goto(f"{address}/landspeed/index.html")
+    page.get_by_role("alert").wait_for()
+    assert "could not be drawn: 500" in page.get_by_role("alert").inner_text()
+    page.unroute("**/data/index.json")
+    # what a browser has to say of that is no complaint of the tests after it
+    assert complaints.missing == [f"{address}/landspeed/data/index.json"]
+    for told in (complaints.console, complaints.page, complaints.missing):
+        told.clear()

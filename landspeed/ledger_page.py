@@ -40,7 +40,7 @@ def ledger_body(book: Ledger) -> str:
 
 def write_ledger_page(book: Ledger, results: Path) -> None:
     """Put the body of the page beside asv's result files, from where ``asv publish`` takes it."""
-    write_atomic(results / LEDGER, ledger_body(book))
+    write_atomic(results / LEDGER, ledger_body(book), durable=False)
 
 
 def _row(tag: str, texts: tuple[str, ...]) -> str:

@@ -102,7 +102,7 @@ def _lines(workshop: Workshop) -> dict[str, str]:
     sources = workshop.builder.sources
     table = workshop.records.table(["commit", "release"]).filter(pc.field("release").is_null())
     twins = (twin.origin for twin in workshop.records.twins.all())
-    commits = set(table["commit"].drop_null().to_pylist())
+    commits = set(table["commit"].unique().drop_null().to_pylist())
     commits |= {one.commit for one in twins if one.commit and not one.release}
     # a machine that only publishes has not seen yet what was measured elsewhere
     sources.know(commits)
@@ -112,12 +112,13 @@ def _lines(workshop: Workshop) -> dict[str, str]:
 def _placer(workshop: Workshop, lines: Mapping[str, str]) -> CommitOf:
     sources = workshop.builder.sources
     branch = sources.releases_branch()
+    dates = sources.dates({*branch.values(), *lines})
 
     def commit_of(origin: Mapping[str, Any]) -> tuple[str, int] | None:
         commit = origin["commit"] if origin["commit"] in lines else None
         hash_ = branch.get(origin["release"]) if origin["release"] else commit
         if hash_ is None:
             return None
-        return hash_, int(sources.commit_date(hash_).timestamp() * 1000)
+        return hash_, int(dates[hash_].timestamp() * 1000)
 
     return commit_of

@@ -23,7 +23,7 @@ def sync(files: Mapping[str, str], root: Path) -> tuple[int, int]:
         path = root / name
         data = text.encode()
         if not path.is_file() or path.read_bytes() != data:
-            write_atomic(path, data)
+            write_atomic(path, data, durable=False)
             written += 1
     stale = [path for path in root.rglob("*") if path.is_file() and _name(path, root) not in files]
     for path in stale:

@@ -233,6 +233,11 @@ def pages_written(record: Record) -> float:
 
 def _tier(record: Record) -> str:
     sample, cell = record["sample"], record["cell"]
+    size, memory = record.get("database_bytes"), record["machine"].get("memory_bytes")
+    if cell["tier"] == Tier.LARGE and size and memory and size <= memory:
+        return (
+            f"{size / 1e9:.2f} GB of large data are not more than {memory / 1e9:.2f} GB of memory"
+        )
     hit, missed = sample.get("blocks_hit"), sample.get("blocks_read")
     stored = (_evidence(record).get("server_io") or {}).get("read_bytes")
     if hit is None or missed is None or hit + missed < FEWEST_PAGES:

@@ -193,12 +193,22 @@ def test_data_that_do_not_match_their_tier_are_told(
         sample={"blocks_hit": 50_000 - missed, "blocks_read": missed},
         evidence={"server_io": {"read_bytes": stored, "write_bytes": 0}},
         settings={"block_size": "8192"},
+        database_bytes=20e9,
     )
     assert (traps(one) == [Trap.TIER]) == told
 
 
+def test_large_data_that_do_not_exceed_the_memory_are_told_by_their_size() -> None:
+    machine = {"memory_bytes": 10**9}
+    (found,) = pitfalls(quiet(cell={"tier": "large"}, machine=machine, database_bytes=9e8))
+    assert found.seen == "0.90 GB of large data are not more than 1.00 GB of memory"
+    assert traps(quiet(cell={"tier": "small"}, machine=machine, database_bytes=9e8)) == []
+
+
 def test_where_nobody_may_see_what_storage_gave_no_tier_is_doubted() -> None:
-    one = quiet(cell={"tier": "large"}, evidence={"server_io": {"read_bytes": None}})
+    one = quiet(
+        cell={"tier": "large"}, evidence={"server_io": {"read_bytes": None}}, database_bytes=20e9
+    )
     assert traps(one) == []
 
 

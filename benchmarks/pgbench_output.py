@@ -17,7 +17,7 @@ _PROGRESS = re.compile(
 )
 # what -r adds to the report: ms, failures, retries where there may be any, the command
 _STATEMENTS = "statement latencies in milliseconds"
-_STATEMENT = re.compile(r" +(?P<ms>[\d.]+) +\d+(?: +\d+)? {2}(?P<text>\S.*)")
+_STATEMENT = re.compile(r" +(?P<ms>[\d.]+) +\d+(?: +\d+)? (?P<text>\S.*)")
 _TIME_COLUMN = 2  # client, transaction, time in µs or why there is none, script, epoch, µs
 
 

@@ -25,7 +25,7 @@ from landspeed.evidence_text import evidence_rows
 from landspeed.workshop import Workshop
 from tests.cluster_kit import cell, server_paths
 
-LIMIT = 256 << 20
+LIMIT = 192 << 20
 OLD = "13"
 
 
@@ -133,24 +133,26 @@ def test_in_a_memory_limit_large_data_are_read_from_storage_and_small_data_are_n
         tiers=(Tier.SMALL, Tier.LARGE),
         rungs=(4,),
         samples=1,
-        seconds=3,
+        seconds=2,
         profiles=("default",),
     )
     planned = planned_cells(preset, machine, paths.server_root, {})
     assert [one.reason for one in planned] == [None, None]
     records = {
         one.cell.scenario.tier: run(
-            newest_build, newest_build, paths, one.cell, machine=machine, seconds=3
+            newest_build, newest_build, paths, one.cell, machine=machine, seconds=2
         )
         for one in planned
     }
     small, large = records[Tier.SMALL], records[Tier.LARGE]
     assert large["database_bytes"] > LIMIT
-    assert small["machine"]["name"] == "here-256m"
+    assert small["machine"]["name"] == "here-192m"
     assert small["machine"]["memory_limit"] == LIMIT
-    assert small["evidence"]["server_io"]["read_bytes"] < small["database_bytes"] / 100
-    read_in = large["sample"]["blocks_read"] * 8192
-    assert large["evidence"]["server_io"]["read_bytes"] > read_in / 2 > 0
+    from_storage = [one["evidence"]["server_io"]["read_bytes"] for one in (small, large)]
+    read_in = [one["sample"]["blocks_read"] * 8192 for one in (small, large)]
+    # catalogs, which nobody read before: a read-ahead window of each file
+    assert from_storage[0] < small["database_bytes"] / 10 > read_in[0]
+    assert from_storage[1] > read_in[1] / 2 > from_storage[0]
     for record in records.values():
         assert Trap.TIER not in {found.trap for found in pitfalls(record)}
     assert list(Path("/sys/fs/cgroup").rglob("landspeed-*")) == []

@@ -42,10 +42,10 @@ tps = 2350.174502 (without initial connection time)
 
 STATEMENTS = """\
 statement latencies in milliseconds and failures:
-         0.001           0  \\set aid random(1, 100000 * :scale)
-         0.046           0  BEGIN;
-         0.112           0  UPDATE pgbench_accounts SET abalance = :delta WHERE aid = :aid;
-         1.230           0  END;
+         0.001           0 \\set aid random(1, 100000 * :scale)
+         0.046           0 BEGIN;
+         0.112           0 UPDATE pgbench_accounts SET abalance = :delta WHERE aid = :aid;
+         1.230           0 END;
 """
 
 STDERR = """\

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
+from textwrap import TextWrapper
 from typing import Any
 
 from benchmarks.pitfalls import Pitfall, Record, Trap, contrasts, recorded_pitfalls
 
-_WIDTH = 100
+_WRAPPER = TextWrapper(width=100, initial_indent="  ", subsequent_indent="  ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +39,8 @@ class Caution:
 
     def lines(self) -> list[str]:
         """What was seen and where, then what it may mean and what to try, indented."""
-        rest = {"initial_indent": "  ", "subsequent_indent": "  ", "width": _WIDTH}
-        return [
-            f"warning: {self.pitfall.seen} ({self.where})",
-            fill(self.pitfall.means, **rest),
-            fill(f"Try: {self.pitfall.remedy}", **rest),
-        ]
+        told = (self.pitfall.means, f"Try: {self.pitfall.remedy}")
+        return [f"warning: {self.pitfall.seen} ({self.where})", *map(_WRAPPER.fill, told)]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

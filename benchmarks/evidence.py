@@ -61,7 +61,7 @@ class Looks:
 
     def add_share(self, name: str, share: float) -> None:
         """Keep one more number of ``each``."""
-        self.each.setdefault(name, []).append(round(share, 3))
+        self.each.setdefault(name, []).append(round(share, 2))
 
 
 @dataclass(kw_only=True)
@@ -90,7 +90,7 @@ class Watch:
             "waits": looks.waits,
             "locks": looks.locks,
             "each": looks.each,
-            "cost_ms": {"ours": round(1000 * ours, 2), "server": round(1000 * servers, 2)},
+            "cost_ms": {"ours": round(1000 * ours, 1), "server": round(1000 * servers, 1)},
         }
         if looks.clocks:
             facts["clock_mhz"] = [looks.clocks[0], looks.clocks[-1]]

@@ -272,10 +272,10 @@ def _evidence(point: Point, tps: float, chance: random.Random) -> dict[str, Any]
         "waits": waits,
         "locks": {"transactionid ShareLock": 1} if writes else {},
         "each": {
-            name: [round(chance.random(), 3) for _ in range(looks)]
+            name: [round(chance.random(), 2) for _ in range(looks)]
             for name in ("busy", "steal", "disk")
         },
-        "cost_ms": {"ours": round(chance.uniform(1, 2), 2), "server": round(chance.random(), 2)},
+        "cost_ms": {"ours": round(chance.uniform(1, 2), 1), "server": round(chance.random(), 1)},
         "server_io": {"read_bytes": 0, "write_bytes": number(4e6)},
         **({"statements": statements} if statements else {}),
     }

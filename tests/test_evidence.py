@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,19 @@ import pytest
 from base.build import Build, Variant
 from base.errors import NotApplicableError
 from base.paths import Paths
+from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb
 from benchmarks.home import ServerHome
 from benchmarks.machine import Machine
 from benchmarks.measure import measure
 from benchmarks.memory_group import MemoryGroup
+from benchmarks.observe import between, snapshot
 from benchmarks.pgbench import Pgbench
 from benchmarks.pitfalls import Trap, pitfalls
 from benchmarks.planning import planned_cells
 from benchmarks.scenarios import Cell, Mode, Preset, Protocol, Tier
 from landspeed.evidence_text import evidence_rows
 from landspeed.workshop import Workshop
-from tests.cluster_kit import cell, server_paths
+from tests.cluster_kit import cell, server_paths, wait_for
 
 LIMIT = 192 << 20
 OLD = "13"
@@ -167,6 +169,63 @@ def test_what_is_large_there_is_not_on_the_whole_machine_and_that_is_a_warning(
     large = replace(small, scenario=replace(small.scenario, tier=Tier.LARGE))
     record = run(newest_build, newest_build, paths, large)
     assert Trap.TIER.value in record["warnings"]
+
+
+@contextmanager
+def loaded(build: Build, paths: Paths, **settings: str) -> Iterator[tuple[Cluster, Pgbench]]:
+    """A running cluster with pgbench's tables, and a client that can reach it."""
+    home = ServerHome.open(paths)
+    server, client = home.reachable(build), Pgbench(build).at_home(home)
+    with home.run_directory() as run_:
+        initdb(server, run_.path / "fresh", run_)
+        with Cluster(
+            build=server, data=run_.path / "fresh", run=run_, settings=settings, keep=False
+        ) as cluster:
+            client.initialise(cluster.host, user=SUPERUSER, database=DATABASE, scale=1)
+            yield cluster, client
+
+
+@pytest.mark.postgres
+def test_readers_that_pay_for_what_a_writer_left_are_warned_of(
+    newest_build: Build, paths: Paths
+) -> None:
+    with loaded(newest_build, paths, autovacuum="off") as (cluster, client):
+        with cluster.connect() as connection:
+            connection.execute("UPDATE pgbench_accounts SET abalance = 1")
+            connection.execute("CHECKPOINT")
+        before = snapshot(cluster)
+        asked = cell(Mode.READ_ONLY)
+        outcome = client.run(
+            cluster.host,
+            user=SUPERUSER,
+            database=DATABASE,
+            cell=asked,
+            cores=2,
+            seconds=2,
+            seed=7,
+            scratch=cluster.run.scratch,
+        )
+        seen = between(before, snapshot(cluster))
+    record = {
+        "cell": asked.facts(2),
+        "machine": {},
+        "sample": {"transactions": outcome.sample.transactions, "wal_bytes": seen.wal_bytes},
+        "statistics": seen.statistics,
+    }
+    (found,) = pitfalls(record)
+    assert found.trap is Trap.WRITING_READERS
+
+
+@pytest.mark.postgres
+def test_what_autovacuum_was_at_is_seen_between_two_snapshots(
+    newest_build: Build, paths: Paths
+) -> None:
+    with loaded(newest_build, paths, autovacuum_naptime="1s") as (cluster, _):
+        before = snapshot(cluster)
+        with cluster.connect() as connection:
+            connection.execute("UPDATE pgbench_accounts SET abalance = 1")
+        tables = wait_for(lambda: between(before, snapshot(cluster)).autovacuumed)
+        assert "public.pgbench_accounts" in tables
 
 
 def test_the_group_of_a_killed_landspeed_is_removed_with_what_it_left(paths: Paths) -> None:

@@ -6,6 +6,7 @@ another database than pgbench's, so that it is in none of the counts of that.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -133,6 +134,9 @@ class _Looker(threading.Thread):
         self._device = device
         self._every = every
         self._over = threading.Event()
+        # where a Run is kept on few processors, they are pgbench's and its backends'
+        with suppress(OSError):
+            os.sched_setaffinity(connection.info.backend_pid, os.sched_getaffinity(0))
         self._activity = Activity.of(connection)
         # the first time a backend reads catalogs and plans: not while pgbench runs
         self._activity.now(connection)

@@ -33,6 +33,7 @@ from benchmarks.observe import (
 )
 from benchmarks.pgbench import Outcome, Pgbench
 from benchmarks.pitfalls import pitfalls
+from benchmarks.placement import allowed_processors, placement
 from benchmarks.profiles import Profile
 from benchmarks.records import new_id
 from benchmarks.scenarios import Cell, Tier
@@ -50,6 +51,7 @@ class Seen:
     """A Seen is what was learnt of the server in one Run."""
 
     outcome: Outcome
+    processors: tuple[int, ...]
     observation: Observation
     settings: dict[str, str]
     database_bytes: int
@@ -148,6 +150,7 @@ def measure(
             **context,
             "seconds": seconds,
             "seed": seed,
+            "processors": list(seen.processors),
             "argv": ["pgbench", *outcome.argv[1:]],
             "phases": phases.seconds,
         },
@@ -215,6 +218,8 @@ def _run(
                 memory_limit=machine.memory_limit,
             )
             stack.enter_context(cluster)
+            processors = placement(cell.clients, allowed_processors())
+            cluster.confine(processors)
         with phases.phase("warm"):
             if machine.memory_limit is not None and scenario.tier is Tier.MEDIUM:
                 with cluster.connect() as connection:
@@ -229,6 +234,7 @@ def _run(
                 seconds=seconds,
                 seed=seed,
                 statements=observing,
+                processors=processors,
             )
         with phases.phase("observe"):
             done = before.count("xact_commit") + outcome.sample.transactions
@@ -238,6 +244,7 @@ def _run(
             stack.close()
     return Seen(
         outcome=outcome,
+        processors=processors,
         observation=between(before, after),
         settings=known,
         database_bytes=size,
@@ -290,6 +297,7 @@ def _drive(
     seconds: int,
     seed: int,
     statements: bool,
+    processors: tuple[int, ...],
 ) -> Outcome:
     """Run *pgbench*; a server that died under it is a MeasureError with its last words."""
     try:
@@ -303,6 +311,7 @@ def _drive(
             seed=seed,
             scratch=cluster.run.scratch,
             statements=statements,
+            processors=processors,
         )
         # before 14 backends outlive their postmaster as long as their clients talk
         cluster.check()

@@ -6,7 +6,7 @@ import pwd
 import resource
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,9 +107,11 @@ class Pgbench:
         seed: int,
         scratch: Path,
         statements: bool = False,
+        processors: Sequence[int] = (),
     ) -> Outcome:
         """Run *cell* for *seconds* on the server at *host*; MeasureError if it does not end well.
 
+        It is kept on the logical *processors*, if any are given.
         The transaction logs go to directory *scratch*, its own to write in, and are removed.
         With *statements* each statement's latency is told, where a transaction has several.
         """
@@ -117,7 +119,7 @@ class Pgbench:
         if statements and cell.scenario.mode.writes:
             argv.insert(-1, "-r")
         before = _children_seconds()
-        done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS)
+        done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS, processors=processors)
         spent = _children_seconds() - before
         if done.returncode != 0:
             raise _failed("pgbench was aborted", done)
@@ -191,11 +193,16 @@ class Pgbench:
         ]
 
     def _run(
-        self, argv: list[str], *, cwd: Path, timeout: float | None
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        timeout: float | None,
+        processors: Sequence[int] = (),
     ) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(
-                guarded(argv, death=signal.SIGKILL, user=self.account),
+                guarded(argv, death=signal.SIGKILL, user=self.account, processors=processors),
                 env=clean_environment(self.build),
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,

@@ -138,7 +138,7 @@ class Cluster:
         self._settings = settings
         self._under = under
         self._environment = dict(environment or {})
-        self._memory_limit = memory_limit
+        self.memory_limit = memory_limit
         self._group: MemoryGroup | None = None
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -186,8 +186,8 @@ class Cluster:
             )
         self._write_settings()
         self.run.serve(self.data)
-        if self._memory_limit is not None:
-            self._group = self.run.limit_memory(self._memory_limit)
+        if self.memory_limit is not None:
+            self._group = self.run.limit_memory(self.memory_limit)
         server: list[str | Path] = [self.build.program("postgres"), "-D", self.data]
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(

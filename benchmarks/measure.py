@@ -208,12 +208,11 @@ def _run(
             data = stack.enter_context(store.lease(server, scenario.scale, writes=writes))
             _set_page_cache(scenario.tier, data, limited=machine.memory_limit is not None)
         with phases.phase("start"):
-            chosen = profile.settings(build.version, machine.memory_bytes)
             cluster = Cluster(
                 build=server,
                 data=data,
                 run=run,
-                settings=chosen,
+                settings=profile.settings(build.version, machine.memory_bytes),
                 keep=not writes,
                 memory_limit=machine.memory_limit,
             )
@@ -221,10 +220,8 @@ def _run(
             processors = placement(cell.clients, allowed_processors())
             cluster.confine(processors)
         with phases.phase("warm"):
-            if machine.memory_limit is not None and scenario.tier is Tier.MEDIUM:
-                with cluster.connect() as connection:
-                    cache_files(connection)
-            before, known, size = _begin(cluster, profile.shared_buffers(machine.memory_bytes))
+            fit = profile.shared_buffers(machine.memory_bytes)
+            before, known, size = _begin(cluster, fit, scenario.tier)
         with phases.phase("pgbench"), _looked_at(cluster, observing) as watch:
             outcome = _drive(
                 store.pgbench,
@@ -276,10 +273,17 @@ def _set_page_cache(tier: Tier, data: Path, *, limited: bool) -> None:
             assert_never(tier)
 
 
-def _begin(cluster: Cluster, shared_buffers: int) -> tuple[Snapshot, dict[str, str], int]:
-    """Warm the server if its data fits shared_buffers; its counters, settings and data's size."""
+def _begin(
+    cluster: Cluster, shared_buffers: int, tier: Tier
+) -> tuple[Snapshot, dict[str, str], int]:
+    """Warm the server if its data fits shared_buffers; its counters, settings and data's size.
+
+    In a memory limit it has to read *medium* data into the page cache itself.
+    """
     at_least = {}
     with cluster.connect() as connection:
+        if cluster.memory_limit is not None and tier is Tier.MEDIUM:
+            cache_files(connection)
         known = settings(connection)
         size = database_bytes(connection)
         if size < shared_buffers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pwd
+import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,14 @@ from pathlib import Path
 from base.build import Build
 from base.errors import LandspeedError, MeasureError
 from benchmarks.home import PORT, ServerHome
-from benchmarks.pgbench_output import Sample, SecondSeries, parse_log, parse_progress, parse_summary
+from benchmarks.pgbench_output import (
+    Sample,
+    SecondSeries,
+    parse_log,
+    parse_progress,
+    parse_statements,
+    parse_summary,
+)
 from benchmarks.process import clean_environment, disk_full, guarded, is_disk_full
 from benchmarks.scenarios import Cell, Mode, Scenario
 
@@ -42,13 +50,16 @@ _LOG_PREFIX = "transactions"
 class Outcome:
     """An Outcome is what one finished pgbench run said: numbers, series, and what it was asked.
 
-    ``stderr`` is without the progress lines.
+    ``stderr`` is without the progress lines. ``cpu_seconds`` are what pgbench itself used, all
+    of its threads; ``statements`` have mean latencies in ms, where they were asked for.
     """
 
     argv: tuple[str, ...]
     sample: Sample
     series: SecondSeries
     stderr: str
+    cpu_seconds: float
+    statements: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,15 +106,21 @@ class Pgbench:
         seconds: int,
         seed: int,
         scratch: Path,
+        statements: bool = False,
         processors: Sequence[int] = (),
     ) -> Outcome:
         """Run *cell* for *seconds* on the server at *host*; MeasureError if it does not end well.
 
         It is kept on the logical *processors*, if any are given.
         The transaction logs go to directory *scratch*, its own to write in, and are removed.
+        With *statements* each statement's latency is told, where a transaction has several.
         """
         argv = [*self._base(host, user), *self._options(cell, cores, seconds, seed), database]
+        if statements and cell.scenario.mode.writes:
+            argv.insert(-1, "-r")
+        before = _children_seconds()
         done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS, processors=processors)
+        spent = _children_seconds() - before
         if done.returncode != 0:
             raise _failed("pgbench was aborted", done)
         series, messages = parse_progress(done.stderr)
@@ -116,6 +133,8 @@ class Pgbench:
             sample=parse_summary(done.stdout, latencies, clients=cell.clients),
             series=series,
             stderr=messages,
+            cpu_seconds=round(spent, 3),
+            statements=parse_statements(done.stdout),
         )
 
     def transact(
@@ -198,6 +217,12 @@ class Pgbench:
             raise MeasureError(
                 "pgbench did not end", detail=f"It was killed after {timeout:.0f} s."
             ) from error
+
+
+def _children_seconds() -> float:
+    """The CPU seconds of our children that have ended: pgbench is the one that ends in a Run."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _failed(message: str, done: subprocess.CompletedProcess[str]) -> LandspeedError:

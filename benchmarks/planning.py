@@ -25,6 +25,7 @@ def planned_cells(
         smallest_shared_buffers=smallest,
         largest_shared_buffers=largest,
         overrides=overrides,
+        limited=machine.memory_limit is not None,
     )
     profiles = {name: Profile.named(name) for name in preset.profiles}
     return plan_cells(

@@ -30,9 +30,12 @@ from benchmarks.observe import (
     warm,
 )
 from benchmarks.pgbench import Outcome, Pgbench
+from benchmarks.pooler import Pooler, pooling
 from benchmarks.profiles import Profile
 from benchmarks.records import new_id
 from benchmarks.scenarios import Cell, Tier
+from benchmarks.scripts import Script
+from benchmarks.storage import STORAGES
 from benchmarks.templates import Templates, template_limit
 
 SCHEMA = 1
@@ -47,6 +50,7 @@ class Seen:
     settings: dict[str, str]
     database_bytes: int
     server_log: str
+    pooler: Pooler | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +74,22 @@ def silent(message: str) -> None:
     """Say nothing."""
 
 
-def templates(paths: Paths, pgbench: Pgbench, say: Callable[[str], None] = silent) -> Templates:
-    """The Templates of *paths*, loaded by *pgbench*."""
-    home = ServerHome.open(paths)
+def templates(
+    paths: Paths,
+    pgbench: Pgbench,
+    say: Callable[[str], None] = silent,
+    *,
+    cell: Cell | None = None,
+) -> Templates:
+    """The Templates of *paths*, loaded by *pgbench*; as *cell* wants them and where it does."""
+    root, script = None, None
+    if cell is not None:
+        profile, mode = Profile.named(cell.profile), cell.scenario.mode
+        root = STORAGES[profile.storage].open(paths.server_root) if profile.storage else None
+        script = mode if isinstance(mode, Script) else None
+    home = ServerHome.open(paths, root)
     return Templates(
+        script=script,
         home=home,
         pgbench=pgbench.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
@@ -104,7 +120,7 @@ def measure(
     """
     started = datetime.now(UTC)
     phases = Phases()
-    store = templates(paths, pgbench)
+    store = templates(paths, pgbench, cell=cell)
     seen = _run(
         store=store,
         build=build,
@@ -138,6 +154,7 @@ def measure(
         "database_bytes": seen.database_bytes,
         "stderr": outcome.stderr,
         "server_log": seen.server_log,
+        **({"pooler": seen.pooler.facts()} if seen.pooler else {}),
     }
 
 
@@ -180,9 +197,10 @@ def _run(
             stack.enter_context(cluster)
         with phases.phase("warm"):
             before, known, size = _begin(cluster, profile.shared_buffers(machine.memory_bytes))
-        with phases.phase("pgbench"):
+        with phases.phase("pgbench"), _reached(cluster, profile, machine) as pooler:
+            host = pooler.host if pooler else cluster.host
             outcome = _drive(
-                store.pgbench, cluster, cell, cores=machine.cores, seconds=seconds, seed=seed
+                store.pgbench, cluster, cell, host, machine.cores, seconds=seconds, seed=seed
             )
         with phases.phase("observe"):
             done = before.count("xact_commit") + outcome.sample.transactions
@@ -196,6 +214,7 @@ def _run(
         settings=known,
         database_bytes=size,
         server_log=log,
+        pooler=pooler,
     )
 
 
@@ -226,13 +245,33 @@ def _begin(cluster: Cluster, shared_buffers: int) -> tuple[Snapshot, dict[str, s
     return snapshot(cluster, at_least=at_least), known, size
 
 
+@contextmanager
+def _reached(cluster: Cluster, profile: Profile, machine: Machine) -> Iterator[Pooler | None]:
+    """What clients connect to under *profile*: a Pooler before *cluster*, None for itself."""
+    if profile.pooler is None:
+        yield None
+        return
+    most = profile.max_connections(machine.memory_bytes)
+    with pooling(
+        cluster.run, user=SUPERUSER, database=DATABASE, cores=machine.cores, max_connections=most
+    ) as pooler:
+        yield pooler
+
+
 def _drive(
-    pgbench: Pgbench, cluster: Cluster, cell: Cell, *, cores: int, seconds: int, seed: int
+    pgbench: Pgbench,
+    cluster: Cluster,
+    cell: Cell,
+    host: Path,
+    cores: int,
+    *,
+    seconds: int,
+    seed: int,
 ) -> Outcome:
-    """Run *pgbench*; a server that died under it is a MeasureError with its last words."""
+    """Run *pgbench* on *host*; a server that died under it is a MeasureError: its last words."""
     try:
         outcome = pgbench.run(
-            cluster.host,
+            host,
             user=SUPERUSER,
             database=DATABASE,
             cell=cell,

@@ -75,7 +75,7 @@ def run(
     )
     workshop = Workshop.open()
     refresh = (lambda: _publish(workshop)) if publish_too else None
-    tally = Campaign(workshop=workshop, request=request, publish=refresh).run()
+    tally = Campaign(workshop=workshop, requests=[request], publish=refresh).run()
     say(summary(tally))
     if as_json:
         emit_json(tally.facts())

@@ -113,7 +113,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> _Runs:
     made = _Runs()
     monkeypatch.setattr(campaign_, "measure", made)
     monkeypatch.setattr(campaign_, "prepare", lambda **_: None)
-    monkeypatch.setattr(campaign_, "templates", lambda *_: None)
+    monkeypatch.setattr(campaign_, "templates", lambda *_, **__: None)
     monkeypatch.setattr(campaign_, "measuring", nothing)
     return made
 
@@ -127,7 +127,7 @@ def campaign(
     workshop: _Workshop, *targets: str, publish: Callable[[], None] | None = None
 ) -> Campaign:
     request = Request(targets=parse_targets(targets, Variant()), preset=PRESET, scales={})
-    return Campaign(workshop=workshop, request=request, publish=publish)  # type: ignore[arg-type]
+    return Campaign(workshop=workshop, requests=[request], publish=publish)  # type: ignore[arg-type]
 
 
 def test_every_point_gets_its_samples_interleaved_over_the_builds(

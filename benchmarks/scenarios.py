@@ -23,7 +23,7 @@ BYTES_PER_SCALE = 15_000_000
 # An empty cluster with its WAL, and the WAL a Run may leave behind.
 CLUSTER_BYTES = 500_000_000
 # What a connected backend and its client's thread keep for themselves, generously.
-_BACKEND_BYTES = 10 << 20
+BACKEND_BYTES = 10 << 20
 # Connections kept free for superusers, and for ours that observes.
 _RESERVED_CONNECTIONS = 8
 # Files pgbench has open besides one socket per client.
@@ -290,7 +290,7 @@ def _connection_reason(clients: int, max_connections: int) -> str | None:
 
 
 def _memory_reason(clients: int, shared_buffers: int, limits: Limits) -> str | None:
-    needed = shared_buffers + clients * _BACKEND_BYTES
+    needed = shared_buffers + clients * BACKEND_BYTES
     if needed <= limits.memory_bytes:
         return None
     return (

@@ -15,6 +15,9 @@ from asv.util import UserError
 
 STATIC = Path(__file__).parent / "static"
 LEDGER = "ledger.html"
+STUDIES = "studies"
+"""The directory of the results, and of the site, that has the reports of studies."""
+
 PAGES = (LEDGER, "landspeed.css", "landspeed.js", "commit.html", "commit.js")
 
 # asv's page names these on hosts of others; the first part of the file name tells which is which
@@ -85,6 +88,10 @@ class LocalAssets(OutputPublisher):  # type: ignore[misc]
         written = Path(conf.results_dir) / LEDGER
         if written.is_file():
             shutil.copyfile(written, site / LEDGER)
+        studies = Path(conf.results_dir).parent / STUDIES
+        if studies.is_dir():
+            left_over = shutil.ignore_patterns(".*")  # of a report that is being made
+            shutil.copytree(studies, site / STUDIES, dirs_exist_ok=True, ignore=left_over)
         for path in (site / "index.html", site / "error.html"):
             path.write_text(localised(path.read_text(), whole=path.name == "index.html"))
 

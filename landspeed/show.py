@@ -20,6 +20,7 @@ from benchmarks.point import ADAPTIVE
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.point_query import PointQuery, name_of
+from landspeed.repeat import point_commands
 
 _KEY = (
     *("machine", *VARIANT_COLUMNS, "mode", "protocol", "tier", "scale"),
@@ -111,6 +112,7 @@ class Shown:
             "epoch": self.runs[0]["epoch"],
             "digest": self.runs[0]["digest"],
             "published": self.published,
+            "repeat": point_commands(self.runs),
             "runs": [run["id"] for run in self.runs],
             "estimates": {name: vars(one) if one else None for name, one in estimates.items()},
         }
@@ -201,7 +203,8 @@ def details(point: Shown, record: Mapping[str, Any]) -> RenderableType:
     facts = Table.grid(padding=(0, 2))
     for title, text in _provenance(record):
         facts.add_row(title, fill(text, _TEXT_WIDTH))
-    return Group(overview([point]), "", runs, "", facts)
+    commands = Group("to repeat it on another machine:", *point_commands(point.runs))
+    return Group(overview([point]), "", runs, "", facts, "", commands)
 
 
 def as_text(shown: RenderableType) -> str:

@@ -274,11 +274,8 @@ def load_study(project: Path, name: str) -> Study:
 def _said(where: tuple[int | str, ...], message: str) -> str:
     """An error of the schema as a person says it: ``part[1].modes: …``."""
     place = "".join(f"[{w + 1}]" if isinstance(w, int) else f".{w}" for w in where).lstrip(".")
-    text = message.removeprefix("Value error, ")
-    text = {
-        "Extra inputs are not permitted": "there is no such key",
-        "Field required": "missing",
-    }.get(text, text)
+    plainly = message.removeprefix("Value error, ")
+    text = _PLAINLY.get(plainly, plainly)
     return f"{place}: {text}" if place else text
 
 

@@ -162,8 +162,8 @@ class Ratio:
     def of(cls, rows: Sequence[StudyRow], base: Sequence[StudyRow], column: str) -> Ratio | None:
         """The Ratio of *column* in *rows* to that in *base*; None if one has no number.
 
-        Runs of one round were made close to each other: where both have the same rounds, it is
-        a paired t interval of log ratios (Student 1908), else Welch's (Biometrika 34, 1947).
+        Runs of one round of one preset were made close to each other: where both have the same
+        rounds, it is a paired t interval of log ratios (Student 1908), else Welch's (Biometrika 34, 1947).
         """
         ours, theirs = _logs(rows, column), _logs(base, column)
         if not ours or not theirs:
@@ -190,11 +190,12 @@ class Ratio:
 
 
 def _logs(rows: Sequence[StudyRow], column: str) -> dict[Any, float]:
-    """The logarithm of *column* by round; by record where a round has more than one."""
+    """The logarithm of *column* by preset and round; by record where one has more than one."""
     having = [row.scalars for row in rows if (row.scalars[column] or 0) > 0]
-    rounds = [row["round"] for row in having]
-    distinct = None not in rounds and len(set(rounds)) == len(rounds)
-    return {row["round" if distinct else "id"]: math.log(row[column]) for row in having}
+    rounds = [(row["preset"], row["round"]) for row in having]
+    distinct = len(set(rounds)) == len(rounds) and all(r is not None for _, r in rounds)
+    keys = rounds if distinct else [row["id"] for row in having]
+    return {key: math.log(row[column]) for key, row in zip(keys, having, strict=True)}
 
 
 def _interval(test: Any) -> tuple[float | None, float | None]:

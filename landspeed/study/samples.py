@@ -19,6 +19,9 @@ from benchmarks.scenarios import Cell
 from benchmarks.scripts import Script
 from landspeed.study.definition import DIRECT, DISK
 
+STOCK = "stock"
+"""The settings of a profile that changes none."""
+
 _LEVEL = 0.95
 # What a person knows the order of; anything else is in the order of its text.
 _ORDERS: Mapping[str, tuple[str, ...]] = {
@@ -28,6 +31,7 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
     "storage": (DISK,),
     "pooler": (DIRECT,),
     "origin": ("vanilla",),
+    "settings": (STOCK,),
 }
 Value = str | int
 
@@ -72,7 +76,7 @@ def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
         "scale": cell.scenario.scale,
         "clients": cell.clients,
         "profile": server_profile(profile),
-        "settings": ", ".join([*changes, *profile.without]) or "-",
+        "settings": ", ".join([*changes, *profile.without]) or STOCK,
         "storage": profile.storage or DISK,
         "pooler": profile.pooler or DIRECT,
         "origin": "registered" if build.foreign else "vanilla",
@@ -163,7 +167,8 @@ class Ratio:
         """The Ratio of *column* in *rows* to that in *base*; None if one has no number.
 
         Runs of one round of one preset were made close to each other: where both have the same
-        rounds, it is a paired t interval of log ratios (Student 1908), else Welch's (Biometrika 34, 1947).
+        rounds, it is a paired t interval of log ratios (Student 1908), else that of Welch
+        (Biometrika 34, 1947).
         """
         ours, theirs = _logs(rows, column), _logs(base, column)
         if not ours or not theirs:

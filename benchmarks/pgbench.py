@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pwd
+import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,14 @@ from base.build import Build
 from base.errors import LandspeedError, MeasureError
 from base.files import storage_errors
 from benchmarks.home import PORT, ServerHome
-from benchmarks.pgbench_output import Sample, SecondSeries, parse_log, parse_progress, parse_summary
+from benchmarks.pgbench_output import (
+    Sample,
+    SecondSeries,
+    parse_log,
+    parse_progress,
+    parse_statements,
+    parse_summary,
+)
 from benchmarks.process import clean_environment, disk_full, guarded, is_disk_full
 from benchmarks.scenarios import Cell, Mode, Scenario
 from benchmarks.scripts import Script
@@ -44,13 +52,16 @@ _LOG_PREFIX = "transactions"
 class Outcome:
     """An Outcome is what one finished pgbench run said: numbers, series, and what it was asked.
 
-    ``stderr`` is without the progress lines.
+    ``stderr`` is without the progress lines. ``cpu_seconds`` are what pgbench itself used, all
+    of its threads; ``statements`` have mean latencies in ms, where they were asked for.
     """
 
     argv: tuple[str, ...]
     sample: Sample
     series: SecondSeries
     stderr: str
+    cpu_seconds: float
+    statements: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,17 +108,23 @@ class Pgbench:
         seconds: int,
         seed: int,
         scratch: Path,
+        statements: bool = False,
         processors: Sequence[int] = (),
     ) -> Outcome:
         """Run *cell* for *seconds* on the server at *host*; MeasureError if it does not end well.
 
         It is kept on the logical *processors*, if any are given.
         The transaction logs go to directory *scratch*, its own to write in, and are removed.
+        With *statements* each statement's latency is told, where a transaction has several.
         """
         scripts = _written(cell.scenario, scratch)
         options = self._options(cell, cores, seconds, seed, scripts)
         argv = [*self._base(host, user), *options, database]
+        if statements and cell.scenario.mode.writes:
+            argv.insert(-1, "-r")
+        before = _children_seconds()
         done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS, processors=processors)
+        spent = _children_seconds() - before
         if done.returncode != 0:
             raise _failed("pgbench was aborted", done)
         series, messages = parse_progress(done.stderr)
@@ -120,6 +137,8 @@ class Pgbench:
             sample=parse_summary(done.stdout, latencies, clients=cell.clients),
             series=series,
             stderr=messages,
+            cpu_seconds=round(spent, 3),
+            statements=parse_statements(done.stdout),
         )
 
     def transact(
@@ -220,6 +239,12 @@ def _written(scenario: Scenario, scratch: Path) -> list[str]:
             (scratch / name).chmod(0o644)
         options += ["-f", f"{name}@{weight}"]
     return options
+
+
+def _children_seconds() -> float:
+    """The CPU seconds of our children that have ended: pgbench is the one that ends in a Run."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _failed(message: str, done: subprocess.CompletedProcess[str]) -> LandspeedError:

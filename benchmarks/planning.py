@@ -37,6 +37,7 @@ def planned_cells(
         smallest_shared_buffers=smallest,
         largest_shared_buffers=largest,
         overrides=overrides,
+        limited=machine.memory_limit is not None,
     )
     limits = Limits.detect(machine, data)
     planned = []

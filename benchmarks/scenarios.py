@@ -223,6 +223,7 @@ def tier_scales(
     smallest_shared_buffers: int,
     largest_shared_buffers: int,
     overrides: Mapping[Tier, int] | None = None,
+    limited: bool = False,
 ) -> dict[Tier, int]:
     """The scale factor of each Tier on a machine, *overrides* first.
 
@@ -230,10 +231,10 @@ def tier_scales(
     the memory but at least 1.5 × the largest shared_buffers, *large* twice the memory.
     A scale is part of a Cell's name: the memory is rounded up to whole GiB, as it was
     bought, and the scale to two digits, so that a kernel that takes a few MB more
-    for itself renames no Cell.
+    for itself renames no Cell. A *limited* memory is what it was set to.
     """
     gib = 1 << 30
-    memory = math.ceil(memory_bytes / gib) * gib
+    memory = memory_bytes if limited else math.ceil(memory_bytes / gib) * gib
     sizes = {
         Tier.SMALL: 0.6 * smallest_shared_buffers,
         Tier.MEDIUM: max(memory / 2, 1.5 * largest_shared_buffers),

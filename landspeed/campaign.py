@@ -24,6 +24,7 @@ from base.errors import (
 from benchmarks.exclusive import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.pgbench import Pgbench
+from benchmarks.pitfalls import Record
 from benchmarks.planning import counted_cells, planned_cells
 from benchmarks.point import Comparable, Point, PointKey, count_samples
 from benchmarks.profiles import Profile
@@ -31,6 +32,7 @@ from benchmarks.scenarios import Cell, Preset, Tier
 from benchmarks.scripts import Script
 from benchmarks.twins import SERVER_COLUMNS, origins_by_digest
 from builders.source import Source
+from landspeed.cautions import Caution, cautions_of_points, slim
 from landspeed.counting import count_all, uncounted
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.schedule import Turn, turns
@@ -58,12 +60,20 @@ class Request:
 
 @dataclass(kw_only=True)
 class Tally:
-    """A Tally is what a Campaign did: builds, Runs, and the errors it went on after."""
+    """A Tally is what a Campaign did: builds, Runs, and the errors it went on after.
+
+    ``seen`` is of each Run what its warnings are made of, by its point's label.
+    """
 
     built: int = 0
     measured: int = 0
     present: int = 0
     errors: list[LandspeedError] = field(default_factory=list)
+    seen: dict[str, list[Record]] = field(default_factory=dict)
+
+    def cautions(self) -> list[Caution]:
+        """What the Runs of this Campaign are to be read with."""
+        return cautions_of_points(self.seen)
 
     def facts(self) -> dict[str, Any]:
         """The Tally as JSON can hold it."""
@@ -72,6 +82,7 @@ class Tally:
             "measured": self.measured,
             "present": self.present,
             "errors": [error.message for error in self.errors],
+            "warnings": [caution.facts() for caution in self.cautions()],
         }
 
 
@@ -345,6 +356,7 @@ class Campaign:
             context={"preset": preset.name, "round": turn.round},
         )
         self._record(record)
+        self.tally.seen.setdefault(turn.point.label, []).append(slim(record))
 
     def _report(self, error: LandspeedError) -> None:
         self.tally.errors.append(error)

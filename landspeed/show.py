@@ -19,6 +19,8 @@ from benchmarks.asv_names import METRICS, Metric, metrics_of, scale_param
 from benchmarks.point import ADAPTIVE
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin, origins_by_digest
+from landspeed.cautions import cautions
+from landspeed.evidence_text import evidence_rows
 from landspeed.point_query import PointQuery, name_of
 from landspeed.repeat import point_commands
 
@@ -193,18 +195,31 @@ def _standing(point: Shown) -> str:
     return "" if point.published else " (superseded)"
 
 
-def details(point: Shown, record: Mapping[str, Any]) -> RenderableType:
-    """Everything about one *point*: estimates, its runs, and provenance from one *record*."""
+def details(point: Shown, records: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Everything about one *point*: estimates, its runs, and what its *records* say.
+
+    Where the time went, warnings, and provenance from the first of them.
+    """
     columns = _COUNTED_COLUMNS if point.runs[0]["buffers"] else _RUN_COLUMNS
     runs = _table("run", "time", "round", *(title for title, _, _ in columns))
     for run in point.runs:
         numbers = (_number(run[column], form) for _, column, form in columns)
         runs.add_row(f"run:{run['id'][:16]}", run["time"], _number(run["round"], "{}"), *numbers)
-    facts = Table.grid(padding=(0, 2))
-    for title, text in _provenance(record):
-        facts.add_row(title, fill(text, _TEXT_WIDTH))
+    parts: list[RenderableType] = [overview([point]), "", runs, ""]
+    evidence = evidence_rows(records)
+    if evidence:
+        parts += ["where the time went", _facts(evidence), ""]
+    for caution in cautions({"": records}):
+        parts += [str(caution), ""]
     commands = Group("to repeat it on another machine:", *point_commands(point.runs))
-    return Group(overview([point]), "", runs, "", facts, "", commands)
+    return Group(*parts, _facts(_provenance(records[0])), "", commands)
+
+
+def _facts(rows: Iterable[tuple[str, str]]) -> Table:
+    facts = Table.grid(padding=(0, 2))
+    for title, text in rows:
+        facts.add_row(title, fill(text, _TEXT_WIDTH))
+    return facts
 
 
 def as_text(shown: RenderableType) -> str:

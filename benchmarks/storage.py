@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,6 +118,13 @@ STORAGES: Mapping[str, Storage] = {
         Storage(name="btrfs", make=("mkfs.btrfs", "-q", "-f"), package="btrfs-progs"),
     )
 }
+
+
+def give_back(names: Iterable[str | None], home: Path) -> None:
+    """Unmount, or free the memory of, all Storages of these *names*; None is the disk."""
+    for name in names:
+        if name is not None:
+            STORAGES[name].close(home)
 
 
 def _type_of(place: Path, *, exactly: bool = False) -> str | None:

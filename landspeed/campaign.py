@@ -30,6 +30,7 @@ from benchmarks.point import Comparable, Point, PointKey, count_samples
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import Cell, Preset, Tier
 from benchmarks.scripts import Script
+from benchmarks.storage import give_back
 from benchmarks.twins import SERVER_COLUMNS, origins_by_digest
 from builders.source import Source
 from landspeed.cautions import Caution, cautions_of_points, slim
@@ -117,6 +118,13 @@ class Campaign:
 
     def run(self) -> Tally:
         """Do it all; what fails is reported and the rest goes on."""
+        profiles = [Profile.named(n) for r in self.requests for n in r.preset.profiles]
+        try:
+            return self._run()
+        finally:
+            give_back({one.storage for one in profiles}, self.workshop.paths.server_root)
+
+    def _run(self) -> Tally:
         cells = self._cells()
         sources = self._sources()
         client = self.workshop.build(

@@ -12,6 +12,7 @@ from base.errors import UsageError
 from benchmarks.scenarios import parse_scales
 from benchmarks.storage import STORAGES
 from landspeed.campaign import failed, summary
+from landspeed.memory_option import memory_option, require_limit
 from landspeed.options import emit, emit_json, json_option
 from landspeed.preset_options import axes_options
 from landspeed.progress import duration, say
@@ -56,6 +57,7 @@ _AXES = ("tiers", "modes", "protocols", "clients", "profiles", "storages")
     metavar="FILE[@WEIGHT]",
     help="What transactions do, in a study that has a script; may be repeated.",
 )
+@memory_option
 @click.option("--plan", "only_plan", is_flag=True, help="Print what it would take; run nothing.")
 @json_option
 def study_(
@@ -63,6 +65,7 @@ def study_(
     name: str,
     refs: tuple[str, ...],
     preset: str,
+    memory: int | None,
     only_plan: bool,
     as_json: bool,
     **given: Any,
@@ -82,7 +85,8 @@ def study_(
       landspeed study page-size 18:bs4 18 --samples 20
       landspeed study custom 17 18 --script reads.sql@9 --script writes.sql@1
     """
-    workshop = Workshop.open()
+    require_limit(memory, counted=False)
+    workshop = Workshop.open(memory=memory)
     study = load_study(workshop.paths.project, name)
     wish = Wish(
         size=Size(preset),

@@ -43,8 +43,7 @@ def reported(plan: StudyPlan, latency: Any = slower_with_small_blocks) -> StudyR
         plan=plan,
         machine=MACHINE.facts(),
         rows=[row for name, points in parts for row in rows(name, points, table)],
-        records=records[:3],
-        series={one["id"]: one["series"] for one in records},
+        records={one["id"]: one for one in records},
         errors=["the server died under pgbench"],
     )
 
@@ -171,7 +170,6 @@ def test_words_of_others_are_no_html(report: StudyReport, tmp_path: Path) -> Non
             machine=machine,
             rows=report.rows,
             records=report.records,
-            series=report.series,
             errors=[evil],
         ),
         tmp_path / "one/quick",

@@ -193,6 +193,17 @@ class TableExhibit(Exhibit):
     against: str | None = None
 
 
+class EvidenceExhibit(_Schema):
+    """An EvidenceExhibit tells where the time went, for every value on its axes, side by side.
+
+    Per-statement latencies, waits, disk and server I/O: what the records' evidence has.
+    """
+
+    title: str
+    part: str | None = None
+    columns: Annotated[tuple[_Axis, ...], Field(min_length=1)]
+
+
 class Kind(StrEnum):
     """A Kind is how a plot shows: lines over a number, dots by category, seconds, a ranking."""
 
@@ -224,6 +235,7 @@ class Study(_Schema):
     script: tuple[ScriptTable, ...] = ()
     table: tuple[TableExhibit, ...] = ()
     plot: tuple[PlotExhibit, ...] = ()
+    evidence: tuple[EvidenceExhibit, ...] = ()
 
     @model_validator(mode="after")
     def _words_are_known(self) -> Self:
@@ -236,7 +248,8 @@ class Study(_Schema):
                     raise ValueError(
                         f'"{mode}" is no mode and no script: there are {", ".join(sorted(known))}'
                     )
-        for exhibit in (*self.table, *self.plot):
+        exhibits: tuple[Exhibit | EvidenceExhibit, ...] = (*self.table, *self.plot, *self.evidence)
+        for exhibit in exhibits:
             if exhibit.part is not None and exhibit.part not in parts:
                 raise ValueError(f'"{exhibit.title}" is of part "{exhibit.part}", which is not')
         return self

@@ -9,8 +9,13 @@ from landspeed.study.planning import StudyPlan
 from landspeed.study.samples import StudyRow
 
 
-def study_commands(plan: StudyPlan, rows: Sequence[StudyRow]) -> list[str]:
-    """What to type, in a checkout of landspeed, to measure *plan* again, as *rows* were."""
+def study_commands(
+    plan: StudyPlan, rows: Sequence[StudyRow], memory: int | None = None
+) -> list[str]:
+    """What to type, in a checkout of landspeed, to measure *plan* again, as *rows* were.
+
+    *memory* is the limit, in bytes, that servers ran in, None for none.
+    """
     scalars = [row.scalars for row in rows]
     wish, preset = plan.wish, plan.preset
     refs = dict.fromkeys(target_of(row) for row in scalars) if wish.axes.refs else ()
@@ -26,5 +31,7 @@ def study_commands(plan: StudyPlan, rows: Sequence[StudyRow]) -> list[str]:
     words += ["--seconds", str(preset.seconds)] if wish.seconds else []
     words += [w for tier, scale in wish.scales.items() for w in ("--scale", f"{tier}={scale}")]
     words += [w for name, value in wish.settings for w in ("--setting", f"{name}={value}")]
+    limit = memory // 2**20 if memory else None
+    words += ["--memory", f"{limit}m"] if limit else []
     words += [w for path, weight in wish.files for w in ("--script", f"{path}@{weight}")]
     return [*preparing(scalars), command(*words)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,15 @@ import pyarrow.parquet as pq
 
 from base.files import canonical_json, exchange, remove_tree, storage_errors, write_atomic
 from benchmarks.asv_names import metric_named
+from landspeed.cautions import cautions
+from landspeed.evidence_text import evidence_rows
 from landspeed.markup import cell, code, plain
-from landspeed.study.definition import Kind, PlotExhibit, TableExhibit
+from landspeed.study.definition import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
 from landspeed.study.page import page
 from landspeed.study.planning import StudyPlan
 from landspeed.study.plots import Series, draw
 from landspeed.study.repeat import study_commands
-from landspeed.study.samples import StudyRow, effects
+from landspeed.study.samples import StudyRow, effects, grouped
 from landspeed.study.tables import exhibit, markdown_table, ranking
 
 FACTS, PAGE, MARKDOWN = "report.json", "index.html", "report.md"
@@ -37,17 +39,27 @@ other machines, and one in twenty misses."""
 
 @dataclass(frozen=True, kw_only=True)
 class StudyReport:
-    """A StudyReport is what a Study found: its plan, its samples, and one record of each server.
+    """A StudyReport is what a Study found: its plan, its samples, and their records by id.
 
-    ``series`` are the Runs second by second; ``errors`` are what was not measured, and why.
+    ``errors`` are what was not measured, and why.
     """
 
     plan: StudyPlan
     machine: Mapping[str, Any]
     rows: Sequence[StudyRow]
-    records: Sequence[Mapping[str, Any]]
-    series: Series
+    records: Mapping[str, Mapping[str, Any]]
     errors: Sequence[str] = ()
+
+    @property
+    def series(self) -> Series:
+        """The Runs second by second, by their records' ids."""
+        return {identifier: record["series"] for identifier, record in self.records.items()}
+
+    @property
+    def servers(self) -> list[Mapping[str, Any]]:
+        """The newest record of each server."""
+        found = {one["build"]["digest"]: one for _, one in sorted(self.records.items())}
+        return sorted(found.values(), key=lambda one: str(one["build"]["identifier"]))
 
     def facts(self) -> dict[str, Any]:
         """What the list of reports, and a program, may read of it."""
@@ -98,6 +110,9 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
         yield from _plot(report, plot, directory, f"plot-{number}-{_slug(plot.title)}.svg")
     for table in study.table:
         yield from _table(report, table)
+    for evidence in study.evidence:
+        yield from _evidence(report, evidence)
+    yield from _misleading(report)
     yield "## Method"
     yield _METHOD
     yield "## Provenance"
@@ -108,8 +123,9 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
         f"record. [{_SECONDS}]({_SECONDS}): the same runs second by second. `id` is that of the "
         "raw record: `landspeed show run:ID` shows all that was seen."
     )
+    commands = study_commands(report.plan, report.rows, report.machine.get("memory_limit"))
     yield "## To repeat it on another machine"
-    yield "```sh\n" + "\n".join(study_commands(report.plan, report.rows)) + "\n```"
+    yield "```sh\n" + "\n".join(commands) + "\n```"
 
 
 def _measured(report: StudyReport) -> str:
@@ -155,7 +171,45 @@ def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
         yield text
 
 
-def _of(report: StudyReport, exhibit_: PlotExhibit | TableExhibit) -> list[StudyRow]:
+def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
+    """What was seen of server and machine, a column for each group of Runs."""
+    groups = grouped(_of(report, exhibit_), exhibit_.columns)
+    seen = {
+        " / ".join(map(str, key)): dict(evidence_rows(_records(report, group)))
+        for key, group in groups.items()
+    }
+    titles = list(dict.fromkeys(title for told in seen.values() for title in told))
+    if not titles:
+        return
+    yield f"## {exhibit_.title}"
+    yield "Medians of the runs of each column; what was looked at a second apart is in shares."
+    lines = [[title, *(told.get(title, "-") for told in seen.values())] for title in titles]
+    yield markdown_table(["", *seen], lines, 1 + len(seen))
+
+
+def _records(report: StudyReport, rows: Iterable[StudyRow]) -> list[Mapping[str, Any]]:
+    return [report.records[identifier] for identifier in {row.scalars["id"]: 0 for row in rows}]
+
+
+def _misleading(report: StudyReport) -> Iterator[str]:
+    """The pitfalls that were seen in the Runs."""
+    groups = {
+        part: _records(report, rows)
+        for part in dict.fromkeys(row.part for row in report.rows)
+        if (rows := [row for row in report.rows if row.part == part])
+    }
+    found = cautions(groups)
+    if not found:
+        return
+    yield "## What may mislead"
+    for one in found:
+        told = f"{one.pitfall.seen} ({one.where}). {one.pitfall.means} Try: {one.pitfall.remedy}"
+        yield f"- {plain(told, longest=1000)}"
+
+
+def _of(
+    report: StudyReport, exhibit_: PlotExhibit | TableExhibit | EvidenceExhibit
+) -> list[StudyRow]:
     """The rows that *exhibit_* shows, each Run once where several parts have it."""
     wanted = [row for row in report.rows if exhibit_.part in (None, row.part)]
     return list({(row.scalars["id"], *row.axes.values()): row for row in wanted}.values())
@@ -164,7 +218,7 @@ def _of(report: StudyReport, exhibit_: PlotExhibit | TableExhibit) -> list[Study
 def _provenance(report: StudyReport) -> Iterator[str]:
     titles = ("server", "source", "build", "compiler", "installed files")
     lines = []
-    for record in report.records:
+    for record in report.servers:
         build = record["build"]
         origin = build["origin"]
         named = origin.get("registered") or origin["release"] or origin["commit"]
@@ -173,8 +227,8 @@ def _provenance(report: StudyReport) -> Iterator[str]:
         toolchain = build["toolchain"].get("cc", "not known")
         lines.append([str(build["version"]), source, build["identifier"], toolchain, digest])
     yield markdown_table(titles, lines, len(titles))
-    if report.records:
-        record = report.records[-1]
+    if report.servers:
+        record = report.servers[-1]
         epoch = ", ".join(f"{name} {value}" for name, value in record["epoch"].items())
         client = f"pgbench {record['pgbench']['version']} ({record['pgbench']['build']})"
         yield f"Client: {code(client)}. Epoch of the machine: {code(epoch, longest=400)}."

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from base.errors import LandspeedError
 from benchmarks.point import Comparable, Point
@@ -14,8 +12,6 @@ from landspeed.study.planning import StudyPlan
 from landspeed.study.report import StudyReport, write_index, write_report
 from landspeed.study.samples import StudyRow, rows
 from landspeed.workshop import Workshop
-
-_SERIES = ("seconds", "tps", "latency_ms")
 
 
 def run_study(workshop: Workshop, plan: StudyPlan) -> tuple[Tally, Path]:
@@ -41,17 +37,12 @@ def _report(workshop: Workshop, plan: StudyPlan, campaign: Campaign) -> StudyRep
         cells = [one.cell for one in planned.cells if one.reason is None]
         points = [Point(build=build, cell=cell) for build in builds for cell in cells]
         found += rows(planned.part.name, points, table)
-    series: dict[str, Mapping[str, Any]] = {}
-    servers: dict[str, Mapping[str, Any]] = {}
-    for record in workshop.records.records(list({row.scalars["id"] for row in found})):
-        series[record["id"]] = {name: record["series"][name] for name in _SERIES}
-        servers[record["build"]["digest"]] = record
+    ids = list({row.scalars["id"]: 0 for row in found})
     return StudyReport(
         plan=plan,
         machine=workshop.machine.facts(),
         rows=found,
-        records=sorted(servers.values(), key=lambda one: one["build"]["identifier"]),
-        series=series,
+        records={record["id"]: record for record in workshop.records.records(ids)},
         errors=list(dict.fromkeys(map(_told, campaign.tally.errors))),
     )
 

@@ -10,6 +10,7 @@ from landspeed.study.definition import TableExhibit
 from landspeed.study.plots import axis_name
 from landspeed.study.samples import Effect, Ratio, StudyRow, Summary, Value, grouped
 
+_LONGEST = 500  # characters of a cell
 _STATISTICS = ("average", "± stddev", "min", "median", "max")
 
 
@@ -20,7 +21,11 @@ def markdown_table(titles: Sequence[str], lines: Iterable[Sequence[str]], words:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(plain(cell).replace("|", "\\|") for cell in cells) + " |"
+    return (
+        "| "
+        + " | ".join(plain(cell, longest=_LONGEST).replace("|", "\\|") for cell in cells)
+        + " |"
+    )
 
 
 def exhibit(table: TableExhibit, rows: Sequence[StudyRow]) -> list[tuple[str, str]]:

@@ -79,9 +79,12 @@ class ServerHome:
     user: pwd.struct_passwd | None
 
     @classmethod
-    def open(cls, paths: Paths) -> Self:
-        """The home that *paths* names, made if needed; StorageError if it cannot be one."""
-        root, user = paths.server_root, server_user()
+    def open(cls, paths: Paths, root: Path | None = None) -> Self:
+        """The home at *root*, else that *paths* names, made if needed.
+
+        StorageError if it cannot be one.
+        """
+        root, user = root or paths.server_root, server_user()
         with storage_errors(f'create "{root}"', root):
             make_passable(root)
         if root.stat().st_uid != os.geteuid():

@@ -34,9 +34,12 @@ from benchmarks.observe import (
 from benchmarks.pgbench import Outcome, Pgbench
 from benchmarks.pitfalls import pitfalls
 from benchmarks.placement import allowed_processors, placement
+from benchmarks.pooler import Pooler, pooling
 from benchmarks.profiles import Profile
 from benchmarks.records import new_id
 from benchmarks.scenarios import Cell, Tier
+from benchmarks.scripts import Script
+from benchmarks.storage import STORAGES
 from benchmarks.templates import Templates, template_limit
 
 SCHEMA = 1
@@ -56,6 +59,7 @@ class Seen:
     settings: dict[str, str]
     database_bytes: int
     server_log: str
+    pooler: Pooler | None
     watched: dict[str, Any] | None
 
     def evidence(self) -> dict[str, Any] | None:
@@ -95,10 +99,22 @@ def silent(message: str) -> None:
     """Say nothing."""
 
 
-def templates(paths: Paths, pgbench: Pgbench, say: Callable[[str], None] = silent) -> Templates:
-    """The Templates of *paths*, loaded by *pgbench*."""
-    home = ServerHome.open(paths)
+def templates(
+    paths: Paths,
+    pgbench: Pgbench,
+    say: Callable[[str], None] = silent,
+    *,
+    cell: Cell | None = None,
+) -> Templates:
+    """The Templates of *paths*, loaded by *pgbench*; as *cell* wants them and where it does."""
+    root, script = None, None
+    if cell is not None:
+        profile, mode = Profile.named(cell.profile), cell.scenario.mode
+        root = STORAGES[profile.storage].open(paths.server_root) if profile.storage else None
+        script = mode if isinstance(mode, Script) else None
+    home = ServerHome.open(paths, root)
     return Templates(
+        script=script,
         home=home,
         pgbench=pgbench.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
@@ -131,7 +147,7 @@ def measure(
     """
     started = datetime.now(UTC)
     phases = Phases()
-    store = templates(paths, pgbench)
+    store = templates(paths, pgbench, cell=cell)
     seen = _run(
         store=store,
         build=build,
@@ -169,6 +185,7 @@ def measure(
         "database_bytes": seen.database_bytes,
         "stderr": outcome.stderr,
         "server_log": seen.server_log,
+        **({"pooler": seen.pooler.facts()} if seen.pooler else {}),
     }
     return {**record, "warnings": {one.trap.value: one.seen for one in pitfalls(record)}}
 
@@ -222,11 +239,16 @@ def _run(
         with phases.phase("warm"):
             fit = profile.shared_buffers(machine.memory_bytes)
             before, known, size = _begin(cluster, fit, scenario.tier)
-        with phases.phase("pgbench"), _looked_at(cluster, observing) as watch:
+        with (
+            phases.phase("pgbench"),
+            _reached(cluster, profile, machine) as pooler,
+            _looked_at(cluster, observing) as watch,
+        ):
             outcome = _drive(
                 store.pgbench,
                 cluster,
                 cell,
+                host=pooler.host if pooler else cluster.host,
                 cores=machine.cores,
                 seconds=seconds,
                 seed=seed,
@@ -246,6 +268,7 @@ def _run(
         settings=known,
         database_bytes=size,
         server_log=log,
+        pooler=pooler,
         watched=watch.facts() if watch else None,
     )
 
@@ -292,21 +315,35 @@ def _begin(
     return snapshot(cluster, at_least=at_least), known, size
 
 
+@contextmanager
+def _reached(cluster: Cluster, profile: Profile, machine: Machine) -> Iterator[Pooler | None]:
+    """What clients connect to under *profile*: a Pooler before *cluster*, None for itself."""
+    if profile.pooler is None:
+        yield None
+        return
+    most = profile.max_connections(machine.memory_bytes)
+    with pooling(
+        cluster.run, user=SUPERUSER, database=DATABASE, cores=machine.cores, max_connections=most
+    ) as pooler:
+        yield pooler
+
+
 def _drive(
     pgbench: Pgbench,
     cluster: Cluster,
     cell: Cell,
     *,
+    host: Path,
     cores: int,
     seconds: int,
     seed: int,
     statements: bool,
     processors: tuple[int, ...],
 ) -> Outcome:
-    """Run *pgbench*; a server that died under it is a MeasureError with its last words."""
+    """Run *pgbench* on *host*; a server that died under it is a MeasureError: its last words."""
     try:
         outcome = pgbench.run(
-            cluster.host,
+            host,
             user=SUPERUSER,
             database=DATABASE,
             cell=cell,

@@ -80,7 +80,7 @@ def run(
     require_limit(memory, counted=request.counted)
     workshop = Workshop.open(memory=memory)
     refresh = (lambda: _publish(workshop)) if publish_too else None
-    tally = Campaign(workshop=workshop, request=request, publish=refresh).run()
+    tally = Campaign(workshop=workshop, requests=[request], publish=refresh).run()
     for caution in tally.cautions():
         say(str(caution))
     say(summary(tally))

@@ -22,6 +22,7 @@ from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.cautions import cautions
 from landspeed.evidence_text import evidence_rows
 from landspeed.point_query import PointQuery, name_of
+from landspeed.repeat import point_commands
 
 _KEY = (
     *("machine", *VARIANT_COLUMNS, "mode", "protocol", "tier", "scale"),
@@ -113,6 +114,7 @@ class Shown:
             "epoch": self.runs[0]["epoch"],
             "digest": self.runs[0]["digest"],
             "published": self.published,
+            "repeat": point_commands(self.runs),
             "runs": [run["id"] for run in self.runs],
             "estimates": {name: vars(one) if one else None for name, one in estimates.items()},
         }
@@ -209,7 +211,8 @@ def details(point: Shown, records: Sequence[Mapping[str, Any]]) -> RenderableTyp
         parts += ["where the time went", _facts(evidence), ""]
     for caution in cautions({"": records}):
         parts += [str(caution), ""]
-    return Group(*parts, _facts(_provenance(records[0])))
+    commands = Group("to repeat it on another machine:", *point_commands(point.runs))
+    return Group(*parts, _facts(_provenance(records[0])), "", commands)
 
 
 def _facts(rows: Iterable[tuple[str, str]]) -> Table:

@@ -16,7 +16,7 @@ from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, CommitOf, Derived, derive
 from landspeed.ledger import ledger
 from landspeed.ledger_page import write_ledger_page
-from landspeed.pages.data import Told, page_files, write_page_files
+from landspeed.pages.data import Tidings, page_files, write_page_files
 from landspeed.progress import say
 from landspeed.publish import asv_config, publish
 from landspeed.series import RELEASES_LINE
@@ -64,8 +64,10 @@ def write_pages(workshop: Workshop, table: pa.Table, steps: Sequence[Step]) -> N
     commits = workshop.builder.sources.history.commits(
         row["commit"] for row in origins if row["commit"] and not row["release"]
     )
-    told = Told(steps=steps, confirmations=confirmations, bisections=bisections, commits=commits)
-    files = page_files(table, placer(workshop, origins), told, twins)
+    tidings = Tidings(
+        steps=steps, confirmations=confirmations, bisections=bisections, commits=commits
+    )
+    files = page_files(table, placer(workshop, origins), tidings, twins)
     write_page_files(files, workshop.paths.results)
 
 

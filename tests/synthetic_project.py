@@ -16,7 +16,7 @@ from benchmarks.records import RecordStore
 from builders.source import Place
 from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, Derived, derive
-from landspeed.pages.data import Told, page_files, write_page_files
+from landspeed.pages.data import Tidings, page_files, write_page_files
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Survey, VerdictOf, survey, unconfirmed
 from tests.synthetic import RELEASES
@@ -72,12 +72,12 @@ class Project:
         derived = derive(self.store.table(), self.layout, self.commit_of)
         steps = self.survey().steps
         write_steps(steps, self.commit_of, self.layout.results)
-        self.write_pages(Told(steps=steps, commits={}))
+        self.write_pages(Tidings(steps=steps, commits={}))
         return derived
 
-    def write_pages(self, told: Told) -> None:
-        """Make the data of our own pages from all records and what is *told*."""
-        files = page_files(self.store.table(), self.place_of, told)
+    def write_pages(self, tidings: Tidings) -> None:
+        """Make the data of our own pages from all records and *tidings*."""
+        files = page_files(self.store.table(), self.place_of, tidings)
         write_page_files(files, self.paths.results)
 
     def survey(self, verdict_of: VerdictOf = unconfirmed) -> Survey:

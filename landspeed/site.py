@@ -59,13 +59,15 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
 def write_pages(workshop: Workshop, table: pa.Table, steps: Sequence[Step]) -> None:
     """Make the data of the pages for PostgreSQL people; *table* is that of all records."""
     records, twins = workshop.records, workshop.records.twins.all()
-    confirmations, bisections = records.confirmations.all(), records.bisections.all()
     origins = origins_of(workshop)
     commits = workshop.builder.sources.history.commits(
         row["commit"] for row in origins if row["commit"] and not row["release"]
     )
     tidings = Tidings(
-        steps=steps, confirmations=confirmations, bisections=bisections, commits=commits
+        steps=steps,
+        confirmations=records.confirmations.all(),
+        bisections=records.bisections.all(),
+        commits=commits,
     )
     files = page_files(table, placer(workshop, origins), tidings, twins)
     write_page_files(files, workshop.paths.results)

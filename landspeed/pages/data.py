@@ -35,7 +35,7 @@ _METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Tidings:
-    """Tidings are what besides the records' numbers the pages tell of: Steps and what became of them.
+    """Tidings are what the pages tell of besides numbers: Steps and what became of them.
 
     ``confirmations`` and ``bisections`` are the records' notes, ``commits`` what git knows.
     """

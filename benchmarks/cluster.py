@@ -255,6 +255,14 @@ class Cluster:
         except psycopg.Error as error:
             raise self.died(str(error)) from error
 
+    def confine(self, processors: Sequence[int]) -> None:
+        """Keep the backends that are started from now on to the logical *processors*.
+
+        A child inherits the affinity of the postmaster, which forks it: see
+        sched_setaffinity(2). The background processes that are there already keep theirs.
+        """
+        os.sched_setaffinity(self.pid, processors)
+
     def cpu_seconds(self) -> float:
         """The CPU seconds its processes have used since it was started."""
         return cpu_seconds(self.pid)

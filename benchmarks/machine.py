@@ -19,19 +19,24 @@ ROOT = Path("/")
 # cgroup v1 has no word for "no limit": it shows a number near 2^63.
 _UNLIMITED = 1 << 60
 _HOSTED = "github-hosted"
+# Raised when the same server would give other numbers than before.
+# 2: a Run of fewer clients than processors is kept on as many as it has clients.
+METHOD = "2"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Epoch:
     """An Epoch is a span in which a machine's numbers may be compared with each other.
 
-    A new kernel, processor, microcode or C library begins a new one.
+    A new kernel, processor, microcode or C library begins a new one, and so does a new way of
+    landspeed to measure.
     """
 
     kernel: str
     cpu: str
     microcode: str
     libc: str
+    method: str = METHOD
 
     @classmethod
     def detect(cls, root: Path = ROOT) -> Self:
@@ -45,7 +50,7 @@ class Epoch:
 
     @property
     def identifier(self) -> str:
-        """Ten hex digits: the same for the same kernel, cpu, microcode and libc."""
+        """Ten hex digits: the same for the same kernel, cpu, microcode, libc and method."""
         return digest_text(canonical_json(asdict(self)))[:10]
 
     def facts(self) -> dict[str, str]:

@@ -30,6 +30,7 @@ from benchmarks.observe import (
     warm,
 )
 from benchmarks.pgbench import Outcome, Pgbench
+from benchmarks.placement import allowed_processors, placement
 from benchmarks.profiles import Profile
 from benchmarks.records import new_id
 from benchmarks.scenarios import Cell, Tier
@@ -43,6 +44,7 @@ class Seen:
     """A Seen is what was learnt of the server in one Run."""
 
     outcome: Outcome
+    processors: tuple[int, ...]
     observation: Observation
     settings: dict[str, str]
     database_bytes: int
@@ -122,6 +124,7 @@ def measure(
             **context,
             "seconds": seconds,
             "seed": seed,
+            "processors": list(seen.processors),
             "argv": ["pgbench", *outcome.argv[1:]],
             "phases": phases.seconds,
         },
@@ -178,11 +181,19 @@ def _run(
             chosen = profile.settings(build.version, machine.memory_bytes)
             cluster = Cluster(build=server, data=data, run=run, settings=chosen, keep=not writes)
             stack.enter_context(cluster)
+            processors = placement(cell.clients, allowed_processors())
+            cluster.confine(processors)
         with phases.phase("warm"):
             before, known, size = _begin(cluster, profile.shared_buffers(machine.memory_bytes))
         with phases.phase("pgbench"):
             outcome = _drive(
-                store.pgbench, cluster, cell, cores=machine.cores, seconds=seconds, seed=seed
+                store.pgbench,
+                cluster,
+                cell,
+                cores=machine.cores,
+                seconds=seconds,
+                seed=seed,
+                processors=processors,
             )
         with phases.phase("observe"):
             done = before.count("xact_commit") + outcome.sample.transactions
@@ -192,6 +203,7 @@ def _run(
             stack.close()
     return Seen(
         outcome=outcome,
+        processors=processors,
         observation=between(before, after),
         settings=known,
         database_bytes=size,
@@ -227,7 +239,14 @@ def _begin(cluster: Cluster, shared_buffers: int) -> tuple[Snapshot, dict[str, s
 
 
 def _drive(
-    pgbench: Pgbench, cluster: Cluster, cell: Cell, *, cores: int, seconds: int, seed: int
+    pgbench: Pgbench,
+    cluster: Cluster,
+    cell: Cell,
+    *,
+    cores: int,
+    seconds: int,
+    seed: int,
+    processors: tuple[int, ...],
 ) -> Outcome:
     """Run *pgbench*; a server that died under it is a MeasureError with its last words."""
     try:
@@ -240,6 +259,7 @@ def _drive(
             seconds=seconds,
             seed=seed,
             scratch=cluster.run.scratch,
+            processors=processors,
         )
         # before 14 backends outlive their postmaster as long as their clients talk
         cluster.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pwd
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,13 +95,15 @@ class Pgbench:
         seconds: int,
         seed: int,
         scratch: Path,
+        processors: Sequence[int] = (),
     ) -> Outcome:
         """Run *cell* for *seconds* on the server at *host*; MeasureError if it does not end well.
 
+        It is kept on the logical *processors*, if any are given.
         The transaction logs go to directory *scratch*, its own to write in, and are removed.
         """
         argv = [*self._base(host, user), *self._options(cell, cores, seconds, seed), database]
-        done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS)
+        done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS, processors=processors)
         if done.returncode != 0:
             raise _failed("pgbench was aborted", done)
         series, messages = parse_progress(done.stderr)
@@ -172,11 +174,16 @@ class Pgbench:
         ]
 
     def _run(
-        self, argv: list[str], *, cwd: Path, timeout: float | None
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        timeout: float | None,
+        processors: Sequence[int] = (),
     ) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(
-                guarded(argv, death=signal.SIGKILL, user=self.account),
+                guarded(argv, death=signal.SIGKILL, user=self.account, processors=processors),
                 env=clean_environment(self.build),
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,

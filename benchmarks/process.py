@@ -15,9 +15,15 @@ from base.errors import ClusterError, LandspeedError, StorageError
 
 
 def guarded(
-    argv: Sequence[str | Path], *, death: signal.Signals, user: pwd.struct_passwd | None = None
+    argv: Sequence[str | Path],
+    *,
+    death: signal.Signals,
+    user: pwd.struct_passwd | None = None,
+    processors: Sequence[int] = (),
 ) -> list[str]:
     """*argv* run as *user* (None: as us), sent the signal *death* when we die, even by kill -9.
+
+    It is kept on the logical *processors*, if any are given, by taskset(1).
 
     setpriv(1) sets the parent-death signal after it has changed the user, because
     a change of user clears it (PR_SET_PDEATHSIG in prctl(2)), and then becomes the
@@ -33,6 +39,14 @@ def guarded(
     prefix = [setpriv, "--pdeathsig", death.name.removeprefix("SIG")]
     if user is not None:
         prefix += [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    if processors:
+        taskset = installed(
+            "taskset",
+            package="util-linux",
+            does="It keeps pgbench and its backends on the same processors.",
+            error=ClusterError,
+        )
+        prefix = [taskset, "--cpu-list", ",".join(map(str, processors)), *prefix]
     return [*prefix, *map(str, argv)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -101,6 +102,27 @@ def test_what_pgbench_and_the_server_say_agrees(run: Measure, mode: Mode) -> Non
 def test_a_small_scale_is_read_from_shared_buffers(run: Measure) -> None:
     sample = run(Mode.READ_ONLY)["sample"]
     assert sample["blocks_read"] < 0.01 * sample["blocks_hit"]
+
+
+@pytest.mark.postgres
+def test_one_client_and_its_backend_share_a_processor(run: Measure, paths: Paths) -> None:
+    found: dict[str, set[int]] = {}
+
+    def look() -> bool:
+        for pid, command in processes_in(paths.cache).items():
+            for name, words in {"backend": "[local] ", "pgbench": "/pgbench "}.items():
+                with contextlib.suppress(OSError):
+                    if words in command:
+                        found[name] = os.sched_getaffinity(pid)
+        return len(found) == 2
+
+    watch = threading.Thread(target=lambda: wait_for(look))
+    watch.start()
+    record = run(Mode.READ_ONLY, clients=1, seconds=2)
+    watch.join()
+    last = max(os.sched_getaffinity(0))
+    assert record["run"]["processors"] == [last]
+    assert found == {"backend": {last}, "pgbench": {last}}
 
 
 @pytest.mark.postgres

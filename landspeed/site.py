@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 from base.errors import PublishError, StorageError
 from base.files import storage_errors
 from benchmarks.point import scheduled
+from builders.config import CONFIG_NAME
 from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, CommitOf, Derived, derive
+from landspeed.farm.tracking import Track
 from landspeed.ledger import ledger
 from landspeed.ledger_page import write_ledger_page
 from landspeed.pages.data import Tidings, page_files, write_page_files
@@ -102,7 +104,7 @@ def link_repository(workshop: Workshop) -> None:
 
 
 def _lines(workshop: Workshop) -> dict[str, str]:
-    """The branch that each commit of the records is drawn on."""
+    """The branch that each commit of the records is drawn on: one that is watched, or stable."""
     sources = workshop.builder.sources
     table = workshop.records.table(["commit", "release"]).filter(pc.field("release").is_null())
     twins = (twin.origin for twin in workshop.records.twins.all())
@@ -110,7 +112,8 @@ def _lines(workshop: Workshop) -> dict[str, str]:
     commits |= {one.commit for one in twins if one.commit and not one.release}
     # a machine that only publishes has not seen yet what was measured elsewhere
     sources.know(commits)
-    return sources.lines(commits)
+    watched = Track.load(workshop.paths.project / CONFIG_NAME).branches
+    return sources.lines(commits, watched)
 
 
 def _placer(workshop: Workshop, lines: Mapping[str, str]) -> CommitOf:

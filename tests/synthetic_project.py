@@ -38,9 +38,8 @@ class Project:
     def make(cls, root: Path, releases: Mapping[str, str] = RELEASES) -> Project:
         """A project below *root* whose ``releases`` branch has these releases (name → date)."""
         root.mkdir(parents=True, exist_ok=True)
-        config = (CHECKOUT / "asv.conf.json").read_text()
-        assert _ENVIRONMENTS in config
-        (root / "asv.conf.json").write_text(config.replace(_ENVIRONMENTS, ""))
+        config = without_environments((CHECKOUT / "asv.conf.json").read_text())
+        (root / "asv.conf.json").write_text(config)
         commits = bare_repository(root / "sources.git", releases)
         paths = Paths(cache=root / "cache", project=root)
         return cls(paths=paths, commits=commits, dates=releases)
@@ -90,6 +89,12 @@ class Project:
         if origin.release not in self.commits:
             return None
         return Place(line=RELEASES_LINE, position=order.index(str(origin.release)))
+
+
+def without_environments(config: str) -> str:
+    """asv's *config* without the plug-in that needs builders."""
+    assert _ENVIRONMENTS in config
+    return config.replace(_ENVIRONMENTS, "")
 
 
 def bare_repository(path: Path, releases: Mapping[str, str]) -> dict[str, str]:

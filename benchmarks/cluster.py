@@ -20,6 +20,7 @@ from base.errors import ClusterError, LandspeedError
 from base.files import storage_errors, write_atomic
 from benchmarks.dialect import Dialect
 from benchmarks.home import PORT, RunDirectory
+from benchmarks.memory_group import MemoryGroup
 from benchmarks.process import clean_environment, disk_full, guarded, is_disk_full
 from benchmarks.proctree import cpu_seconds
 
@@ -113,7 +114,8 @@ class Cluster:
     As a context manager it is started on entry and stopped on exit: properly if
     its data is kept, at once if not. It listens on a socket in *run*'s private
     directory and nowhere else, and ends with us even if we are killed. *under* are
-    the words of a program that becomes the server, or runs it, such as valgrind's.
+    the words of a program that becomes the server, or runs it, such as valgrind's. With
+    *memory_limit* all its processes and what they read into the page cache have so many bytes.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class Cluster:
         keep: bool,
         under: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         self.build = build
         self.data = data
@@ -135,6 +138,8 @@ class Cluster:
         self._settings = settings
         self._under = under
         self._environment = dict(environment or {})
+        self.memory_limit = memory_limit
+        self._group: MemoryGroup | None = None
         self._server: subprocess.Popen[bytes] | None = None
 
     @property
@@ -181,6 +186,8 @@ class Cluster:
             )
         self._write_settings()
         self.run.serve(self.data)
+        if self.memory_limit is not None:
+            self._group = self.run.limit_memory(self.memory_limit)
         server: list[str | Path] = [self.build.program("postgres"), "-D", self.data]
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
@@ -193,6 +200,9 @@ class Cluster:
                 stderr=log,
                 start_new_session=True,
             )
+        if self._group is not None:
+            # before it has children; of its own memory it has a page or two by now
+            self._group.take(self._server.pid)
         self._wait_until_ready(self._server)
 
     def _write_settings(self) -> None:
@@ -234,7 +244,12 @@ class Cluster:
                 continue
             return
 
-    def connect(self) -> psycopg.Connection[Any]:
+    @property
+    def memory_kills(self) -> int:
+        """How many of its processes the kernel killed because of its memory limit."""
+        return self._group.kills if self._group else 0
+
+    def connect(self, database: str = DATABASE) -> psycopg.Connection[Any]:
         """A connection of the superuser in autocommit mode; ClusterError if there is none.
 
         Nothing in the caller's environment (PGSERVICE, PGOPTIONS, …) may send us to
@@ -247,7 +262,7 @@ class Cluster:
                 host=str(self.host),
                 port=PORT,
                 user=SUPERUSER,
-                dbname=DATABASE,
+                dbname=database,
                 connect_timeout=30,
                 application_name="landspeed",
                 autocommit=True,

@@ -27,7 +27,6 @@ class Dialect:
     wal_position: str
     wal_file_bytes: int
     database_statistics_lag: bool
-    statistics_views: tuple[str, ...]
     load_settings: dict[str, str]
     initdb_options: tuple[str, ...] = ()
 

@@ -16,6 +16,7 @@ from base.errors import BusyError, StorageError
 from base.files import locked, remove_tree, storage_errors
 from base.paths import Paths, reachable_by_others, server_user
 from benchmarks.clone import clone_tree, make_readable
+from benchmarks.memory_group import MemoryGroup
 from benchmarks.proctree import end_orphan
 
 PORT = 5432  # names the socket file and nothing else: no server listens on TCP
@@ -24,6 +25,7 @@ _LONGEST_SOCKET = 107  # sizeof(sockaddr_un.sun_path) - 1, see unix(7)
 _SHORT_ROOT = Path("/tmp")  # noqa: S108  mkdtemp makes a private directory in it
 _SHORT_PREFIX = "landspeed-"
 _DATA_LINK = "data"
+_GROUP_LINK = "group"
 _SCRATCH = "client"
 _MIRRORS_KEPT = 64  # of some 40 MB each
 
@@ -57,6 +59,12 @@ class RunDirectory:
         link.unlink(missing_ok=True)
         link.symlink_to(data)
 
+    def limit_memory(self, memory_bytes: int) -> MemoryGroup:
+        """A MemoryGroup for the server; should we be killed, it is removed with this."""
+        group = MemoryGroup.make(self.path.name, memory_bytes)
+        (self.path / _GROUP_LINK).symlink_to(group.path)
+        return group
+
     def own(self, path: Path) -> None:
         """Give *path* to the server's user."""
         if self.user is not None:
@@ -71,9 +79,12 @@ class ServerHome:
     user: pwd.struct_passwd | None
 
     @classmethod
-    def open(cls, paths: Paths) -> Self:
-        """The home that *paths* names, made if needed; StorageError if it cannot be one."""
-        root, user = paths.server_root, server_user()
+    def open(cls, paths: Paths, root: Path | None = None) -> Self:
+        """The home at *root*, else that *paths* names, made if needed.
+
+        StorageError if it cannot be one.
+        """
+        root, user = root or paths.server_root, server_user()
         with storage_errors(f'create "{root}"', root):
             make_passable(root)
         if root.stat().st_uid != os.geteuid():
@@ -208,6 +219,9 @@ def _runs_for_others(build: Build) -> bool:
 
 def _remove_run(path: Path) -> None:
     end_orphan(path / _DATA_LINK)
+    group = path / _GROUP_LINK
+    if group.is_symlink():
+        MemoryGroup(path=group.readlink()).remove()
     sockets = path / "s"
     if sockets.is_symlink():
         target = sockets.readlink()

@@ -8,12 +8,14 @@ import re
 import resource
 import shutil
 import socket
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from base.errors import UsageError
 from base.files import canonical_json, digest_text
 from benchmarks.clone import tree_bytes
+from benchmarks.memory_group import memory_hierarchies
 
 ROOT = Path("/")
 # cgroup v1 has no word for "no limit": it shows a number near 2^63.
@@ -62,7 +64,8 @@ class Epoch:
 class Machine:
     """A Machine is where Runs happen; its name stays when its parts change.
 
-    ``memory_bytes`` is what this process may use: a control group's limit counts.
+    ``memory_bytes`` is what this process may use: a control group's limit counts. With
+    ``memory_limit`` its servers run inside that limit, in bytes, which is the same number then.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Machine:
     os: str
     arch: str
     epoch: Epoch
+    memory_limit: int | None = None
 
     @classmethod
     def detect(cls, name: str | None = None) -> Self:
@@ -91,10 +95,30 @@ class Machine:
             epoch=Epoch.detect(),
         )
 
+    def limited(self, memory_bytes: int) -> Self:
+        """This machine with servers that may use *memory_bytes* only: another one, by its name.
+
+        What is measured there is a series of its own. UsageError if there is no more memory.
+        """
+        if memory_bytes >= self.memory_bytes:
+            raise UsageError(
+                f"a limit of {spell_size(memory_bytes)} limits nothing",
+                detail=f"{self.name} has {self.memory_bytes / 2**30:.1f} GiB of memory.",
+                hint="Leave out --memory, or give less than that.",
+            )
+        return replace(
+            self,
+            name=f"{self.name}-{spell_size(memory_bytes)}",
+            memory_bytes=memory_bytes,
+            memory_limit=memory_bytes,
+        )
+
     def facts(self) -> dict[str, Any]:
         """What the raw record says of it, without the Epoch."""
         facts = asdict(self)
         del facts["epoch"]
+        if self.memory_limit is None:
+            del facts["memory_limit"]
         return facts
 
 
@@ -127,6 +151,14 @@ class Limits:
         )
 
 
+def spell_size(size: int) -> str:
+    """*size* bytes as people write a limit, ``1g`` or ``768m``; in bytes if it is no whole k."""
+    for unit, bytes_ in (("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10)):
+        if size % bytes_ == 0:
+            return f"{size // bytes_}{unit}"
+    return str(size)
+
+
 def cpu_model(root: Path = ROOT) -> str:
     """The processor as the kernel names it; the architecture where it has no name."""
     return _cpuinfo(root).get("model name") or platform.machine()
@@ -144,21 +176,13 @@ def memory_bytes(root: Path = ROOT) -> int:
 def _cgroup_limits(root: Path) -> list[int]:
     """The memory limits, in bytes, of every control group this process is in.
 
-    See cgroups(7). A container may show a path of the host's that is not there
-    inside; the groups above it are, so every level is tried.
+    A container may show a path of the host's that is not there inside; the groups above it
+    are, so every level is tried.
     """
     limits = []
-    for line in _read(root / "proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            mount, name = root / "sys/fs/cgroup", "memory.max"
-        elif "memory" in controllers.split(","):
-            mount, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
-            continue
-        group = Path(path.lstrip("/"))
-        for level in (group, *group.parents):
-            text = _read(mount / level / name).strip()
+    for hierarchy in memory_hierarchies(root):
+        for level in hierarchy.levels:
+            text = _read(level / hierarchy.limit).strip()
             if text.isdigit() and 0 < int(text) < _UNLIMITED:
                 limits.append(int(text))
     return limits

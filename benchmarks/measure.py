@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +16,14 @@ from base.errors import ClusterError, MeasureError, StorageError
 from base.paths import Paths
 from benchmarks.clone import drop_cached, keep_cached
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, server_error
+from benchmarks.evidence import Watch, watching
 from benchmarks.home import ServerHome
 from benchmarks.machine import Machine
 from benchmarks.observe import (
     Observation,
     Snapshot,
     between,
+    cache_files,
     database_bytes,
     database_counter,
     noteworthy,
@@ -30,13 +32,21 @@ from benchmarks.observe import (
     warm,
 )
 from benchmarks.pgbench import Outcome, Pgbench
+from benchmarks.pitfalls import pitfalls
 from benchmarks.placement import allowed_processors, placement
+from benchmarks.pooler import Pooler, pooling
 from benchmarks.profiles import Profile
 from benchmarks.records import new_id
 from benchmarks.scenarios import Cell, Tier
+from benchmarks.scripts import Script
+from benchmarks.storage import STORAGES
 from benchmarks.templates import Templates, template_limit
 
 SCHEMA = 1
+_TOO_LITTLE = (
+    "The kernel killed processes of the server because of its memory limit: "
+    "give it more (--memory), or take fewer --clients."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +59,23 @@ class Seen:
     settings: dict[str, str]
     database_bytes: int
     server_log: str
+    pooler: Pooler | None
+    watched: dict[str, Any] | None
+
+    def evidence(self) -> dict[str, Any] | None:
+        """What server and machine were doing; None where nobody looked."""
+        if self.watched is None:
+            return None
+        seen, statements = self.observation, self.outcome.statements
+        return {
+            **self.watched,
+            "server_io": {
+                "read_bytes": seen.storage_read_bytes,
+                "write_bytes": seen.storage_write_bytes,
+            },
+            **({"statements": [list(one) for one in statements]} if statements else {}),
+            **({"autovacuumed": list(seen.autovacuumed)} if seen.autovacuumed else {}),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +99,22 @@ def silent(message: str) -> None:
     """Say nothing."""
 
 
-def templates(paths: Paths, pgbench: Pgbench, say: Callable[[str], None] = silent) -> Templates:
-    """The Templates of *paths*, loaded by *pgbench*."""
-    home = ServerHome.open(paths)
+def templates(
+    paths: Paths,
+    pgbench: Pgbench,
+    say: Callable[[str], None] = silent,
+    *,
+    cell: Cell | None = None,
+) -> Templates:
+    """The Templates of *paths*, loaded by *pgbench*; as *cell* wants them and where it does."""
+    root, script = None, None
+    if cell is not None:
+        profile, mode = Profile.named(cell.profile), cell.scenario.mode
+        root = STORAGES[profile.storage].open(paths.server_root) if profile.storage else None
+        script = mode if isinstance(mode, Script) else None
+    home = ServerHome.open(paths, root)
     return Templates(
+        script=script,
         home=home,
         pgbench=pgbench.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
@@ -98,15 +137,17 @@ def measure(
     machine: Machine,
     paths: Paths,
     context: dict[str, Any],
+    observing: bool = True,
 ) -> dict[str, Any]:
     """One Run of *cell* for *seconds* on a fresh start of *build*: its raw record.
 
-    *context* (preset, round, …) goes into the record's ``run``. MeasureError if the
-    server dies under pgbench; nothing of the Run is left then, and no record.
+    *context* (preset, round, …) goes into the record's ``run``. Server and machine are looked
+    at meanwhile unless *observing* is false. MeasureError if the server dies under pgbench;
+    nothing of the Run is left then, and no record.
     """
     started = datetime.now(UTC)
     phases = Phases()
-    store = templates(paths, pgbench)
+    store = templates(paths, pgbench, cell=cell)
     seen = _run(
         store=store,
         build=build,
@@ -115,9 +156,10 @@ def measure(
         seed=seed,
         machine=machine,
         phases=phases,
+        observing=observing,
     )
     outcome, observation = seen.outcome, seen.observation
-    return {
+    record = {
         **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
         "epoch": machine.epoch.facts(),
         "run": {
@@ -131,6 +173,7 @@ def measure(
         "sample": {
             **asdict(outcome.sample),
             "server_cpu_seconds": observation.server_cpu_seconds,
+            "client_cpu_seconds": outcome.cpu_seconds,
             "wal_bytes": observation.wal_bytes,
             "blocks_hit": observation.blocks_hit,
             "blocks_read": observation.blocks_read,
@@ -138,10 +181,13 @@ def measure(
         "series": outcome.series.facts(),
         "settings": seen.settings,
         "statistics": observation.statistics,
+        "evidence": seen.evidence(),
         "database_bytes": seen.database_bytes,
         "stderr": outcome.stderr,
         "server_log": seen.server_log,
+        **({"pooler": seen.pooler.facts()} if seen.pooler else {}),
     }
+    return {**record, "warnings": {one.trap.value: one.seen for one in pitfalls(record)}}
 
 
 def provenance(
@@ -168,6 +214,7 @@ def _run(
     seed: int,
     machine: Machine,
     phases: Phases,
+    observing: bool,
 ) -> Seen:
     profile, scenario = Profile.named(cell.profile), cell.scenario
     with ExitStack() as stack:
@@ -176,23 +223,36 @@ def _run(
             run = stack.enter_context(store.home.run_directory())
             writes = scenario.mode.writes
             data = stack.enter_context(store.lease(server, scenario.scale, writes=writes))
-            _set_page_cache(scenario.tier, data)
+            _set_page_cache(scenario.tier, data, limited=machine.memory_limit is not None)
         with phases.phase("start"):
-            chosen = profile.settings(build.version, machine.memory_bytes)
-            cluster = Cluster(build=server, data=data, run=run, settings=chosen, keep=not writes)
+            cluster = Cluster(
+                build=server,
+                data=data,
+                run=run,
+                settings=profile.settings(build.version, machine.memory_bytes),
+                keep=not writes,
+                memory_limit=machine.memory_limit,
+            )
             stack.enter_context(cluster)
             processors = placement(cell.clients, allowed_processors())
             cluster.confine(processors)
         with phases.phase("warm"):
-            before, known, size = _begin(cluster, profile.shared_buffers(machine.memory_bytes))
-        with phases.phase("pgbench"):
+            fit = profile.shared_buffers(machine.memory_bytes)
+            before, known, size = _begin(cluster, fit, scenario.tier)
+        with (
+            phases.phase("pgbench"),
+            _reached(cluster, profile, machine) as pooler,
+            _looked_at(cluster, observing) as watch,
+        ):
             outcome = _drive(
                 store.pgbench,
                 cluster,
                 cell,
+                host=pooler.host if pooler else cluster.host,
                 cores=machine.cores,
                 seconds=seconds,
                 seed=seed,
+                statements=observing,
                 processors=processors,
             )
         with phases.phase("observe"):
@@ -208,15 +268,25 @@ def _run(
         settings=known,
         database_bytes=size,
         server_log=log,
+        pooler=pooler,
+        watched=watch.facts() if watch else None,
     )
 
 
-def _set_page_cache(tier: Tier, data: Path) -> None:
+def _looked_at(cluster: Cluster, observing: bool) -> AbstractContextManager[Watch | None]:
+    return watching(cluster) if observing else nullcontext()
+
+
+def _set_page_cache(tier: Tier, data: Path, *, limited: bool) -> None:
     """Begin every Run of a Tier with the same files in the kernel's page cache.
 
     What fits memory is all there, as it would be on a server that has run for a while;
-    of *large* nothing is, because which half of it remained is chance.
+    of *large* nothing is, because which half of it remained is chance. For a server in a memory
+    limit nothing is: what we read into the cache would not count as its own.
     """
+    if limited:
+        drop_cached(data)
+        return
     match tier:
         case Tier.SMALL | Tier.MEDIUM:
             keep_cached(data)
@@ -226,10 +296,17 @@ def _set_page_cache(tier: Tier, data: Path) -> None:
             assert_never(tier)
 
 
-def _begin(cluster: Cluster, shared_buffers: int) -> tuple[Snapshot, dict[str, str], int]:
-    """Warm the server if its data fits shared_buffers; its counters, settings and data's size."""
+def _begin(
+    cluster: Cluster, shared_buffers: int, tier: Tier
+) -> tuple[Snapshot, dict[str, str], int]:
+    """Warm the server if its data fits shared_buffers; its counters, settings and data's size.
+
+    In a memory limit it has to read *medium* data into the page cache itself.
+    """
     at_least = {}
     with cluster.connect() as connection:
+        if cluster.memory_limit is not None and tier is Tier.MEDIUM:
+            cache_files(connection)
         known = settings(connection)
         size = database_bytes(connection)
         if size < shared_buffers:
@@ -238,20 +315,35 @@ def _begin(cluster: Cluster, shared_buffers: int) -> tuple[Snapshot, dict[str, s
     return snapshot(cluster, at_least=at_least), known, size
 
 
+@contextmanager
+def _reached(cluster: Cluster, profile: Profile, machine: Machine) -> Iterator[Pooler | None]:
+    """What clients connect to under *profile*: a Pooler before *cluster*, None for itself."""
+    if profile.pooler is None:
+        yield None
+        return
+    most = profile.max_connections(machine.memory_bytes)
+    with pooling(
+        cluster.run, user=SUPERUSER, database=DATABASE, cores=machine.cores, max_connections=most
+    ) as pooler:
+        yield pooler
+
+
 def _drive(
     pgbench: Pgbench,
     cluster: Cluster,
     cell: Cell,
     *,
+    host: Path,
     cores: int,
     seconds: int,
     seed: int,
+    statements: bool,
     processors: tuple[int, ...],
 ) -> Outcome:
-    """Run *pgbench*; a server that died under it is a MeasureError with its last words."""
+    """Run *pgbench* on *host*; a server that died under it is a MeasureError: its last words."""
     try:
         outcome = pgbench.run(
-            cluster.host,
+            host,
             user=SUPERUSER,
             database=DATABASE,
             cell=cell,
@@ -259,6 +351,7 @@ def _drive(
             seconds=seconds,
             seed=seed,
             scratch=cluster.run.scratch,
+            statements=statements,
             processors=processors,
         )
         # before 14 backends outlive their postmaster as long as their clients talk
@@ -270,6 +363,6 @@ def _drive(
         raise MeasureError(
             error.message,
             detail=f"{error.detail}\nThe server of {cluster.build.label} said:\n{seen.detail}",
-            hint=error.hint or seen.hint,
+            hint=_TOO_LITTLE if cluster.memory_kills else error.hint or seen.hint,
         ) from error
     return outcome

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +16,7 @@ from psycopg.rows import dict_row
 from base.errors import ClusterError
 from benchmarks.cluster import DATABASE, Cluster
 from benchmarks.dialect import Dialect
+from benchmarks.proctree import storage_bytes
 
 _DATABASE_VIEW = "pg_stat_database"
 # Set by initdb or by the build, and so not "changed", but worth knowing.
@@ -26,6 +27,10 @@ _NEVER = re.compile(
     r"|lc_\w+|DateStyle|TimeZone|log_timezone|timezone_abbreviations|default_text_search_config"
 )
 _NO_COUNTS = ("datid", "numbackends")
+# What else a server may count of itself. Which of them there are, its catalog says; of those
+# with many rows only what grew is kept.
+_VIEWS = ("pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal")
+_VIEWS_OF_ROWS = ("pg_stat_io", "pg_stat_slru")
 # The longest that counts of a server with lagging statistics are waited for. The collector
 # writes its file at most every 0.5 s (PGSTAT_STAT_INTERVAL).
 _LAG_SECONDS = 2.0
@@ -41,12 +46,16 @@ class Snapshot:
     """A Snapshot is a server's counters at one moment; WAL in bytes, CPU in seconds.
 
     ``statistics`` are the numeric columns of the statistics views by view, None where
-    the server had not counted up to what it was known to have done.
+    the server had not counted up to what it was known to have done. ``storage`` are the bytes
+    that its processes read from storage and wrote, None where nobody may look. ``automatic``
+    are the tables that autovacuum has been at, and when.
     """
 
     statistics: Statistics | None
     wal_bytes: int
     cpu_seconds: float
+    storage: tuple[int, int] | None = None
+    automatic: Mapping[str, str] = field(default_factory=dict)
 
     def count(self, column: str) -> float:
         """A column of pg_stat_database; 0 where the counters are not known."""
@@ -62,6 +71,9 @@ class Observation:
     blocks_hit: int | None
     blocks_read: int | None
     statistics: Statistics | None
+    storage_read_bytes: int | None
+    storage_write_bytes: int | None
+    autovacuumed: tuple[str, ...]
 
 
 def settings(connection: psycopg.Connection[Any]) -> dict[str, str]:
@@ -84,7 +96,7 @@ def database_bytes(connection: psycopg.Connection[Any]) -> int:
 
 def database_counter(connection: psycopg.Connection[Any], column: str) -> float:
     """A column of pg_stat_database now."""
-    return _statistics(connection, (_DATABASE_VIEW,))[_DATABASE_VIEW][column]
+    return _statistics(connection, [_DATABASE_VIEW])[_DATABASE_VIEW][column]
 
 
 def wal_and_blocks(connection: psycopg.Connection[Any], dialect: Dialect) -> tuple[int, int, int]:
@@ -119,6 +131,19 @@ def warm(connection: psycopg.Connection[Any]) -> int:
     return int(row[0]) if row else 0
 
 
+def cache_files(connection: psycopg.Connection[Any]) -> None:
+    """Have the server read the accounts and their index into the kernel's page cache.
+
+    The table by a scan that leaves next to nothing in shared buffers, the index by one that
+    reads nothing else where the version can.
+    """
+    for off in ("enable_indexscan", "enable_seqscan"):
+        connection.execute("RESET ALL")
+        for name in (off, "enable_bitmapscan"):
+            connection.execute(sql.SQL("SET {} = off").format(sql.Identifier(name)))
+        connection.execute("SELECT count(aid) FROM pgbench_accounts WHERE aid > 0")
+
+
 def snapshot(cluster: Cluster, *, at_least: Mapping[str, float] | None = None) -> Snapshot:
     """The counters of *cluster* now, by a connection of its own.
 
@@ -126,26 +151,39 @@ def snapshot(cluster: Cluster, *, at_least: Mapping[str, float] | None = None) -
     where a version's statistics lag, they are waited for, and None if they do not come.
     """
     with cluster.connect() as connection:
-        views = (_DATABASE_VIEW, *cluster.dialect.statistics_views)
+        views = [_DATABASE_VIEW, *_views_of(connection)]
         _wait_until_alone(connection)
-        # CPU first: what follows is our own
+        # these first: what follows is our own
         cpu_seconds = cluster.cpu_seconds()
+        storage = storage_bytes(cluster.pid)
         row = connection.execute(cluster.dialect.wal_position.encode()).fetchone()
         wal_bytes = cluster.dialect.wal_bytes(row[0]) if row else 0
         statistics = _wait(lambda: _statistics(connection, views), at_least or {})
-    return Snapshot(statistics=statistics, wal_bytes=wal_bytes, cpu_seconds=cpu_seconds)
+        automatic = _automatic(connection)
+    return Snapshot(
+        statistics=statistics,
+        wal_bytes=wal_bytes,
+        cpu_seconds=cpu_seconds,
+        storage=storage,
+        automatic=automatic,
+    )
 
 
 def between(before: Snapshot, after: Snapshot) -> Observation:
     """What happened from *before* to *after*."""
     statistics = _difference(before.statistics, after.statistics)
     database = statistics[_DATABASE_VIEW] if statistics else {}
+    read, written = _grown(before.storage, after.storage)
+    touched = after.automatic.items() - before.automatic.items()
     return Observation(
         server_cpu_seconds=round(after.cpu_seconds - before.cpu_seconds, 3),
         wal_bytes=after.wal_bytes - before.wal_bytes,
         blocks_hit=_whole(database.get("blks_hit")),
         blocks_read=_whole(database.get("blks_read")),
         statistics=statistics,
+        storage_read_bytes=read,
+        storage_write_bytes=written,
+        autovacuumed=tuple(sorted(name for name, _ in touched)),
     )
 
 
@@ -178,29 +216,69 @@ def _wait(read: Callable[[], Statistics], at_least: Mapping[str, float]) -> Stat
         time.sleep(_POLL_SECONDS)
 
 
-def _statistics(connection: psycopg.Connection[Any], views: tuple[str, ...]) -> Statistics:
+def _views_of(connection: psycopg.Connection[Any]) -> list[str]:
+    """Those of the views that this server has."""
+    rows = connection.execute(
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE n.nspname = 'pg_catalog' AND c.relname = ANY (%s)",
+        [[*_VIEWS, *_VIEWS_OF_ROWS]],
+    ).fetchall()
+    there = {name for (name,) in rows}
+    return [name for name in (*_VIEWS, *_VIEWS_OF_ROWS) if name in there]
+
+
+def _statistics(connection: psycopg.Connection[Any], views: Sequence[str]) -> Statistics:
     statistics = {}
     for view in views:
         query = sql.SQL("SELECT * FROM {}").format(sql.Identifier(view))
         if view == _DATABASE_VIEW:
             query += sql.SQL(" WHERE datname = {}").format(sql.Literal(DATABASE))
         with connection.cursor(row_factory=dict_row) as cursor:
-            row = cursor.execute(query).fetchone() or {}
+            rows = cursor.execute(query).fetchall()
+        several = view in _VIEWS_OF_ROWS
         statistics[view] = {
-            name: float(value)
+            f"{_row_name(row)}.{name}" if several else name: float(value)
+            for row in rows
             for name, value in row.items()
             if name not in _NO_COUNTS and isinstance(value, int | float | Decimal)
         }
     return statistics
 
 
+def _row_name(row: Mapping[str, Any]) -> str:
+    """What tells a row of a view from its others, ``client backend/relation/normal``."""
+    return "/".join(value for value in row.values() if isinstance(value, str))
+
+
+def _automatic(connection: psycopg.Connection[Any]) -> dict[str, str]:
+    rows = connection.execute(
+        "SELECT schemaname || '.' || relname,"
+        " coalesce(last_autovacuum::text, '') || ' ' || coalesce(last_autoanalyze::text, '')"
+        " FROM pg_stat_all_tables"
+        " WHERE last_autovacuum IS NOT NULL OR last_autoanalyze IS NOT NULL"
+    ).fetchall()
+    return dict(rows)
+
+
 def _difference(before: Statistics | None, after: Statistics | None) -> Statistics | None:
     if before is None or after is None:
         return None
-    return {
+    grown = {
         view: {name: round(after[view][name] - value, 3) for name, value in columns.items()}
         for view, columns in before.items()
     }
+    for view in _VIEWS_OF_ROWS:
+        if view in grown:
+            grown[view] = {name: count for name, count in grown[view].items() if count}
+    return grown
+
+
+def _grown(
+    before: tuple[int, int] | None, after: tuple[int, int] | None
+) -> tuple[int | None, int | None]:
+    if before is None or after is None:
+        return None, None
+    return after[0] - before[0], after[1] - before[1]
 
 
 def _whole(number: float | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pwd
+import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,21 @@ from pathlib import Path
 
 from base.build import Build
 from base.errors import LandspeedError, MeasureError
+from base.files import storage_errors
 from benchmarks.home import PORT, ServerHome
-from benchmarks.pgbench_output import Sample, SecondSeries, parse_log, parse_progress, parse_summary
+from benchmarks.pgbench_output import (
+    Sample,
+    SecondSeries,
+    parse_log,
+    parse_progress,
+    parse_statements,
+    parse_summary,
+)
 from benchmarks.process import clean_environment, disk_full, guarded, is_disk_full
 from benchmarks.scenarios import Cell, Mode, Scenario
+from benchmarks.scripts import Script
 
-_SCRIPTS: Mapping[Mode, str] = {
+_SCRIPTS: Mapping[Mode | Script, str] = {
     Mode.READ_ONLY: "-S",
     Mode.READ_WRITE: "-N",
     Mode.TPCB_LIKE: "-btpcb-like",
@@ -25,7 +35,7 @@ _SCRIPTS: Mapping[Mode, str] = {
 # line costs the client about 1 µs. A read takes some 20 µs of CPU in all, so one in 20
 # is 0.3 % of it and still thousands of lines in a 2 s run. A transaction that waits for
 # a disk is rare and long: every second one is logged, or p99 would rest on a handful.
-_SAMPLING: Mapping[Mode, float] = {
+_SAMPLING: Mapping[Mode | Script, float] = {
     Mode.READ_ONLY: 0.05,
     Mode.READ_WRITE: 0.5,
     Mode.TPCB_LIKE: 0.5,
@@ -42,13 +52,16 @@ _LOG_PREFIX = "transactions"
 class Outcome:
     """An Outcome is what one finished pgbench run said: numbers, series, and what it was asked.
 
-    ``stderr`` is without the progress lines.
+    ``stderr`` is without the progress lines. ``cpu_seconds`` are what pgbench itself used, all
+    of its threads; ``statements`` have mean latencies in ms, where they were asked for.
     """
 
     argv: tuple[str, ...]
     sample: Sample
     series: SecondSeries
     stderr: str
+    cpu_seconds: float
+    statements: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,15 +108,23 @@ class Pgbench:
         seconds: int,
         seed: int,
         scratch: Path,
+        statements: bool = False,
         processors: Sequence[int] = (),
     ) -> Outcome:
         """Run *cell* for *seconds* on the server at *host*; MeasureError if it does not end well.
 
         It is kept on the logical *processors*, if any are given.
         The transaction logs go to directory *scratch*, its own to write in, and are removed.
+        With *statements* each statement's latency is told, where a transaction has several.
         """
-        argv = [*self._base(host, user), *self._options(cell, cores, seconds, seed), database]
+        scripts = _written(cell.scenario, scratch)
+        options = self._options(cell, cores, seconds, seed, scripts)
+        argv = [*self._base(host, user), *options, database]
+        if statements and cell.scenario.mode.writes:
+            argv.insert(-1, "-r")
+        before = _children_seconds()
         done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS, processors=processors)
+        spent = _children_seconds() - before
         if done.returncode != 0:
             raise _failed("pgbench was aborted", done)
         series, messages = parse_progress(done.stderr)
@@ -116,6 +137,8 @@ class Pgbench:
             sample=parse_summary(done.stdout, latencies, clients=cell.clients),
             series=series,
             stderr=messages,
+            cpu_seconds=round(spent, 3),
+            statements=parse_statements(done.stdout),
         )
 
     def transact(
@@ -151,11 +174,14 @@ class Pgbench:
     def _base(self, host: Path, user: str) -> list[str]:
         return [str(self.build.program("pgbench")), "-h", str(host), "-p", str(PORT), "-U", user]
 
-    def _options(self, cell: Cell, cores: int, seconds: int, seed: int) -> list[str]:
+    def _options(
+        self, cell: Cell, cores: int, seconds: int, seed: int, scripts: list[str]
+    ) -> list[str]:
         mode = cell.scenario.mode
+        like = (Mode.READ_WRITE if mode.writes else Mode.READ_ONLY) if scripts else mode
         return [
             "-n",
-            _SCRIPTS[mode],
+            *(scripts or [_SCRIPTS[mode]]),
             "-M",
             cell.scenario.protocol.value,
             "-c",
@@ -170,7 +196,7 @@ class Pgbench:
             "--failures-detailed",
             "--log",
             f"--log-prefix={_LOG_PREFIX}",
-            f"--sampling-rate={_SAMPLING[mode]}",
+            f"--sampling-rate={_SAMPLING[like]}",
         ]
 
     def _run(
@@ -198,6 +224,27 @@ class Pgbench:
             raise MeasureError(
                 "pgbench did not end", detail=f"It was killed after {timeout:.0f} s."
             ) from error
+
+
+def _written(scenario: Scenario, scratch: Path) -> list[str]:
+    """The options that name the files of a Script, which are written to *scratch*; none else."""
+    if not isinstance(scenario.mode, Script):
+        return []
+    # pgbench asks the server for the scale only where it runs a script of its own
+    options = ["-s", str(scenario.scale)]
+    for number, (text, weight) in enumerate(scenario.mode.parts, start=1):
+        name = f"{scenario.mode.name}-{number}.sql"
+        with storage_errors(f'write "{scratch / name}"', scratch):
+            (scratch / name).write_text(text)
+            (scratch / name).chmod(0o644)
+        options += ["-f", f"{name}@{weight}"]
+    return options
+
+
+def _children_seconds() -> float:
+    """The CPU seconds of our children that have ended: pgbench is the one that ends in a Run."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _failed(message: str, done: subprocess.CompletedProcess[str]) -> LandspeedError:

@@ -15,6 +15,9 @@ _PROGRESS = re.compile(
     r"progress: (?P<second>[\d.]+) s, (?P<tps>[\d.]+) tps, lat (?P<latency>[\d.]+|nan) ms "
     r"stddev (?P<stddev>[\d.]+|nan)(?:, (?P<failed>\d+) failed)?"
 )
+# what -r adds to the report: ms, failures, retries where there may be any, the command
+_STATEMENTS = "statement latencies in milliseconds"
+_STATEMENT = re.compile(r" +(?P<ms>[\d.]+) +\d+(?: +\d+)? (?P<text>\S.*)")
 _TIME_COLUMN = 2  # client, transaction, time in µs or why there is none, script, epoch, µs
 
 
@@ -98,6 +101,20 @@ def parse_progress(stderr: str) -> tuple[SecondSeries, str]:
         failed=tuple(int(point["failed"] or 0) for point in points),
     )
     return series, "\n".join(others)
+
+
+def parse_statements(stdout: str) -> tuple[tuple[str, float], ...]:
+    """Each SQL statement of the script with its mean latency in ms; none without ``-r``.
+
+    What pgbench does itself (``\\set``) is left out.
+    """
+    _, header, listed = stdout.partition(_STATEMENTS)
+    found = map(_STATEMENT.fullmatch, listed.splitlines()) if header else ()
+    return tuple(
+        (match["text"], float(match["ms"]))
+        for match in found
+        if match and not match["text"].startswith("\\")
+    )
 
 
 def parse_log(logs: Iterable[bytes]) -> npt.NDArray[np.float64]:

@@ -8,8 +8,20 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.machine import Limits, Machine
+from benchmarks.pooler import MOST_CLIENTS, pooler_reason
 from benchmarks.profiles import Profile, shared_buffers_span
-from benchmarks.scenarios import Buffers, Planned, Preset, Tier, plan_cells, tier_scales
+from benchmarks.scenarios import (
+    Buffers,
+    Cell,
+    Planned,
+    Preset,
+    Protocol,
+    Tier,
+    plan_cells,
+    tier_scales,
+)
+from benchmarks.scripts import Script
+from benchmarks.storage import STORAGES
 
 
 def planned_cells(
@@ -25,15 +37,24 @@ def planned_cells(
         smallest_shared_buffers=smallest,
         largest_shared_buffers=largest,
         overrides=overrides,
+        limited=machine.memory_limit is not None,
     )
-    profiles = {name: Profile.named(name) for name in preset.profiles}
-    return plan_cells(
-        preset,
-        Limits.detect(machine, data),
-        scales,
-        shared_buffers={n: p.shared_buffers(machine.memory_bytes) for n, p in profiles.items()},
-        max_connections=min(p.max_connections(machine.memory_bytes) for p in profiles.values()),
-    )
+    limits = Limits.detect(machine, data)
+    planned = []
+    for name in preset.profiles:
+        profile = Profile.named(name)
+        cells = plan_cells(
+            replace(preset, profiles=(name,)),
+            _limits(limits, profile, data),
+            scales,
+            shared_buffers={name: profile.shared_buffers(machine.memory_bytes)},
+            max_connections=MOST_CLIENTS
+            if profile.pooler
+            else profile.max_connections(machine.memory_bytes),
+        )
+        reason = _reason(profile, data)
+        planned += [_because(one, reason or _cell_reason(one.cell, profile)) for one in cells]
+    return planned
 
 
 def counted_cells(
@@ -45,6 +66,38 @@ def counted_cells(
     """
     one = replace(preset, tiers=(Tier.SMALL,), rungs=(1,))
     return [
-        replace(planned, cell=replace(planned.cell, buffers=buffers))
+        replace(_because(planned, _uncounted(planned.cell)), cell=cell)
         for planned, buffers in product(planned_cells(one, machine, data, overrides), Buffers)
+        for cell in [replace(planned.cell, buffers=buffers)]
     ]
+
+
+def _limits(limits: Limits, profile: Profile, data: Path) -> Limits:
+    if profile.storage is None:
+        return limits
+    return replace(limits, disk_bytes=STORAGES[profile.storage].free_bytes(data))
+
+
+def _reason(profile: Profile, data: Path) -> str | None:
+    """What *profile* needs and this machine does not have."""
+    missing = STORAGES[profile.storage].reason(data) if profile.storage else None
+    return missing or (pooler_reason() if profile.pooler else None)
+
+
+def _cell_reason(cell: Cell, profile: Profile) -> str | None:
+    if profile.pooler and cell.scenario.protocol is Protocol.PREPARED:
+        return "a pooler hands transactions to any connection: prepared statements are not there"
+    return None
+
+
+def _uncounted(cell: Cell) -> str | None:
+    profile = Profile.named(cell.profile)
+    if isinstance(cell.scenario.mode, Script):
+        return "only pgbench's own scripts are counted"
+    if profile.storage or profile.pooler:
+        return "instructions are counted on the disk, and of direct connections"
+    return None
+
+
+def _because(planned: Planned, reason: str | None) -> Planned:
+    return replace(planned, reason=planned.reason or reason)

@@ -69,6 +69,39 @@ def cpu_seconds(parent: int) -> float:
             return process.own_seconds + process.reaped_seconds + alive
 
 
+def storage_bytes(parent: int) -> tuple[int, int] | None:
+    """The bytes that *parent* and its children read from storage, and wrote (see proc_pid_io(5)).
+
+    Those of children that ended are in their parent's. None where they may not be looked at.
+    """
+    pids = [parent, *children(parent)]
+    counts = [io for pid in pids if (io := _io(pid)) is not None]
+    if len(counts) < len(pids) and _io(parent) is None:
+        return None
+    return sum(read for read, _ in counts), sum(written for _, written in counts)
+
+
+def _io(pid: int) -> tuple[int, int] | None:
+    try:
+        lines = (_PROC / str(pid) / "io").read_text().splitlines()
+    except OSError:
+        return None
+    fields = {key: int(count) for key, _, count in (line.partition(":") for line in lines)}
+    return fields["read_bytes"], fields["write_bytes"]
+
+
+def busy_seconds(pid: int) -> float:
+    """The CPU seconds of process *pid* alone, to the ns where the kernel has them; 0 if it is gone.
+
+    The first field of /proc/PID/schedstat: see sched-stats.rst of the kernel.
+    """
+    try:
+        return int((_PROC / str(pid) / "schedstat").read_text().split()[0]) / 1e9
+    except (OSError, ValueError, IndexError):
+        process = Process.read(pid)
+        return process.own_seconds if process else 0.0
+
+
 def end_orphan(data: Path) -> None:
     """End the server that still runs on *data* though its landspeed is dead, if there is one.
 

@@ -1,7 +1,12 @@
-"""Profiles: named differences from the default postgresql.conf, read from profiles.toml."""
+"""Profiles: named differences from the default postgresql.conf, read from profiles.toml.
+
+What a name adds to a row of the table it says itself, so that a record tells all of it:
+``BASE[-without-SETTING]…[-with-SETTING[=VALUE]]…[-on-STORAGE][-via-POOLER]``.
+"""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -10,9 +15,25 @@ from typing import Any, Self
 
 from base.errors import UsageError
 from base.version import Version, VersionRange
+from benchmarks.pooler import POOLERS
+from benchmarks.storage import STORAGES
 
+SPELLING = "BASE[-without-SETTING]…[-with-SETTING[=VALUE]]…[-on-STORAGE][-via-POOLER]"
 _TOML = Path(__file__).with_name("profiles.toml")
 _UNITS = {"kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+# Where "-with-SETTING" takes the value from that it does not say, and "-without-SETTING" its own.
+_SOURCE, _STOCK = "tuned", "default"
+_VALUE = r"(?:[A-Za-z0-9_.:%,]|-(?=[0-9]))+"
+_CHANGE = re.compile(rf"-(without|with)-([a-z][a-z0-9_.]*)(?:=({_VALUE}))?")
+# The settings whose value landspeed itself has to understand.
+_UNDERSTOOD = {
+    "shared_buffers": re.compile(r"\d+(kB|MB|GB)"),
+    "max_connections": re.compile(r"\d+"),
+}
+_NAME = re.compile(
+    rf"(?P<base>[a-z]+)(?P<changes>(?:-with(?:out)?-[a-z][a-z0-9_.]*(?:={_VALUE})?)*)"
+    rf"(?:-on-(?P<storage>{'|'.join(STORAGES)}))?(?:-via-(?P<pooler>{'|'.join(POOLERS)}))?"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,27 +74,53 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """A Profile is a named difference from the default postgresql.conf, valid for every Version."""
+    """A Profile is a named difference from the default postgresql.conf, valid for every Version.
+
+    Its name begins with a row of the table. ``without`` are settings as "default" has them,
+    ``with_`` those of another value, None for that of "tuned". ``storage`` is where the data lies,
+    None for the disk; ``pooler`` what clients connect to, None for the server itself.
+    """
 
     name: str
+    base: str
+    without: tuple[str, ...] = ()
+    with_: tuple[tuple[str, str | None], ...] = ()
+    storage: str | None = None
+    pooler: str | None = None
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """The shipped Profile called *name*; UsageError if there is none."""
-        if name not in profile_names():
+        """The Profile called *name*; UsageError if there is none."""
+        match = _NAME.fullmatch(name)
+        if match is None or match["base"] not in profile_names():
             raise UsageError(
                 f'profile "{name}" does not exist',
+                detail=f"Profiles are spelled {SPELLING}.",
                 hint=f"There are: {', '.join(profile_names())}.",
             )
-        return cls(name=name)
+        changes = sorted(_CHANGE.findall(match["changes"]), key=lambda change: change[1])
+        words = [(kind, setting, value or None) for kind, setting, value in changes]
+        _check(name, words)
+        spelled = "".join(f"-{k}-{s}" + (f"={v}" if v else "") for k, s, v in words)
+        place = f"-on-{match['storage']}" if match["storage"] else ""
+        via = f"-via-{match['pooler']}" if match["pooler"] else ""
+        return cls(
+            name=f"{match['base']}{spelled}{place}{via}",
+            base=match["base"],
+            without=tuple(setting for kind, setting, _ in words if kind == "without"),
+            with_=tuple((setting, value) for kind, setting, value in words if kind == "with"),
+            storage=match["storage"],
+            pooler=match["pooler"],
+        )
 
     def settings(self, version: Version, memory_bytes: int) -> dict[str, str]:
         """What to write to *version*'s postgresql.conf on a machine with *memory_bytes*."""
-        return {
+        found = {
             setting.name: setting.text(memory_bytes)
             for setting in _table()[1]
-            if self.name in setting.profiles and version in setting.range
+            if self._source(setting.name) in setting.profiles and version in setting.range
         }
+        return found | {name: value for name, value in self.with_ if value is not None}
 
     def shared_buffers(self, memory_bytes: int) -> int:
         """Its shared_buffers in bytes, the same for every Version."""
@@ -83,11 +130,55 @@ class Profile:
         """The connections its servers accept, the same for every Version."""
         return int(self._of_all_versions("max_connections", memory_bytes))
 
+    def _source(self, setting: str) -> str:
+        """The profile of the table that *setting* is taken from."""
+        if setting in self.without:
+            return _STOCK
+        return _SOURCE if setting in dict(self.with_) else self.base
+
     def _of_all_versions(self, name: str, memory_bytes: int) -> str:
-        rows = [row for row in _table()[1] if row.name == name and self.name in row.profiles]
+        given = dict(self.with_).get(name)
+        if given is not None:
+            return given
+        source = self._source(name)
+        rows = [row for row in _table()[1] if row.name == name and source in row.profiles]
         if len(rows) != 1 or rows[0].range != VersionRange():
             raise ValueError(f'profile "{self.name}" must set {name} once, for all versions')
         return rows[0].text(memory_bytes)
+
+
+def _check(name: str, words: list[tuple[str, str, str | None]]) -> None:
+    """UsageError if the changes in a profile's *name* say nothing, or one thing twice."""
+    settings = [setting for _, setting, _ in words]
+    for kind, setting, value in words:
+        known = _UNDERSTOOD.get(setting)
+        if settings.count(setting) > 1:
+            wrong = f"{setting} is named twice."
+        elif kind == "without" and value is not None:
+            wrong = f"A setting that is left out has no value: {setting}={value}."
+        elif value is None and setting not in difference():
+            wrong = f'"{_SOURCE}" and "{_STOCK}" do not differ in {setting}: say its value.'
+        elif value is not None and known is not None and not known.fullmatch(value):
+            wrong = f"{setting} is {value}: write a whole number, with kB, MB or GB for a size."
+        else:
+            continue
+        raise UsageError(
+            f'profile "{name}" does not exist',
+            detail=wrong,
+            hint=f"Profiles are spelled {SPELLING}.",
+        )
+
+
+def difference() -> tuple[str, ...]:
+    """The settings that "tuned" has and "default" has not, or otherwise, in the table's order."""
+    rows = [row.name for row in _table()[1] if row.profiles == (_SOURCE,)]
+    return tuple(dict.fromkeys(rows))
+
+
+def is_profile(word: str) -> bool:
+    """Whether *word* is spelled like a profile."""
+    match = _NAME.fullmatch(word)
+    return match is not None and match["base"] in profile_names()
 
 
 def profile_names() -> tuple[str, ...]:
@@ -102,7 +193,7 @@ def profile_meanings() -> dict[str, str]:
 
 def shared_buffers_span(memory_bytes: int) -> tuple[int, int]:
     """The smallest and the largest shared_buffers, in bytes, of all shipped profiles."""
-    sizes = [Profile(name=name).shared_buffers(memory_bytes) for name in profile_names()]
+    sizes = [Profile.named(name).shared_buffers(memory_bytes) for name in profile_names()]
     return min(sizes), max(sizes)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from base.errors import UsageError
 from benchmarks.machine import Limits
+from benchmarks.scripts import Script
 
 RUNGS = (1, 4, 8, 16, 32, 64, 128, 256)
 # pgbench's four tables and three indexes at 8 kB blocks: 100,000 accounts of 97 to a
@@ -22,7 +23,7 @@ BYTES_PER_SCALE = 15_000_000
 # An empty cluster with its WAL, and the WAL a Run may leave behind.
 CLUSTER_BYTES = 500_000_000
 # What a connected backend and its client's thread keep for themselves, generously.
-_BACKEND_BYTES = 10 << 20
+BACKEND_BYTES = 10 << 20
 # Connections kept free for superusers, and for ours that observes.
 _RESERVED_CONNECTIONS = 8
 # Files pgbench has open besides one socket per client.
@@ -77,10 +78,15 @@ class Buffers(StrEnum):
 class Scenario:
     """A Scenario is a question put to the server: mode, protocol, tier and its scale factor."""
 
-    mode: Mode
+    mode: Mode | Script
     protocol: Protocol
     tier: Tier
     scale: int
+
+    @property
+    def size(self) -> float:
+        """How many times as large as pgbench's own its tables are."""
+        return self.mode.size if isinstance(self.mode, Script) else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +133,7 @@ class Preset:
 
     name: str
     description: str
-    modes: tuple[Mode, ...]
+    modes: tuple[Mode | Script, ...]
     protocols: tuple[Protocol, ...]
     tiers: tuple[Tier, ...]
     rungs: tuple[int, ...]
@@ -180,9 +186,12 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def disk_bytes(scale: int) -> int:
-    """About how much disk a loaded cluster of *scale* takes, its WAL included."""
-    return scale * BYTES_PER_SCALE + CLUSTER_BYTES
+def disk_bytes(scale: int, size: float = 1.0) -> int:
+    """About how much disk a loaded cluster of *scale* takes, its WAL included.
+
+    *size* is how many times as large as pgbench's own its tables are.
+    """
+    return int(scale * BYTES_PER_SCALE * size) + CLUSTER_BYTES
 
 
 def preset_named(name: str) -> Preset:
@@ -214,6 +223,7 @@ def tier_scales(
     smallest_shared_buffers: int,
     largest_shared_buffers: int,
     overrides: Mapping[Tier, int] | None = None,
+    limited: bool = False,
 ) -> dict[Tier, int]:
     """The scale factor of each Tier on a machine, *overrides* first.
 
@@ -221,10 +231,10 @@ def tier_scales(
     the memory but at least 1.5 × the largest shared_buffers, *large* twice the memory.
     A scale is part of a Cell's name: the memory is rounded up to whole GiB, as it was
     bought, and the scale to two digits, so that a kernel that takes a few MB more
-    for itself renames no Cell.
+    for itself renames no Cell. A *limited* memory is what it was set to.
     """
     gib = 1 << 30
-    memory = math.ceil(memory_bytes / gib) * gib
+    memory = memory_bytes if limited else math.ceil(memory_bytes / gib) * gib
     sizes = {
         Tier.SMALL: 0.6 * smallest_shared_buffers,
         Tier.MEDIUM: max(memory / 2, 1.5 * largest_shared_buffers),
@@ -267,7 +277,7 @@ def plan_cells(
 
 def _disk_reason(scenario: Scenario, limits: Limits) -> str | None:
     copies = 2 if scenario.mode.writes else 1
-    needed = copies * disk_bytes(scenario.scale)
+    needed = copies * disk_bytes(scenario.scale, scenario.size)
     if needed <= limits.disk_bytes:
         return None
     what = "its data and a copy to write to" if scenario.mode.writes else "its data"
@@ -281,7 +291,7 @@ def _connection_reason(clients: int, max_connections: int) -> str | None:
 
 
 def _memory_reason(clients: int, shared_buffers: int, limits: Limits) -> str | None:
-    needed = shared_buffers + clients * _BACKEND_BYTES
+    needed = shared_buffers + clients * BACKEND_BYTES
     if needed <= limits.memory_bytes:
         return None
     return (

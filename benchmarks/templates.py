@@ -13,7 +13,7 @@ from typing import Any
 
 from base.build import Build
 from base.errors import BusyError, StorageError, UsageError
-from base.files import locked, remove_tree, require_free, storage_errors, write_atomic
+from base.files import digest_text, locked, remove_tree, require_free, storage_errors, write_atomic
 from benchmarks.clone import clone_tree, sync_file_system, tree_bytes
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
 from benchmarks.dialect import Dialect
@@ -22,6 +22,7 @@ from benchmarks.pgbench import Pgbench
 from benchmarks.proctree import end_orphan
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import CLUSTER_BYTES, disk_bytes
+from benchmarks.scripts import Script
 
 TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"
@@ -75,13 +76,14 @@ class Template:
 class Templates:
     """Templates are the loaded data directories in one ServerHome, under a limit of bytes.
 
-    ``say`` is told what takes long.
+    ``say`` is told what takes long. With a ``script`` they are loaded as it wants them.
     """
 
     home: ServerHome
     pgbench: Pgbench
     limit_bytes: int
     say: Callable[[str], None]
+    script: Script | None = None
 
     def ensure(self, build: Build, scale: int) -> Template:
         """The Template of *build* at *scale*, loaded now if it is not there yet."""
@@ -148,7 +150,9 @@ class Templates:
         return sum(tree_bytes(template.directory) for _, template in self._by_last_use())
 
     def _template(self, build: Build, scale: int) -> Template:
-        name = f"{build.digest[:16]}-s{scale}-v{_FORMAT}"
+        load = self.script.load if self.script else ""
+        other = f"-{digest_text(load)[:8]}" if load else ""
+        name = f"{build.digest[:16]}-s{scale}{other}-v{_FORMAT}"
         return Template(directory=self.home.templates / name)
 
     @contextmanager
@@ -164,7 +168,7 @@ class Templates:
             end_orphan(template.data)
         if not template.is_whole():
             remove_tree(template.directory)
-            self._make_room(disk_bytes(scale))
+            self._make_room(disk_bytes(scale, self.script.size if self.script else 1.0))
             self.say(f"loading scale {scale} into {build.label}")
             try:
                 self._load(build, scale, template)
@@ -190,6 +194,8 @@ class Templates:
                     cluster.host, user=SUPERUSER, database=DATABASE, scale=scale
                 )
                 with cluster.connect() as connection:
+                    if self.script and self.script.load:
+                        connection.execute(self.script.load.encode())
                     # every catalog too: nothing is left for autovacuum to do, and hint bits
                     # are set, so that the first reader does not write
                     connection.execute("VACUUM FREEZE ANALYZE")

@@ -106,7 +106,11 @@ def own_pages(results: Path, site: Path) -> None:
     if data.is_dir():
         shutil.copytree(data, site / DATA, dirs_exist_ok=True)
     ledger = results / LEDGER
-    has_studies = (site / STUDIES).is_file()
+    studies = results.parent / STUDIES
+    if studies.is_dir():
+        left_over = shutil.ignore_patterns(".*")  # of a report that is being made
+        shutil.copytree(studies, site / STUDIES, dirs_exist_ok=True, ignore=left_over)
+    has_studies = (site / STUDIES / "index.html").is_file()
     for view in VIEWS:
         body = ledger.read_text() if view.address == LEDGER and ledger.is_file() else ""
         (site / view.address).write_text(page(view, body=body, studies=has_studies))

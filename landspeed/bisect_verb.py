@@ -27,6 +27,7 @@ from landspeed.bisect.variants import Sweep, sweep, targets_between
 from landspeed.comparison import EXACT_DIFFERENCE
 from landspeed.contenders import cells_of
 from landspeed.dispatch import dry_run_option, foretell
+from landspeed.memory_option import memory_option, require_limit
 from landspeed.options import emit, emit_json, json_option, variant_options
 from landspeed.progress import say
 from landspeed.quantities import parse_duration, parse_share
@@ -87,6 +88,7 @@ class _Asked:
 )
 @question_options
 @variant_options
+@memory_option
 @click.option(
     "--size", help=f"The smallest step looked for: {_SIZE}, of what is counted {_EXACT_SIZE}."
 )
@@ -125,6 +127,7 @@ def bisect_(
     require_sources(ends)
     asked = _Asked(good=ends[0], bad=ends[1], over=Over(over), question=question, options=options)
     _require_meaning(asked)
+    require_limit(options["memory"], counted=asked.is_exact)
     if asked.over is Over.VARIANTS:
         _variants(asked, as_json=as_json)
     else:
@@ -147,7 +150,7 @@ def _require_meaning(asked: _Asked) -> None:
 
 def _variants(asked: _Asked, *, as_json: bool) -> None:
     targets = targets_between(asked.good, asked.bad)
-    workshop = Workshop.open()
+    workshop = Workshop.open(memory=asked.options["memory"])
     metric = asked.metric
     for target in targets:
         workshop.named(target)
@@ -181,7 +184,7 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
             detail=f"GOOD is {asked.good}, BAD is {asked.bad}.",
             hint="Bisect one variant; --over variants ranks them.",
         )
-    workshop = Workshop.open()
+    workshop = Workshop.open(memory=asked.options["memory"])
     sources = workshop.builder.sources
     lines = {Over.COMMITS: commit_line, Over.RELEASES: release_line}
     line = lines[asked.over](sources, asked.good.ref, asked.bad.ref)

@@ -19,6 +19,7 @@ from builders.recipe import BuildSystem
 from landspeed.farm.archive import Archive
 from landspeed.listing import listing, render_listing
 from landspeed.matrix import matrix_facts, matrix_targets
+from landspeed.memory_option import memory_option
 from landspeed.options import (
     INSTRUCTIONS,
     emit,
@@ -183,6 +184,7 @@ def list_(as_json: bool) -> None:
 @system_option
 @preset_options
 @metric_option
+@memory_option
 @json_option
 def plan(
     *,
@@ -192,6 +194,7 @@ def plan(
     preset: str | None,
     scales: tuple[str, ...],
     metric: str,
+    memory: int | None,
     as_json: bool,
     **changes: Any,
 ) -> None:
@@ -202,12 +205,13 @@ def plan(
       landspeed plan 18 --blocksize 4
       landspeed plan --preset regular
       landspeed plan 13 18:bs4 --preset quick --json
+      landspeed plan --preset archaeology --memory 1g
     """
     if not refs and preset is None:
         raise UsageError("nothing to plan", hint="Name a REF, a --preset, or both.")
     targets = parse_targets(refs, variant)
     require_sources(targets)
-    workshop = Workshop.open()
+    workshop = Workshop.open(memory=memory)
     system = BuildSystem(build_system) if build_system else None
     facts: dict[str, Any] = {
         "recipes": [plan_recipe_facts(workshop, target, system) for target in targets]

@@ -24,11 +24,16 @@ from base.errors import (
 from benchmarks.exclusive import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.pgbench import Pgbench
+from benchmarks.pitfalls import Record
 from benchmarks.planning import counted_cells, planned_cells
 from benchmarks.point import Comparable, Point, PointKey, count_samples
+from benchmarks.profiles import Profile
 from benchmarks.scenarios import Cell, Preset, Tier
+from benchmarks.scripts import Script
+from benchmarks.storage import give_back
 from benchmarks.twins import SERVER_COLUMNS, origins_by_digest
 from builders.source import Source
+from landspeed.cautions import Caution, cautions_of_points, slim
 from landspeed.counting import count_all, uncounted
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.schedule import Turn, turns
@@ -43,7 +48,7 @@ _TRIES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A Request is what a person asks a Campaign for; a preset with its scale factors.
+    """A Request is what a person asks a Campaign for: targets, a preset with its scale factors.
 
     With ``counted`` its instructions are counted, else it is timed.
     """
@@ -56,12 +61,20 @@ class Request:
 
 @dataclass(kw_only=True)
 class Tally:
-    """A Tally is what a Campaign did: builds, Runs, and the errors it went on after."""
+    """A Tally is what a Campaign did: builds, Runs, and the errors it went on after.
+
+    ``seen`` is of each Run what its warnings are made of, by its point's label.
+    """
 
     built: int = 0
     measured: int = 0
     present: int = 0
     errors: list[LandspeedError] = field(default_factory=list)
+    seen: dict[str, list[Record]] = field(default_factory=dict)
+
+    def cautions(self) -> list[Caution]:
+        """What the Runs of this Campaign are to be read with."""
+        return cautions_of_points(self.seen)
 
     def facts(self) -> dict[str, Any]:
         """The Tally as JSON can hold it."""
@@ -70,20 +83,48 @@ class Tally:
             "measured": self.measured,
             "present": self.present,
             "errors": [error.message for error in self.errors],
+            "warnings": [caution.facts() for caution in self.cautions()],
         }
 
 
 @dataclass(kw_only=True)
 class Campaign:
-    """A Campaign carries out one Request; ``publish`` is called when there is something new."""
+    """A Campaign carries out Requests as one; ``publish`` is called when there is something new.
+
+    They are interleaved with each other, and all of one Preset's samples and seconds.
+    ``builds`` are those of each Request, when they are made.
+    """
 
     workshop: Workshop
-    request: Request
+    requests: Sequence[Request]
     publish: Callable[[], None] | None
     tally: Tally = field(default_factory=Tally)
+    builds: list[list[Build]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        hows = {
+            (r.preset.name, r.preset.samples, r.preset.seconds, r.counted) for r in self.requests
+        }
+        if len(hows) != 1:
+            raise ValueError("the requests of a campaign differ in how they measure")
+
+    @property
+    def _preset(self) -> Preset:
+        return self.requests[0].preset
+
+    @property
+    def _counted(self) -> bool:
+        return self.requests[0].counted
 
     def run(self) -> Tally:
         """Do it all; what fails is reported and the rest goes on."""
+        profiles = [Profile.named(n) for r in self.requests for n in r.preset.profiles]
+        try:
+            return self._run()
+        finally:
+            give_back({one.storage for one in profiles}, self.workshop.paths.server_root)
+
+    def _run(self) -> Tally:
         cells = self._cells()
         sources = self._sources()
         client = self.workshop.build(
@@ -93,16 +134,24 @@ class Campaign:
         try:
             with ExitStack() as held:
                 held.enter_context(self.workshop.builder.store.in_use([client]))
-                builds = self._build_all(sources, pgbench, cells, held)
-                held.enter_context(measuring(counting=self.request.counted))
-                if self.request.counted:
-                    self._count_all(builds, pgbench, cells)
+                made = self._build_all(sources, pgbench, cells, held)
+                self.builds = [_each_once(r.targets, made) for r in self.requests]
+                points = [
+                    Point(build=build, cell=cell)
+                    for builds, asked in zip(self.builds, cells, strict=True)
+                    for build in builds
+                    for cell in asked
+                ]
+                held.enter_context(measuring(counting=self._counted))
+                if self._counted:
+                    self._count_all(points, pgbench)
                 else:
-                    self._measure_all(builds, pgbench, cells)
+                    self._measure_all(points, pgbench)
         finally:
             self.workshop.records.seal()
+        builds = list({build.identifier: build for build in made.values()}.values())
         self._note_twins(builds)
-        self._keep_ledger(builds, pgbench, cells)
+        self._keep_ledger(builds, pgbench, [cell for asked in cells for cell in asked])
         # also when nothing is new: the last one may have been ended before it published
         if self.publish and builds:
             self.publish()
@@ -111,21 +160,26 @@ class Campaign:
     def _sources(self) -> list[tuple[Target, Source | Build]]:
         # all of them before the first compiler starts: a mistyped REF is known in seconds
         found: list[tuple[Target, Source | Build]] = []
-        for target in self.request.targets:
+        for target in dict.fromkeys(t for request in self.requests for t in request.targets):
             try:
                 found.append((target, self.workshop.named(target)))
             except SourceError as error:
                 self._report(error)
         return found
 
-    def _cells(self) -> list[Cell]:
-        plan = counted_cells if self.request.counted else planned_cells
-        cells = plan(
-            self.request.preset,
-            self.workshop.machine,
-            self.workshop.paths.server_root,
-            self.request.scales,
-        )
+    def _cells(self) -> list[list[Cell]]:
+        """The cells of each Request that can run here."""
+        plan = counted_cells if self._counted else planned_cells
+        planned = [
+            plan(
+                request.preset,
+                self.workshop.machine,
+                self.workshop.paths.server_root,
+                request.scales,
+            )
+            for request in self.requests
+        ]
+        cells = [one for asked in planned for one in asked]
         for reason, count in Counter(p.reason for p in cells if p.reason).items():
             say(f"not applicable here: {count} cells, {reason}")
         if all(p.reason for p in cells):
@@ -134,7 +188,7 @@ class Campaign:
                 detail=cells[0].reason or "",
                 hint='"landspeed plan --preset NAME" lists each cell with its reason.',
             )
-        return [p.cell for p in cells if p.reason is None]
+        return [[p.cell for p in asked if p.reason is None] for asked in planned]
 
     def _narrate_build(self, text: str) -> None:
         self.tally.built += text.startswith("built ")
@@ -144,10 +198,10 @@ class Campaign:
         self,
         sources: list[tuple[Target, Source | Build]],
         pgbench: Pgbench,
-        cells: list[Cell],
+        cells: list[list[Cell]],
         held: ExitStack,
-    ) -> list[Build]:
-        builds: list[Build] = []
+    ) -> dict[Target, Build]:
+        builds: dict[Target, Build] = {}
         for number, (target, named) in enumerate(sources, start=1):
             try:
                 build = self._built(named, target.variant, f"({number} of {len(sources)})")
@@ -156,9 +210,12 @@ class Campaign:
                 continue
             # the store may make room while the next one is built: this one is to be measured
             held.enter_context(self.workshop.builder.store.in_use([build]))
-            builds.append(build)
-            self._first_dot(build, pgbench, cells)
-        return list({build.identifier: build for build in builds}.values())
+            builds[target] = build
+            asked = zip(self.requests, cells, strict=True)
+            first = next((some for r, some in asked if target in r.targets and some), None)
+            if first:
+                self._first_dot(Point(build=build, cell=first[0]), pgbench)
+        return builds
 
     def _built(self, named: Source | Build, variant: Variant, which: str) -> Build:
         if isinstance(named, Build):
@@ -166,28 +223,23 @@ class Campaign:
         title = f"building {named.origin.name} {variant} {which}"
         return self.workshop.build(named, variant, title=title, narrate=self._narrate_build)
 
-    def _first_dot(self, build: Build, pgbench: Pgbench, cells: list[Cell]) -> None:
+    def _first_dot(self, point: Point, pgbench: Pgbench) -> None:
         # A person who asked for a site sees one dot while the other builds are still made:
         # it is an ordinary sample of the point, only early.
-        if self.publish is None or self.request.counted or self.workshop.paths.site.exists():
+        if self.publish is None or self._counted or self.workshop.paths.site.exists():
             return
         try:
             with measuring():
-                self._measure_all([build], pgbench, cells[:1], samples=1)
+                self._measure_all([point], pgbench, samples=1)
         except BusyError:
             return
         if self.tally.measured:
             self.publish()
 
     def _measure_all(
-        self,
-        builds: list[Build],
-        pgbench: Pgbench,
-        cells: list[Cell],
-        samples: int | None = None,
+        self, points: list[Point], pgbench: Pgbench, samples: int | None = None
     ) -> None:
-        preset = self.request.preset
-        points = [Point(build=build, cell=cell) for build in builds for cell in cells]
+        preset = self._preset
         have = self._have(pgbench)
         wanted = samples or preset.samples
         due = list(turns(points, have, samples=wanted, seed=random.SystemRandom().getrandbits(32)))
@@ -203,8 +255,7 @@ class Campaign:
         with meter("measuring") as shown:
             self._take_turns(due, pgbench, shown)
 
-    def _count_all(self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]) -> None:
-        points = [Point(build=build, cell=cell) for build in builds for cell in cells]
+    def _count_all(self, points: list[Point], pgbench: Pgbench) -> None:
         due = uncounted(points, self.workshop, pgbench)
         self.tally.present = len({point.key for point in points}) - len(due)
         if not due:
@@ -215,7 +266,7 @@ class Campaign:
             due,
             self.workshop,
             pgbench,
-            preset=self.request.preset.name,
+            preset=self._preset.name,
             done=self._record,
             failed=self._report,
         )
@@ -246,19 +297,26 @@ class Campaign:
         if point is None:
             return
         try:
-            seconds = self.request.preset.seconds
+            seconds = self._preset.seconds
             compare_with_itself(self.workshop, pgbench, point, seconds=seconds, blocks=blocks)
         except LandspeedError as error:
             self._report(error)
 
     def _load(self, points: list[Point], pgbench: Pgbench) -> None:
-        store = templates(self.workshop.paths, pgbench, say)
-        wanted = {(p.build.identifier, p.cell.scenario.scale): p.build for p in points}
+        wanted: dict[tuple[Any, ...], Point] = {}
+        for point in points:
+            scenario = point.cell.scenario
+            script = scenario.mode if isinstance(scenario.mode, Script) else None
+            storage = Profile.named(point.cell.profile).storage
+            load = script.load if script else ""
+            wanted[point.build.identifier, scenario.scale, storage, load] = point
         with meter("loading data") as shown:
-            for number, ((_, scale), build) in enumerate(wanted.items()):
-                shown.update(number / len(wanted), f"{build.label} scale {scale}")
+            for number, point in enumerate(wanted.values()):
+                scale = point.cell.scenario.scale
+                shown.update(number / len(wanted), f"{point.build.label} scale {scale}")
                 try:
-                    prepare(build=build, scale=scale, store=store)
+                    store = templates(self.workshop.paths, pgbench, say, cell=point.cell)
+                    prepare(build=point.build, scale=scale, store=store)
                 except LandspeedError as error:
                     self._report(error)
 
@@ -266,7 +324,7 @@ class Campaign:
         comparable = Comparable(
             machine=self.workshop.machine,
             pgbench_version=str(pgbench.build.version),
-            seconds=self.request.preset.seconds,
+            seconds=self._preset.seconds,
         )
         return count_samples(comparable.of(self.workshop.records.table()))
 
@@ -280,7 +338,7 @@ class Campaign:
             each = (
                 (time.monotonic() - began) / done
                 if done
-                else (self.request.preset.seconds + _OVERHEAD_SECONDS)
+                else (self._preset.seconds + _OVERHEAD_SECONDS)
             )
             shown.update(done / len(due), turn.point.label, left=each * (len(due) - done))
             try:
@@ -294,7 +352,7 @@ class Campaign:
         say(f"measured {self.tally.measured} runs in {duration(time.monotonic() - began)}")
 
     def _measure(self, turn: Turn, pgbench: Pgbench) -> None:
-        preset = self.request.preset
+        preset = self._preset
         record = measure(
             build=turn.point.build,
             pgbench=pgbench,
@@ -306,10 +364,17 @@ class Campaign:
             context={"preset": preset.name, "round": turn.round},
         )
         self._record(record)
+        self.tally.seen.setdefault(turn.point.label, []).append(slim(record))
 
     def _report(self, error: LandspeedError) -> None:
         self.tally.errors.append(error)
         say(str(error))
+
+
+def _each_once(targets: Sequence[Target], made: Mapping[Target, Build]) -> list[Build]:
+    """The builds of *targets* that were made; two names of one build are one."""
+    builds = [made[target] for target in targets if target in made]
+    return list({build.identifier: build for build in builds}.values())
 
 
 def summary(tally: Tally) -> str:

@@ -21,6 +21,7 @@ from landspeed.progress import say
 from landspeed.report_verb import report_
 from landspeed.results_verb import results_
 from landspeed.steps_verb import steps_
+from landspeed.study_verb import study_
 
 _INTERRUPTED = 130  # what a shell calls a command that SIGINT ended
 _SECTIONS: dict[str, tuple[click.Command, ...]] = {
@@ -35,6 +36,7 @@ _SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure and show": (
         measure_verbs.doctor,
         measure_verbs.run,
+        study_,
         measure_verbs.show,
         measure_verbs.publish,
         measure_verbs.preview,

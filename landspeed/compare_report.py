@@ -47,13 +47,15 @@ def comparison_facts(contest: Contest, course: Course) -> dict[str, Any]:
         "blocks": len(comparison.blocks),
         "runs": len(comparison.blocks) * comparison.sides,
         "spent_seconds": round(course.spent, 1),
+        "warnings": [caution.facts() for caution in course.cautions],
         "further_seconds": None if further is None or each is None else round(further * each, 1),
     }
 
 
 def comparison_text(contest: Contest, course: Course) -> RenderableType:
     """The table of sides, and below it what was found, for people."""
-    return Group(_table(contest, course), "", *_sentences(contest, course))
+    warnings = [f"\n{caution}" for caution in course.cautions]
+    return Group(_table(contest, course), "", *_sentences(contest, course), *warnings)
 
 
 def comparison_markdown(contest: Contest, course: Course) -> str:
@@ -64,6 +66,7 @@ def comparison_markdown(contest: Contest, course: Course) -> str:
     lines = [titles, ["---"] * len(titles), *([str(cell) for cell in row] for row in rows)]
     drawn = [f"| {' | '.join(line)} |" for line in lines]
     sentences = [f"- {sentence}" for sentence in _sentences(contest, course)]
+    sentences += ["- " + "\n".join(caution.lines()) for caution in course.cautions]
     return "\n".join([f"# {contest.metric.name} compared", "", *drawn, "", *sentences])
 
 

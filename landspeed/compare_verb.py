@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -18,6 +19,7 @@ from landspeed.comparing_counts import compare_counts
 from landspeed.comparison import Goal
 from landspeed.contenders import prepare_contest
 from landspeed.dispatch import dry_run_option, foretell
+from landspeed.memory_option import memory_option, require_limit
 from landspeed.options import emit, emit_json, json_option, variant_options
 from landspeed.progress import say
 from landspeed.quantities import parse_duration, parse_share
@@ -50,6 +52,7 @@ from landspeed.workshop import Workshop
 @click.option("--budget", default="30min", show_default=True, help="Time for all runs together.")
 @click.option("--confidence", default="99.9%", show_default=True, help="Of all verdicts.")
 @click.option("--narrow", is_flag=True, help="Go on until the interval is as narrow as SAME.")
+@memory_option
 @click.option("--aa", is_flag=True, help="Compare a server with a copy of itself.")
 @click.option("--fresh", is_flag=True, help="Begin anew; what is recorded stays.")
 @dry_run_option
@@ -77,6 +80,7 @@ def compare_(
       landspeed compare 18/default 18/tuned --clients 8 --metric tps --json
       landspeed compare 17 18 --metric instructions --mode read-write
       landspeed compare @debian15 15 --precision 2%
+      landspeed compare 17 18 --scale large --memory 1g --clients 8
       landspeed compare 18 --aa --budget 5min
     """
     question = parse_question(
@@ -92,14 +96,10 @@ def compare_(
             hint="Name two sides or more, or compare one with a copy of itself: --aa.",
         )
     metric = metric_named(options["metric"])
-    goal = Goal(
-        precision=parse_share(options["precision"]),
-        confidence=parse_share(options["confidence"]),
-        higher_is_better=metric.higher_is_better,
-        exact=metric.exact,
-        narrow=options["narrow"],
-    )
-    budget, workshop = parse_duration(options["budget"]), Workshop.open()
+    goal = _goal(metric, options)
+    memory: int | None = options["memory"]
+    require_limit(memory, counted=metric.exact)
+    budget, workshop = parse_duration(options["budget"]), Workshop.open(memory=memory)
     if dry_run:
         _foretell(workshop, parsed, metric, as_json=as_json)
         return
@@ -114,6 +114,16 @@ def compare_(
         emit_json(comparison_facts(contest, course))
     else:
         emit(as_text(comparison_text(contest, course)))
+
+
+def _goal(metric: Metric, options: Mapping[str, Any]) -> Goal:
+    return Goal(
+        precision=parse_share(options["precision"]),
+        confidence=parse_share(options["confidence"]),
+        higher_is_better=metric.higher_is_better,
+        exact=metric.exact,
+        narrow=options["narrow"],
+    )
 
 
 def _foretell(workshop: Workshop, sides: list[Side], metric: Metric, *, as_json: bool) -> None:

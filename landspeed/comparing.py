@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,8 +24,10 @@ from benchmarks.exclusive import measuring
 from benchmarks.machine import Machine
 from benchmarks.measure import prepare, templates
 from benchmarks.pgbench import Pgbench
+from benchmarks.pitfalls import Record
 from benchmarks.records import RecordStore
 from benchmarks.scenarios import Cell
+from landspeed.cautions import Caution, cautions, slim
 from landspeed.comparison import Comparison, Goal, block_order, whole_blocks
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.sampling import Sampler
@@ -104,7 +106,8 @@ class Course:
     """A Course is how far a Contest has come: blocks, and what they took.
 
     ``elsewhere`` counts the Runs of the same question that other machines, or this one in an
-    earlier epoch, have recorded: they are not used.
+    earlier epoch, have recorded: they are not used. ``cautions`` are what its Runs are to be
+    read with.
     """
 
     identifier: str
@@ -113,6 +116,7 @@ class Course:
     attempted: int = 0
     before: int = 0
     elsewhere: Counter[str] = field(default_factory=Counter)
+    cautions: Sequence[Caution] = ()
 
     @property
     def each(self) -> float | None:
@@ -175,6 +179,27 @@ def compare(workshop: Workshop, contest: Contest, *, fresh: bool = False) -> Cou
     """
     course = recorded(contest, workshop.records, workshop.machine, fresh=fresh)
     _introduce(course)
+    try:
+        _carry_on(workshop, contest, course)
+    finally:
+        workshop.records.seal()
+    course.cautions = _cautions(workshop.records, contest, course)
+    return course
+
+
+def _cautions(records: RecordStore, contest: Contest, course: Course) -> list[Caution]:
+    """What all Runs of the comparison are to be read with, side by side."""
+    table = records.table(["id", "comparison", "side"])
+    mine = pc.equal(table["comparison"].cast("string"), course.identifier)
+    rows = table.filter(pc.fill_null(mine, False)).to_pylist()
+    labels = {row["id"]: contest.contenders[contest.ranks.index(row["side"])].label for row in rows}
+    groups: dict[str, list[Record]] = {one.label: [] for one in contest.contenders}
+    for record in records.records(list(labels)):
+        groups[labels[record["id"]]].append(slim(record))
+    return cautions(groups)
+
+
+def _carry_on(workshop: Workshop, contest: Contest, course: Course) -> None:
     each = course.each or contest.guess
     if not course.attempted and contest.budget < each:
         raise UsageError(
@@ -184,17 +209,13 @@ def compare(workshop: Workshop, contest: Contest, *, fresh: bool = False) -> Cou
             hint="Give it more time, such as --budget 30min, or shorter runs with --seconds.",
         )
     if not _is_wanted(contest, course):
-        return course
-    try:
-        with ExitStack() as held:
-            builds = [contender.build for contender in contest.contenders]
-            held.enter_context(workshop.builder.store.in_use([contest.pgbench.build, *builds]))
-            held.enter_context(measuring())
-            _load(workshop, contest)
-            _take_blocks(workshop, contest, course)
-    finally:
-        workshop.records.seal()
-    return course
+        return
+    with ExitStack() as held:
+        builds = [contender.build for contender in contest.contenders]
+        held.enter_context(workshop.builder.store.in_use([contest.pgbench.build, *builds]))
+        held.enter_context(measuring())
+        _load(workshop, contest)
+        _take_blocks(workshop, contest, course)
 
 
 def _introduce(course: Course) -> None:

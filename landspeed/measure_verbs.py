@@ -14,6 +14,7 @@ from landspeed import doctor as doctor_
 from landspeed.actions import put_outputs
 from landspeed.campaign import Campaign, Request, failed, summary
 from landspeed.fix_hints import fix_hints as fix_hints_
+from landspeed.memory_option import memory_option, require_limit
 from landspeed.options import (
     INSTRUCTIONS,
     emit,
@@ -39,6 +40,7 @@ from landspeed.workshop import Workshop
 @variant_options
 @preset_options
 @metric_option
+@memory_option
 @click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results come.")
 @json_option
 def run(
@@ -48,6 +50,7 @@ def run(
     preset: str | None,
     scales: tuple[str, ...],
     metric: str,
+    memory: int | None,
     publish_too: bool,
     as_json: bool,
     **changes: Any,
@@ -65,6 +68,7 @@ def run(
       landspeed run 18 18:bs4 --preset regular --scale small=100
       landspeed run 17 18 --preset quick --mode read-only --clients 8 --samples 20
       landspeed run 13 18 --preset quick --metric instructions
+      landspeed run 13 18 --preset archaeology --clients 8 --memory 1g
     """
     targets = parse_targets(refs, variant)
     request = Request(
@@ -73,9 +77,12 @@ def run(
         scales=parse_scales(scales),
         counted=metric == INSTRUCTIONS,
     )
-    workshop = Workshop.open()
+    require_limit(memory, counted=request.counted)
+    workshop = Workshop.open(memory=memory)
     refresh = (lambda: _publish(workshop)) if publish_too else None
-    tally = Campaign(workshop=workshop, request=request, publish=refresh).run()
+    tally = Campaign(workshop=workshop, requests=[request], publish=refresh).run()
+    for caution in tally.cautions():
+        say(str(caution))
     say(summary(tally))
     if as_json:
         emit_json(tally.facts())
@@ -152,7 +159,7 @@ def show(point: str, as_json: bool) -> None:
         by_id = {record["id"]: record for record in records}
         emit_json([p.facts() | {"records": [by_id[run["id"]] for run in p.runs]} for p in points])
         return
-    shown = details(points[0], next(iter(records))) if len(points) == 1 else overview(points)
+    shown = details(points[0], list(records)) if len(points) == 1 else overview(points)
     emit(as_text(shown))
 
 

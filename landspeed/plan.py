@@ -16,7 +16,7 @@ from landspeed.target import Target
 from landspeed.workshop import Workshop
 
 # Copying, starting, warming up and stopping a cluster, measured at scale 10.
-_OVERHEAD_SECONDS = 1.0
+OVERHEAD_SECONDS = 1.0
 
 
 def plan_recipe_facts(
@@ -55,7 +55,7 @@ def plan_cells_facts(
     planned = cells(preset, machine, workshop.paths.server_root, overrides)
     count = sum(p.reason is None for p in planned)
     runs = count * builds * (1 if counted else preset.samples)
-    timed = runs * (preset.seconds + _OVERHEAD_SECONDS)
+    timed = runs * (preset.seconds + OVERHEAD_SECONDS)
     return {
         "metric": INSTRUCTIONS if counted else LATENCY,
         "preset": preset.name,

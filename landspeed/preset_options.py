@@ -9,19 +9,31 @@ from typing import Any
 import click
 
 from benchmarks.profiles import Profile
-from benchmarks.scenarios import PRESETS, Mode, Preset, Protocol, preset_named
+from benchmarks.scenarios import PRESETS, Mode, Preset, Protocol, Tier, preset_named
 
 
 def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What to measure: a preset, and what to change in it."""
+    preset = click.option("--preset", type=click.Choice(list(PRESETS)), help="What to measure.")
+    return preset(axes_options(command))
+
+
+def axes_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What to change in a preset."""
     options = (
-        click.option("--preset", type=click.Choice(list(PRESETS)), help="What to measure."),
         click.option(
             "--scale",
             "scales",
             multiple=True,
             metavar="TIER=N",
             help="Scale factor of a tier, like small=100.",
+        ),
+        click.option(
+            "--tier",
+            "tiers",
+            multiple=True,
+            type=click.Choice([t.value for t in Tier]),
+            help="How the data compares to memory; may be repeated.",
         ),
         click.option(
             "--mode",
@@ -40,7 +52,10 @@ def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Clients of a rung; may be repeated.",
         ),
         click.option(
-            "--profile", "profiles", multiple=True, help="Profile: default, tuned; may be repeated."
+            "--profile",
+            "profiles",
+            multiple=True,
+            help="default, tuned, default-with-SETTING=VALUE, …; may be repeated.",
         ),
         click.option("--samples", type=click.IntRange(1), help="Runs of each point."),
         click.option("--seconds", type=click.IntRange(1), help="Seconds of each run."),
@@ -55,6 +70,7 @@ def chosen_preset(name: str, **changes: Any) -> Preset:
     preset = preset_named(name)
     given: dict[str, Any] = {
         "modes": tuple(map(Mode, changes["modes"])),
+        "tiers": tuple(map(Tier, changes["tiers"])),
         "protocols": tuple(map(Protocol, changes["protocols"])),
         "rungs": changes["clients"],
         "profiles": tuple(Profile.named(n).name for n in changes["profiles"]),

@@ -19,7 +19,10 @@ from benchmarks.asv_names import METRICS, Metric, metrics_of, scale_param
 from benchmarks.point import ADAPTIVE
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin, origins_by_digest
+from landspeed.cautions import cautions
+from landspeed.evidence_text import evidence_rows
 from landspeed.point_query import PointQuery, name_of
+from landspeed.repeat import point_commands
 
 _KEY = (
     *("machine", *VARIANT_COLUMNS, "mode", "protocol", "tier", "scale"),
@@ -111,6 +114,7 @@ class Shown:
             "epoch": self.runs[0]["epoch"],
             "digest": self.runs[0]["digest"],
             "published": self.published,
+            "repeat": point_commands(self.runs),
             "runs": [run["id"] for run in self.runs],
             "estimates": {name: vars(one) if one else None for name, one in estimates.items()},
         }
@@ -191,17 +195,31 @@ def _standing(point: Shown) -> str:
     return "" if point.published else " (superseded)"
 
 
-def details(point: Shown, record: Mapping[str, Any]) -> RenderableType:
-    """Everything about one *point*: estimates, its runs, and provenance from one *record*."""
+def details(point: Shown, records: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Everything about one *point*: estimates, its runs, and what its *records* say.
+
+    Where the time went, warnings, and provenance from the first of them.
+    """
     columns = _COUNTED_COLUMNS if point.runs[0]["buffers"] else _RUN_COLUMNS
     runs = _table("run", "time", "round", *(title for title, _, _ in columns))
     for run in point.runs:
         numbers = (_number(run[column], form) for _, column, form in columns)
         runs.add_row(f"run:{run['id'][:16]}", run["time"], _number(run["round"], "{}"), *numbers)
+    parts: list[RenderableType] = [overview([point]), "", runs, ""]
+    evidence = evidence_rows(records)
+    if evidence:
+        parts += ["where the time went", _facts(evidence), ""]
+    for caution in cautions({"": records}):
+        parts += [str(caution), ""]
+    commands = Group("to repeat it on another machine:", *point_commands(point.runs))
+    return Group(*parts, _facts(_provenance(records[0])), "", commands)
+
+
+def _facts(rows: Iterable[tuple[str, str]]) -> Table:
     facts = Table.grid(padding=(0, 2))
-    for title, text in _provenance(record):
+    for title, text in rows:
         facts.add_row(title, fill(text, _TEXT_WIDTH))
-    return Group(overview([point]), "", runs, "", facts)
+    return facts
 
 
 def as_text(shown: RenderableType) -> str:

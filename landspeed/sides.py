@@ -13,7 +13,7 @@ from typing import Self
 from base.build import Variant
 from base.errors import UsageError
 from base.version import Version
-from benchmarks.profiles import Profile, profile_names
+from benchmarks.profiles import Profile, is_profile
 from benchmarks.scenarios import Mode, Preset, Protocol, Tier
 from landspeed.target import Target
 
@@ -34,7 +34,7 @@ class Side:
         """The Side that *word* spells, in *variant* and under *profile* where it names none."""
         head, slash, last = word.rpartition("/")
         # a branch may have slashes in its name: only a profile's name is taken for one
-        if slash and (last in profile_names() or ":" in head or _is_release(head)):
+        if slash and (is_profile(last) or ":" in head or _is_release(head)):
             named = Profile.named(last).name
             return cls(target=Target.parse(head, variant), profile=named)
         return cls(target=Target.parse(word, variant), profile=profile)

@@ -24,16 +24,25 @@ from landspeed.target import Target
 
 @dataclass(frozen=True)
 class Workshop:
-    """A Workshop holds builder, records and machine; each is made when used."""
+    """A Workshop holds builder, records and machine; each is made when used.
+
+    With ``memory``, in bytes, its machine is this one with servers in that limit.
+    """
 
     paths: Paths
     sandbox: Sandbox | None = None
+    memory: int | None = None
 
     @classmethod
-    def open(cls, in_: Callable[[Paths], Sandbox | None] = lambda _: None) -> Workshop:
+    def open(
+        cls,
+        in_: Callable[[Paths], Sandbox | None] = lambda _: None,
+        *,
+        memory: int | None = None,
+    ) -> Workshop:
         """The Workshop of the project we are in; it builds on the Host, or where *in_* says."""
         paths = Paths.find()
-        return cls(paths=paths, sandbox=in_(paths))
+        return cls(paths=paths, sandbox=in_(paths), memory=memory)
 
     @cached_property
     def builder(self) -> Builder:
@@ -49,7 +58,8 @@ class Workshop:
 
     @cached_property
     def machine(self) -> Machine:
-        return Machine.detect()
+        here = Machine.detect()
+        return here if self.memory is None else here.limited(self.memory)
 
     def build(
         self,

@@ -84,6 +84,8 @@ def record(point: Point, *, number: int = 0, at: datetime = START) -> dict[str, 
         "series": _series(point, latency, tps, chance),
         "settings": dict(_SETTINGS),
         "statistics": _statistics(tps, chance),
+        "evidence": _evidence(point, tps, chance),
+        "warnings": {},
         "database_bytes": point.scale * 15_600_000 + 8192 * chance.randrange(9999),
         "stderr": "",
         "server_log": "",
@@ -209,6 +211,7 @@ def _sample(
         "connection_ms": round(chance.uniform(1, 5), 3),
         "measured_seconds": round(point.seconds + chance.uniform(0, 0.01), 6),
         "server_cpu_seconds": round(point.seconds * chance.uniform(1.2, 1.6), 2),
+        "client_cpu_seconds": round(point.seconds * 0.31, 2),
         "wal_bytes": chance.randrange(10**8),
         "blocks_hit": transactions * 4 + chance.randrange(999),
         "blocks_read": chance.randrange(2000),
@@ -230,6 +233,62 @@ def _series(
         "latency_stddev_ms": noisy(latency / 3, 3),
         "failed": [0 for _ in seconds],
     }
+
+
+def _evidence(point: Point, tps: float, chance: random.Random) -> dict[str, Any]:
+    """What was seen of one Run: as large as that of a real one, in the same words."""
+
+    def number(most: float) -> int:
+        return int(chance.uniform(0.5, 1) * most)
+
+    looks = point.seconds
+    writes = point.mode != "read-only"
+    waits: dict[str, dict[str, int]] = {"client backend": {"running": 4 * looks}}
+    statements = []
+    if writes:
+        waits["client backend"] |= {"LWLock:WALWrite": 5 * looks, "Client:ClientRead": looks}
+        waits["walwriter"] = {"IO:WALSync": 1}
+        statements = [[text, round(chance.uniform(0.05, 0.0599), 3)] for text in _SCRIPT]
+    user = round(chance.uniform(0.4, 0.5), 4)
+    shares = {
+        "user": user,
+        "system": 0.2,
+        "idle": round(0.8 - user, 4),
+        "iowait": 0.0,
+        "steal": 0.0,
+    }
+    return {
+        "looks": looks,
+        "cpu": shares,
+        "context_switches": number(2 * tps),
+        "memory": {"available": number(8e9), "dirty": number(1e7), "writeback": 0},
+        "disk": {
+            "device": "sda",
+            **{f"{way}s": number(300) for way in ("read", "write")},
+            **{f"{way}_bytes": number(4e6) for way in ("read", "write")},
+            **{f"{way}_ms": round(chance.uniform(0.1, 2), 3) for way in ("read", "write")},
+            "busy": round(chance.random(), 4),
+        },
+        "waits": waits,
+        "locks": {"transactionid ShareLock": 1} if writes else {},
+        "each": {
+            name: [round(chance.random(), 2) for _ in range(looks)]
+            for name in ("busy", "steal", "disk")
+        },
+        "cost_ms": {"ours": round(chance.uniform(1, 2), 1), "server": round(chance.random(), 1)},
+        "server_io": {"read_bytes": 0, "write_bytes": number(4e6)},
+        **({"statements": statements} if statements else {}),
+    }
+
+
+_SCRIPT = (
+    "BEGIN;",
+    "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;",
+    "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;",
+    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)"
+    " VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);",
+    "END;",
+)
 
 
 def _statistics(tps: float, chance: random.Random) -> dict[str, float]:

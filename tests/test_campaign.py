@@ -15,7 +15,7 @@ from base.paths import Paths
 from base.version import Version
 from benchmarks.machine import Machine
 from benchmarks.records import RecordStore
-from benchmarks.scenarios import preset_named
+from benchmarks.scenarios import Mode, preset_named
 from builders.source import Source
 from landspeed import campaign as campaign_
 from landspeed.campaign import Campaign, Request, failed, summary
@@ -113,7 +113,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> _Runs:
     made = _Runs()
     monkeypatch.setattr(campaign_, "measure", made)
     monkeypatch.setattr(campaign_, "prepare", lambda **_: None)
-    monkeypatch.setattr(campaign_, "templates", lambda *_: None)
+    monkeypatch.setattr(campaign_, "templates", lambda *_, **__: None)
     monkeypatch.setattr(campaign_, "measuring", nothing)
     return made
 
@@ -127,7 +127,51 @@ def campaign(
     workshop: _Workshop, *targets: str, publish: Callable[[], None] | None = None
 ) -> Campaign:
     request = Request(targets=parse_targets(targets, Variant()), preset=PRESET, scales={})
-    return Campaign(workshop=workshop, request=request, publish=publish)  # type: ignore[arg-type]
+    return Campaign(workshop=workshop, requests=[request], publish=publish)  # type: ignore[arg-type]
+
+
+def test_requests_of_one_campaign_are_interleaved_and_share_what_they_both_ask(
+    workshop: _Workshop, runs: _Runs
+) -> None:
+    only_reads = replace(PRESET, modes=(Mode.READ_ONLY,))
+    requests = [
+        Request(targets=parse_targets(names, Variant()), preset=preset, scales={})
+        for names, preset in ((["17", "18"], only_reads), (["18"], PRESET))
+    ]
+    made = Campaign(workshop=workshop, requests=requests, publish=None)  # type: ignore[arg-type]
+    assert made.run().measured == 6
+    assert sorted(set(runs.asked)) == [
+        "17.1-bs8 read-only",
+        "18.1-bs8 read-only",
+        "18.1-bs8 read-write",
+    ]
+    assert [[b.label for b in builds] for builds in made.builds] == [
+        ["17.1 bs8", "18.1 bs8"],
+        ["18.1 bs8"],
+    ]
+    assert {asked.split()[0] for asked in runs.asked[:3]} == {"17.1-bs8", "18.1-bs8"}
+
+
+def test_requests_that_measure_otherwise_are_no_campaign(workshop: _Workshop) -> None:
+    requests = [
+        Request(targets=[], preset=replace(PRESET, seconds=seconds), scales={})
+        for seconds in (1, 2)
+    ]
+    with pytest.raises(ValueError, match="differ in how they measure"):
+        Campaign(workshop=workshop, requests=requests, publish=None)  # type: ignore[arg-type]
+
+
+def test_memory_that_data_lay_in_is_given_back_whatever_happens(
+    workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[set[str | None]] = []
+    monkeypatch.setattr(campaign_, "give_back", lambda names, home: given.append(names))
+    runs.stop_after = 1
+    preset = replace(PRESET, profiles=("default", "default-on-tmpfs"))
+    request = Request(targets=parse_targets(["18"], Variant()), preset=preset, scales={})
+    with pytest.raises(KeyboardInterrupt):
+        Campaign(workshop=workshop, requests=[request], publish=None).run()  # type: ignore[arg-type]
+    assert given == [{None, "tmpfs"}]
 
 
 def test_every_point_gets_its_samples_interleaved_over_the_builds(

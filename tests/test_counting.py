@@ -59,7 +59,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     monkeypatch.setattr(counting, "count", made)
     monkeypatch.setattr("benchmarks.valgrind.count_epoch", lambda: EPOCH)
     monkeypatch.setattr(campaign_, "prepare", lambda **_: None)
-    monkeypatch.setattr(campaign_, "templates", lambda *_: None)
+    monkeypatch.setattr(campaign_, "templates", lambda *_, **__: None)
     monkeypatch.setattr(campaign_, "measuring", nothing)
     return made
 
@@ -71,7 +71,7 @@ def campaign(workshop: Any, *words: str) -> Campaign:
         scales={},
         counted=True,
     )
-    return Campaign(workshop=workshop, request=request, publish=None)
+    return Campaign(workshop=workshop, requests=[request], publish=None)
 
 
 def test_every_mode_is_counted_warm_and_cold_and_never_twice(workshop: _Workshop, counts: Counts):

@@ -12,7 +12,12 @@ from base.errors import MeasureError, StorageError
 from base.version import Version
 from benchmarks.home import ServerHome
 from benchmarks.pgbench import Pgbench
-from benchmarks.pgbench_output import parse_log, parse_progress, parse_summary
+from benchmarks.pgbench_output import (
+    parse_log,
+    parse_progress,
+    parse_statements,
+    parse_summary,
+)
 from benchmarks.scenarios import Mode
 from tests.cluster_kit import cell, is_root, server_paths
 
@@ -33,6 +38,14 @@ latency average = 1.694 ms
 latency stddev = 2.476 ms
 initial connection time = 11.442 ms
 tps = 2350.174502 (without initial connection time)
+"""
+
+STATEMENTS = """\
+statement latencies in milliseconds and failures:
+         0.001           0 \\set aid random(1, 100000 * :scale)
+         0.046           0 BEGIN;
+         0.112           0 UPDATE pgbench_accounts SET abalance = :delta WHERE aid = :aid;
+         1.230           0 END;
 """
 
 STDERR = """\
@@ -65,6 +78,15 @@ LOG = b"""\
 """
 FULL = "pgbench: error: query failed: ERROR:  could not extend file: No space left on device\n"
 NOTHING = np.array([], dtype=np.float64)
+
+
+def test_statements_have_their_mean_latency_and_what_pgbench_does_itself_is_left_out() -> None:
+    assert parse_statements(REPORT + STATEMENTS) == (
+        ("BEGIN;", 0.046),
+        ("UPDATE pgbench_accounts SET abalance = :delta WHERE aid = :aid;", 0.112),
+        ("END;", 1.23),
+    )
+    assert parse_statements(REPORT) == ()
 
 
 def test_the_report_is_read() -> None:

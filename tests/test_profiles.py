@@ -12,11 +12,14 @@ from benchmarks.dialect import Dialect
 from benchmarks.profiles import (
     Profile,
     Setting,
+    difference,
+    is_profile,
     parse_size,
     profile_meanings,
     profile_names,
     shared_buffers_span,
 )
+from landspeed.study.samples import server_profile
 
 GIB = 1 << 30
 VERSIONS = ["8.3.23", "8.4.22", *(f"9.{n}.1" for n in range(7))]
@@ -62,6 +65,62 @@ def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
     assert "default, tuned" in caught.value.hint
 
 
+def test_a_name_says_single_settings_in_one_order() -> None:
+    name = "default-with-work_mem=64MB-with-synchronous_commit=off"
+    profile = Profile.named(name)
+    assert profile.name == "default-with-synchronous_commit=off-with-work_mem=64MB"
+    assert Profile.named(profile.name) == profile
+    known = settings(name, "18.1")
+    assert (known["synchronous_commit"], known["work_mem"]) == ("off", "64MB")
+    assert known | settings("default", "18.1") == known
+
+
+def test_a_setting_without_a_value_is_as_tuned_has_it_and_one_left_out_as_default() -> None:
+    tuned, default = settings("tuned", "18.1"), settings("default", "18.1")
+    alone = settings("default-with-shared_buffers", "18.1")
+    assert alone == default | {"shared_buffers": tuned["shared_buffers"]}
+    without = settings("tuned-without-shared_buffers", "18.1")
+    assert without == tuned | {"shared_buffers": default["shared_buffers"]}
+    assert "work_mem" not in settings("tuned-without-work_mem", "18.1")
+    assert "max_wal_size" not in settings("default-with-max_wal_size", "9.4.26")
+
+
+def test_every_setting_that_tuned_has_can_be_added_and_left_out() -> None:
+    for setting in difference():
+        for name in (f"default-with-{setting}", f"tuned-without-{setting}"):
+            assert is_profile(name)
+            assert Profile.named(name).shared_buffers(16 * GIB) >= 128 << 20
+
+
+def test_a_name_says_where_data_lies_and_how_clients_come_to_it() -> None:
+    profile = Profile.named("tuned-with-max_connections=40-on-tmpfs-via-pgbouncer")
+    assert (profile.storage, profile.pooler) == ("tmpfs", "pgbouncer")
+    assert profile.max_connections(16 * GIB) == 40
+    assert server_profile(profile) == "tuned-with-max_connections=40"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "default-with-",
+        "default-with-fsync",
+        "default-without-fsync",
+        "default-with-shared_buffers=many",
+        "default-with-max_connections=all",
+        "default-with-work_mem=1MB-with-work_mem=2MB",
+        "tuned-without-work_mem=1MB",
+        "default-on-floppy",
+        "default-via-odyssey",
+        "default-with-archive_command='rm'",
+        "default-with-a=b/c",
+    ],
+)
+def test_a_name_that_says_nothing_or_too_much_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="does not exist") as caught:
+        Profile.named(name)
+    assert "BASE[-without-SETTING]" in f"{caught.value.detail} {caught.value.hint}"
+
+
 def test_every_profile_says_what_it_is() -> None:
     assert set(profile_meanings()) == set(profile_names())
 
@@ -82,7 +141,7 @@ def test_a_text_that_is_no_size_is_refused(text: str) -> None:
 def test_every_version_has_one_dialect(version: str) -> None:
     dialect = Dialect.of(Version.parse(version))
     assert dialect.wal_position.startswith("SELECT pg_current_")
-    assert "pg_stat_bgwriter" in dialect.statistics_views
+    assert dialect.wal_file_bytes > 0
 
 
 def test_the_socket_directory_is_set_in_each_versions_words() -> None:

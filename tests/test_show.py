@@ -137,7 +137,7 @@ def test_the_overview_has_a_line_per_point(store: RecordStore) -> None:
 
 def test_details_show_every_run_and_where_it_came_from(store: RecordStore) -> None:
     (point,) = found(store, "18.1:bs8/read-only/prepared/small/c4")
-    text = as_text(details(point, store.get(point.runs[0]["id"])))
+    text = as_text(details(point, [store.get(point.runs[0]["id"])]))
     for run in point.runs:
         assert f"run:{run['id'][:16]}" in text
         assert run["time"] in text
@@ -206,7 +206,7 @@ def test_counted_runs_are_points_of_their_own(tmp_path: Path) -> None:
     assert names(store, address) == [f"{name}/cold"]
     assert names(store, "#read_only.track_latency?p-clients=1") == [name]
     (cold,) = found(store, f"{name}/cold")
-    shown = as_text(details(cold, next(iter(store.records([cold.runs[0]["id"]])))))
+    shown = as_text(details(cold, [store.get(cold.runs[0]["id"])]))
     assert "instructions/tx" in shown
     assert "latency" not in shown
     assert set(cold.facts()["estimates"]) == {"instructions_cold"}

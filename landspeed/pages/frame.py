@@ -12,8 +12,8 @@ from pathlib import Path
 from string import Template
 
 STATIC = Path(__file__).parent.parent / "static"
-STUDIES = "studies/index.html"
-"""The page that lists studies, from the site's root; in the navigation where there is one."""
+STUDIES = "studies"
+"""The directory of the results, and of the site, that has the reports of studies."""
 
 DATA = "landspeed/data"
 """Where the data files of the pages are, from the site's root."""
@@ -126,7 +126,7 @@ def page(view: SitePage, *, body: str = "", studies: bool = False) -> str:
 def _navigation(address: str, root: str, *, studies: bool) -> str:
     named = [(one.address, one.label) for one in VIEWS if one.label]
     if studies:
-        named.append((STUDIES, "Studies"))
+        named.append((f"{STUDIES}/index.html", "Studies"))
     named.append(("index.html", "Trends (asv)"))
     return "\n".join(
         f'          <li><a href="{root}{target}"{_current(target == address)}>{label}</a></li>'

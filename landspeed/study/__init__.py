@@ -1,0 +1,1 @@
+"""Studies: one question over named axes, from a file to a report."""

@@ -1,0 +1,27 @@
+"""A page of the site for a report: its Markdown in the frame that all our pages have."""
+
+from __future__ import annotations
+
+from markdown_it import MarkdownIt
+
+from landspeed.pages.frame import STUDIES, View, page
+
+PAGE = "index.html"
+_WIDE = '<div class="scroll">'
+
+
+def study_page(place: str, title: str, markdown: str) -> str:
+    """The HTML of the page called *title* in directory *place* of the studies ("" for their list).
+
+    It shows *markdown*, whose own title is left out: the frame has it. What *markdown* has of
+    HTML is shown as text.
+    """
+    heading, _, text = markdown.partition("\n")
+    if not heading.startswith("# "):
+        raise ValueError("a report begins with its title")
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    body = body.replace("<table>", '<div class="scroll"><table>').replace(
+        "</table>", "</table></div>"
+    )
+    address = "/".join(filter(None, (STUDIES, place, PAGE)))
+    return page(View(address=address, title=title), body=body, studies=True)

@@ -1,0 +1,325 @@
+"""From a Study to what a Campaign measures, and what that will take on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from base.build import Build, Variant
+from base.errors import SourceError, UsageError, VariantError
+from benchmarks.planning import planned_cells
+from benchmarks.profiles import Profile
+from benchmarks.scenarios import (
+    BACKEND_BYTES,
+    Cell,
+    Mode,
+    Planned,
+    Preset,
+    Protocol,
+    Tier,
+    disk_bytes,
+)
+from benchmarks.scripts import Script
+from builders.recipe import recipe
+from landspeed.campaign import Request
+from landspeed.plan import OVERHEAD_SECONDS
+from landspeed.study.definition import (
+    DIRECT,
+    DIRECTORY,
+    DISK,
+    MAJORS,
+    REGISTERED,
+    VANILLA,
+    Axes,
+    Part,
+    Size,
+    Study,
+    each_profile,
+    rungs,
+)
+from landspeed.target import Target
+from landspeed.workshop import Workshop
+
+# CPU seconds of compiling a release with a cold cache: between 8.3's 100 and 18's 290.
+_BUILD_CPU_SECONDS = 250.0
+# Loading, vacuuming and freezing a unit of scale.
+_LOAD_SECONDS_A_SCALE = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """A Wish is what a person asks of a Study: its size, and what takes the place of its own.
+
+    ``settings`` are those that a Part which asks for them adds to its profiles, ``files`` those
+    of a script, with their weights, in the place of the Study's.
+    """
+
+    size: Size = Size.QUICK
+    axes: Axes = field(default_factory=Axes)
+    repeats: int | None = None
+    seconds: int | None = None
+    scales: Mapping[Tier, int] = field(default_factory=dict)
+    settings: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[Path, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """A Left is what a Study cannot measure here, and the reason with what would bring it."""
+
+    part: str
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.what}: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedPart:
+    """A PlannedPart is a Part as it is measured here: what a Campaign is asked, and its Cells."""
+
+    part: Part
+    request: Request
+    cells: tuple[Planned, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPlan:
+    """A StudyPlan is a Study of one size on this machine; ``left`` is what it leaves out."""
+
+    name: str
+    study: Study
+    wish: Wish
+    parts: tuple[PlannedPart, ...]
+    left: tuple[Left, ...]
+
+    @property
+    def requests(self) -> list[Request]:
+        """What a Campaign is asked."""
+        return [one.request for one in self.parts]
+
+    @property
+    def preset(self) -> Preset:
+        """What all its Requests share: the name, the repeats and the seconds."""
+        return self.parts[0].request.preset
+
+
+def plan_study(workshop: Workshop, name: str, study: Study, wish: Wish) -> StudyPlan:
+    """The StudyPlan of *study*, called *name*; UsageError if nothing of it can be measured here.
+
+    RefError for a REF that names nothing.
+    """
+    planner = _Planner(workshop=workshop, name=name, study=study, wish=wish)
+    parts: list[PlannedPart] = []
+    left: list[Left] = []
+    for part in study.part:
+        if wish.size not in part.sizes:
+            continue
+        targets, unfit = planner.targets(part)
+        left += unfit
+        preset = planner.preset(part)
+        if targets and preset.profiles:
+            scales = {**study.amount(wish.size).scales, **wish.scales}
+            request = Request(targets=targets, preset=preset, scales=scales)
+            cells = planned_cells(preset, workshop.machine, workshop.paths.server_root, scales)
+            parts.append(PlannedPart(part=part, request=request, cells=tuple(cells)))
+    if not any(cell.reason is None for part in parts for cell in part.cells):
+        reasons = [cell.reason for part in parts for cell in part.cells if cell.reason]
+        raise UsageError(
+            f'nothing of study "{name}" can be measured here',
+            detail="\n".join(dict.fromkeys([*map(str, left), *reasons])),
+            hint="Bring what is missing, or name other REFs or axes.",
+        )
+    left = list(dict.fromkeys(left))
+    return StudyPlan(name=name, study=study, wish=wish, parts=tuple(parts), left=tuple(left))
+
+
+@dataclass(kw_only=True)
+class _Planner:
+    """What plans the Parts of one Study as one person wishes it on one machine."""
+
+    workshop: Workshop
+    name: str
+    study: Study
+    wish: Wish
+
+    @cached_property
+    def scripts(self) -> dict[str, Script]:
+        """The Study's scripts by name."""
+        directory, tables = self.workshop.paths.project / DIRECTORY, self.study.script
+        if self.wish.files and len(tables) != 1:
+            raise UsageError(
+                f'study "{self.name}" has no script that others could take the place of',
+                hint='"landspeed study custom" has one.',
+            )
+        return {one.name: one.read(directory, self.wish.files) for one in tables}
+
+    def axes(self, part: Part) -> dict[str, Any]:
+        """The values on each axis of *part*: its own, then its size's, then the person's."""
+        own = {name: v for name, v in part.given().items() if name in Axes.model_fields}
+        return own | self.study.amount(self.wish.size).axes.given() | self.wish.axes.given()
+
+    def preset(self, part: Part) -> Preset:
+        """The Preset of *part*; without profiles if it wants settings, and nobody gives any."""
+        axes, amount, wish = self.axes(part), self.study.amount(self.wish.size), self.wish
+        profiles = each_profile(axes.get("profiles", ("default",)))
+        if part.with_settings:
+            extra = "".join(f"-with-{name}={value}" for name, value in wish.settings)
+            profiles = tuple(f"{one}{extra}" for one in profiles) if extra else ()
+        places = product(profiles, axes.get("storages", (DISK,)), axes.get("poolers", (DIRECT,)))
+        modes = axes.get("modes", (Mode.READ_ONLY,))
+        return Preset(
+            name=f"{self.name}-{wish.size}",
+            description=self.study.title,
+            modes=tuple(self.scripts.get(mode) or Mode(mode) for mode in modes),
+            protocols=axes.get("protocols", (Protocol.PREPARED,)),
+            tiers=axes.get("tiers", (Tier.SMALL,)),
+            rungs=rungs(axes.get("clients", (1,)), self.workshop.machine.cores),
+            samples=wish.repeats or amount.repeats,
+            seconds=wish.seconds or amount.seconds,
+            profiles=tuple(_placed(*place) for place in places),
+        )
+
+    def targets(self, part: Part) -> tuple[list[Target], list[Left]]:
+        """What *part* builds or takes as it is, and what cannot be had of it."""
+        axes = self.axes(part)
+        found: list[Target] = []
+        left: list[Left] = []
+        variants = [Variant.parse(word) for word in axes.get("variants", ("bs8",))]
+        for ref in axes.get("refs", ()):
+            words, unfit = self._refs(part, ref)
+            left += unfit
+            for word, variant in product(words, variants):
+                target = Target.parse(word, variant)
+                if part.only_registered and target.registered is None:
+                    continue
+                reason = self._unfit(target)
+                if reason is None:
+                    found.append(target)
+                else:
+                    left.append(Left(part=part.name, what=str(target), reason=reason))
+        return list(dict.fromkeys(found)), left
+
+    def _refs(self, part: Part, ref: str) -> tuple[list[str], list[Left]]:
+        """The REFs that *ref* stands for."""
+        if ref == MAJORS:
+            return self._majors(part)
+        if ref not in (REGISTERED, VANILLA):
+            return [ref], []
+        builds = self.workshop.foreigners.all()
+        if not builds:
+            reason = '"landspeed register PG_CONFIG --name NAME" brings one'
+            return [], [Left(part=part.name, what="no server is registered", reason=reason)]
+        names = [b.origin.name if ref == REGISTERED else b.version.major_text for b in builds]
+        return list(dict.fromkeys(names)), []
+
+    def _majors(self, part: Part) -> tuple[list[str], list[Left]]:
+        """The newest release of every major that is here or can be reached, oldest first."""
+        newest: dict[str, str] = {}
+        out_of_reach: dict[str, Left] = {}
+        for status in self.workshop.builder.sources.statuses():
+            major = status.version.major_text
+            if status.is_here or status.is_reachable:
+                newest[major] = str(status.version)
+            else:
+                reason = "; ".join(status.reach) or "no source of it is known"
+                unfit = Left(part=part.name, what=str(status.version), reason=reason)
+                out_of_reach[major] = unfit
+        return list(newest.values()), [v for m, v in out_of_reach.items() if m not in newest]
+
+    def _unfit(self, target: Target) -> str | None:
+        """Why *target* cannot be had; None if it can, as far as is known without building it."""
+        try:
+            if target.registered is not None:
+                self.workshop.foreigners.find(target.registered)
+                return None
+            version, _ = self.workshop.builder.sources.glance(target.ref)
+            recipe(version, target.variant)
+        except (VariantError, SourceError) as error:
+            return f"{error.message}. {error.detail}".strip().replace("\n", " ")
+        return None
+
+
+def _placed(profile: str, storage: str, pooler: str) -> str:
+    place = "" if storage == DISK else f"-on-{storage}"
+    return Profile.named(f"{profile}{place}" + ("" if pooler == DIRECT else f"-via-{pooler}")).name
+
+
+def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
+    """What *plan* measures, what that takes, and what it leaves out, as JSON can hold it."""
+    machine, preset = workshop.machine, plan.preset
+    targets = {t: _is_built(workshop, t) for p in plan.parts for t in p.request.targets}
+    points = {
+        (target, one.cell)
+        for part in plan.parts
+        for target in part.request.targets
+        for one in part.cells
+        if one.reason is None
+    }
+    runs = len(points) * preset.samples
+    stores = _stores(points)
+    loads = sum(scale for _, scale, *_ in stores)
+    builds = sum(not built for built in targets.values())
+    seconds = (
+        runs * (preset.seconds + OVERHEAD_SECONDS)
+        + loads * _LOAD_SECONDS_A_SCALE
+        + builds * _BUILD_CPU_SECONDS / machine.cores
+    )
+    memory = max(
+        Profile.named(cell.profile).shared_buffers(machine.memory_bytes)
+        + cell.clients * BACKEND_BYTES
+        for _, cell in points
+    )
+    return {
+        "study": plan.name,
+        "title": plan.study.title,
+        "size": plan.wish.size.value,
+        "about": plan.study.amount(plan.wish.size).about,
+        "machine": machine.facts(),
+        "seconds": preset.seconds,
+        "repeats": preset.samples,
+        "builds": {str(target): built for target, built in targets.items()},
+        "parts": [_part_facts(part, machine.cores) for part in plan.parts],
+        "left": [vars(one) for one in plan.left],
+        "points": len(points),
+        "runs": runs,
+        "disk_bytes": sum(stores.values()),
+        "memory_bytes": memory,
+        "about_seconds": round(seconds),
+    }
+
+
+def _stores(points: Iterable[tuple[Target, Cell]]) -> dict[tuple[Any, ...], int]:
+    """The bytes of every data directory that *points* need, and of the copies that are written.
+
+    The second part of a key is its scale.
+    """
+    sizes: dict[tuple[Any, ...], int] = {}
+    for target, cell in points:
+        scenario = cell.scenario
+        load = scenario.mode.load if isinstance(scenario.mode, Script) else ""
+        key = (target, scenario.scale, load, Profile.named(cell.profile).storage)
+        copies = 2 if scenario.mode.writes else 1
+        sizes[key] = max(sizes.get(key, 0), copies * disk_bytes(scenario.scale, scenario.size))
+    return sizes
+
+
+def _part_facts(planned: PlannedPart, cores: int) -> dict[str, Any]:
+    return {
+        "name": planned.part.name,
+        "targets": [str(target) for target in planned.request.targets],
+        "cells": [one.cell.facts(cores) | {"not_applicable": one.reason} for one in planned.cells],
+    }
+
+
+def _is_built(workshop: Workshop, target: Target) -> bool:
+    if target.registered is not None:
+        return True
+    _, source = workshop.builder.sources.glance(target.ref)
+    found: Build | None = workshop.builder.find(source, target.variant) if source else None
+    return found is not None

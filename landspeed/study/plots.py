@@ -1,0 +1,231 @@
+"""The plots of a Study's report, drawn by matplotlib as SVG: the same samples, the same bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, assert_never
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes as Panel
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from base.files import storage_errors
+from benchmarks.asv_names import metric_named
+from landspeed.study.definition import Kind, PlotExhibit
+from landspeed.study.samples import StudyRow, Summary, Value, effects, grouped
+
+Series = Mapping[str, Mapping[str, Sequence[Any]]]
+"""The per-second series of Runs, as their records have it, by the record's id."""
+
+_WIDTH, _HEIGHT = 4.6, 3.3
+_MOST_COLUMNS = 3
+_MARKERS = "osD^vP*X<>"
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "landspeed",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+}
+# What both the colour-blind and a grey printer tell apart.
+_COLOURS = mpl.color_sequences["petroff10"]
+_NAMES = {"blocksize": "block size, kB", "wal_blocksize": "WAL block size, kB", "ref": "release"}
+
+
+def axis_name(axis: str) -> str:
+    """What *axis* is called where a person reads it."""
+    return _NAMES.get(axis, axis)
+
+
+def draw(plot: PlotExhibit, rows: Sequence[StudyRow], series: Series, path: Path) -> bool:
+    """Draw *plot* of *rows* to an SVG at *path*; False if there is nothing to draw."""
+    panels = grouped(rows, plot.each)
+    if not panels:
+        return False
+    columns = min(_MOST_COLUMNS, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    with mpl.rc_context(_STYLE):
+        size = (max(_WIDTH * columns, 6.5), _HEIGHT * lines + 0.3)
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasSVG(figure)
+        grid = figure.subplots(lines, columns, squeeze=False)
+        for panel, (key, group) in zip(grid.flat, panels.items(), strict=False):
+            panel.set_title(", ".join(_value(a, v) for a, v in zip(plot.each, key, strict=True)))
+            _draw_panel(plot, panel, group, series)
+        for panel in list(grid.flat)[len(panels) :]:
+            panel.set_axis_off()
+        with storage_errors(f'write "{path}"', path):
+            figure.savefig(path, format="svg", metadata={"Date": None, "Title": plot.title})
+    return True
+
+
+def _draw_panel(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series) -> None:
+    metric = metric_named(plot.metric)
+    match plot.kind:
+        case Kind.LINES:
+            _lines(plot, panel, rows)
+        case Kind.DOTS:
+            _dots(plot, panel, rows)
+        case Kind.SECONDS:
+            _seconds(plot, panel, rows, series)
+        case Kind.RANKING:
+            _ranking(panel, rows, metric.column)
+            return
+        case _:
+            assert_never(plot.kind)
+    panel.set_ylabel(f"{metric.name}, {metric.unit}")
+    panel.set_ylim(bottom=0)
+    if plot.lines is not None or plot.kind is Kind.SECONDS:
+        panel.legend(title=axis_name(plot.lines or plot.x))
+
+
+def _each_line(
+    plot: PlotExhibit, rows: Sequence[StudyRow]
+) -> Iterable[tuple[str, Any, str, list[StudyRow]]]:
+    """Label, colour, marker and rows of each line."""
+    axes = [plot.lines] if plot.lines else []
+    for number, (key, group) in enumerate(grouped(rows, axes).items()):
+        label = str(key[0]) if key else plot.metric
+        marker = _MARKERS[number % len(_MARKERS)]
+        yield label, _COLOURS[number % len(_COLOURS)], marker, group
+
+
+def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow]) -> None:
+    """The median of each line over x, from the least to the greatest Run."""
+    column = metric_named(plot.metric).column
+    values = [key[0] for key in grouped(rows, [plot.x])]
+    numbers = all(isinstance(value, int) for value in values)
+    for label, colour, marker, group in _each_line(plot, rows):
+        points = [
+            (key[0], found)
+            for key, some in grouped(group, [plot.x]).items()
+            if (found := Summary.of(some, column))
+        ]
+        x = [value if numbers else values.index(value) for value, _ in points]
+        middle = [found.median for _, found in points]
+        spread = [
+            [found.median - found.minimum for _, found in points],
+            [found.maximum - found.median for _, found in points],
+        ]
+        panel.errorbar(
+            x,
+            middle,
+            yerr=spread,
+            label=label,
+            color=colour,
+            marker=marker,
+            ms=4,
+            lw=1.4,
+            capsize=2,
+        )
+    _name_x(plot, panel, values, numbers=numbers)
+
+
+def _name_x(plot: PlotExhibit, panel: Panel, values: Sequence[Value], *, numbers: bool) -> None:
+    panel.set_xlabel(axis_name(plot.x))
+    if numbers:
+        panel.set_xscale("log", base=2)
+        panel.set_xticks([int(v) for v in values], [str(v) for v in values])
+        panel.minorticks_off()
+    else:
+        crowded = sum(len(str(value)) for value in values) > 40
+        panel.set_xticks(
+            range(len(values)),
+            [str(v) for v in values],
+            rotation=40 if crowded else 0,
+            ha="right" if crowded else "center",
+        )
+
+
+def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow]) -> None:
+    """Each Run a dot over its category, with average ± standard deviation beside them."""
+    column = metric_named(plot.metric).column
+    values = [key[0] for key in grouped(rows, [plot.x])]
+    lines = list(_each_line(plot, rows))
+    for number, (label, colour, marker, group) in enumerate(lines):
+        shift = 0.6 * ((number + 0.5) / len(lines) - 0.5)
+        for key, some in grouped(group, [plot.x]).items():
+            place = values.index(key[0]) + shift
+            found = Summary.of(some, column)
+            if found is None:
+                continue
+            numbers = [v for row in some if (v := row.scalars[column]) is not None]
+            spread = np.linspace(-0.05, 0.05, len(numbers)) if len(numbers) > 1 else [0.0]
+            panel.plot(
+                place + np.array(spread), numbers, marker, color=colour, ms=3.5, alpha=0.6, ls=""
+            )
+            panel.errorbar(
+                [place + 0.12 / len(lines)],
+                [found.average],
+                yerr=[found.deviation or 0.0],
+                color=colour,
+                marker="_",
+                ms=9,
+                capsize=3,
+                label=label if key[0] == values[0] else None,
+            )
+    _name_x(plot, panel, values, numbers=False)
+
+
+def _seconds(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series) -> None:
+    """Every Run second by second, in the colour of its value on x."""
+    name = "tps" if plot.metric == "tps" else "latency_ms"
+    for number, (key, group) in enumerate(grouped(rows, [plot.x]).items()):
+        label: str | None = str(key[0])
+        for row in group:
+            one = series.get(row.scalars["id"])
+            if one is None:
+                continue
+            colour = _COLOURS[number % len(_COLOURS)]
+            values = [math.nan if v is None else v for v in one[name]]
+            panel.plot(one["seconds"], values, color=colour, lw=0.9, alpha=0.7, label=label)
+            label = None
+    panel.set_xlabel("second of the run")
+
+
+def _ranking(panel: Panel, rows: Sequence[StudyRow], column: str) -> None:
+    """What each setting does, with its interval: added alone, and what leaving it out costs."""
+    found = effects(rows, column)
+    settings = list(dict.fromkeys(one.setting for one in found))[::-1]
+    for alone, colour, shift, label in (
+        (True, _COLOURS[0], 0.16, "added to default"),
+        (False, _COLOURS[1], -0.16, "tuned, to tuned without it"),
+    ):
+        some = [one for one in found if one.alone is alone]
+        if not some:
+            continue
+        places = [settings.index(one.setting) + shift for one in some]
+        middle = np.array([one.ratio.value - 1 for one in some]) * 100
+        low = [100 * ((one.ratio.low or one.ratio.value) - 1) for one in some]
+        high = [100 * ((one.ratio.high or one.ratio.value) - 1) for one in some]
+        panel.errorbar(
+            middle,
+            places,
+            xerr=[np.maximum(0, middle - low), np.maximum(0, np.array(high) - middle)],
+            fmt="o",
+            color=colour,
+            ms=4,
+            capsize=2,
+            label=label,
+        )
+    panel.axvline(0, color="#888888", lw=0.8)
+    panel.set_yticks(range(len(settings)), settings)
+    panel.set_xlabel("change, %")
+    panel.legend(loc="best")
+
+
+def _value(axis: str, value: Value) -> str:
+    if axis in ("mode", "protocol", "tier", "storage"):
+        return str(value)
+    return f"{axis_name(axis)} {value}"

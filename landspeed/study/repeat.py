@@ -1,0 +1,37 @@
+"""The commands that repeat a Study on another machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from landspeed.repeat import command, preparing, target_of
+from landspeed.study.planning import StudyPlan
+from landspeed.study.samples import StudyRow
+
+
+def study_commands(
+    plan: StudyPlan, rows: Sequence[StudyRow], memory: int | None = None
+) -> list[str]:
+    """What to type, in a checkout of landspeed, to measure *plan* again, as *rows* were.
+
+    *memory* is the limit, in bytes, that servers ran in, None for none.
+    """
+    scalars = [row.scalars for row in rows]
+    wish, preset = plan.wish, plan.preset
+    refs = dict.fromkeys(target_of(row) for row in scalars) if wish.axes.refs else ()
+    words = ["study", plan.name, *refs, "--preset", wish.size.value]
+    for option, values in (
+        ("--mode", wish.axes.modes),
+        ("--clients", wish.axes.clients),
+        ("--profile", wish.axes.profiles),
+        ("--storage", wish.axes.storages),
+    ):
+        words += [word for value in values or () for word in (option, str(value))]
+    words += ["--samples", str(preset.samples)] if wish.repeats else []
+    words += ["--seconds", str(preset.seconds)] if wish.seconds else []
+    words += [w for tier, scale in wish.scales.items() for w in ("--scale", f"{tier}={scale}")]
+    words += [w for name, value in wish.settings for w in ("--setting", f"{name}={value}")]
+    limit = memory // 2**20 if memory else None
+    words += ["--memory", f"{limit}m"] if limit else []
+    words += [w for path, weight in wish.files for w in ("--script", f"{path}@{weight}")]
+    return [*preparing(scalars), command(*words)]

@@ -1,0 +1,280 @@
+"""The report of a Study: tables, plots, method, provenance, raw data, and how to repeat it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from base.files import canonical_json, exchange, remove_tree, storage_errors, write_atomic
+from benchmarks.asv_names import metric_named
+from landspeed.cautions import cautions
+from landspeed.evidence_text import evidence_rows
+from landspeed.markup import cell, code, plain
+from landspeed.study.definition import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
+from landspeed.study.page import PAGE, study_page
+from landspeed.study.planning import StudyPlan
+from landspeed.study.plots import Series, draw
+from landspeed.study.repeat import study_commands
+from landspeed.study.samples import StudyRow, effects, grouped
+from landspeed.study.tables import exhibit, markdown_table, ranking
+
+FACTS, MARKDOWN = "report.json", "report.md"
+_SAMPLES, _SECONDS = "samples.parquet", "seconds.parquet"
+_METHOD = """Every number is of one invocation of pgbench on a server that was started for it, on \
+data in the state in which it was loaded: vacuumed, frozen, checkpointed, and for what writes a \
+fresh copy of it. All points were measured in rounds, each in a random order of its own, so that \
+whatever drifts falls on all alike. The standard deviation is that between runs; the seconds \
+within one are not samples. An interval is of the ratio of geometric means, at 95 %: of the runs \
+of the same rounds in pairs where both have the same rounds, else Welch's. It says nothing of \
+other machines, and one in twenty misses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyReport:
+    """A StudyReport is what a Study found: its plan, its samples, and their records by id.
+
+    ``errors`` are what was not measured, and why.
+    """
+
+    plan: StudyPlan
+    machine: Mapping[str, Any]
+    rows: Sequence[StudyRow]
+    records: Mapping[str, Mapping[str, Any]]
+    errors: Sequence[str] = ()
+
+    @property
+    def series(self) -> Series:
+        """The Runs second by second, by their records' ids."""
+        return {identifier: record["series"] for identifier, record in self.records.items()}
+
+    @property
+    def servers(self) -> list[Mapping[str, Any]]:
+        """The newest record of each server."""
+        found = {one["build"]["digest"]: one for _, one in sorted(self.records.items())}
+        return sorted(found.values(), key=lambda one: str(one["build"]["identifier"]))
+
+    def facts(self) -> dict[str, Any]:
+        """What the list of reports, and a program, may read of it."""
+        times = sorted(row.scalars["time"] for row in self.rows)
+        return {
+            "study": self.plan.name,
+            "title": self.plan.study.title,
+            "size": self.plan.wish.size.value,
+            "machine": self.machine["name"],
+            "first": times[0] if times else None,
+            "last": times[-1] if times else None,
+            "runs": len({row.scalars["id"] for row in self.rows}),
+            "not_measured": [*map(str, self.plan.left), *self.errors],
+        }
+
+
+def write_report(report: StudyReport, directory: Path) -> Path:
+    """Write *report* to *directory* in the place of an older one; its page.
+
+    Nobody sees half of it: it is made beside, then put there in one step.
+    """
+    with storage_errors(f'create "{directory}"', directory):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+        fresh.chmod(0o755)
+    try:
+        text = "\n\n".join(_sections(report, fresh)) + "\n"
+        write_atomic(fresh / MARKDOWN, text)
+        place = f"{report.plan.name}/{report.plan.wish.size.value}"
+        write_atomic(fresh / PAGE, study_page(place, report.plan.study.title, text))
+        write_atomic(fresh / FACTS, canonical_json(report.facts()))
+        _write_data(report, fresh)
+        exchange(fresh, directory)
+    finally:
+        remove_tree(fresh)
+    return directory / PAGE
+
+
+def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
+    study = report.plan.study
+    yield f"# {study.title}"
+    yield study.question
+    yield f"*The shape of a published experiment*: {study.shape}" + "".join(
+        f" <{address}>" for address in study.see
+    )
+    yield "## What was measured"
+    yield _measured(report)
+    for number, plot in enumerate(study.plot, start=1):
+        yield from _plot(report, plot, directory, f"plot-{number}-{_slug(plot.title)}.svg")
+    for table in study.table:
+        yield from _table(report, table)
+    for evidence in study.evidence:
+        yield from _evidence(report, evidence)
+    yield from _misleading(report)
+    yield "## Method"
+    yield _METHOD
+    yield "## Provenance"
+    yield from _provenance(report)
+    yield "## Raw data"
+    yield (
+        f"[{_SAMPLES}]({_SAMPLES}): a row for each run, with its axes and all scalars of its raw "
+        f"record. [{_SECONDS}]({_SECONDS}): the same runs second by second. `id` is that of the "
+        "raw record: `landspeed show run:ID` shows all that was seen."
+    )
+    commands = study_commands(report.plan, report.rows, report.machine.get("memory_limit"))
+    yield "## To repeat it on another machine"
+    yield "```sh\n" + "\n".join(commands) + "\n```"
+
+
+def _measured(report: StudyReport) -> str:
+    facts, preset = report.facts(), report.plan.preset
+    machine = report.machine
+    about = report.plan.study.amount(report.plan.wish.size).about
+    lines = [
+        f"- {facts['runs']} runs of {preset.seconds} s, {preset.samples} of each point asked for; "
+        f"size *{report.plan.wish.size}*: {about}",
+        f"- on {code(machine['name'])}: {code(machine['cpu'])}, {machine['cores']} cores, "
+        f"{machine['memory_bytes'] / 2**30:.1f} GiB",
+        f"- from {facts['first']} to {facts['last']}",
+    ]
+    unfit = dict.fromkeys(
+        f"{p.part.name}: {one.reason}" for p in report.plan.parts for one in p.cells if one.reason
+    )
+    for reason in (*facts["not_measured"], *unfit):
+        lines.append(f"- not measured: {plain(reason, longest=500)}")
+    return "\n".join(lines)
+
+
+def _plot(report: StudyReport, plot: PlotExhibit, directory: Path, name: str) -> Iterator[str]:
+    rows = _of(report, plot)
+    if not draw(plot, rows, report.series, directory / name):
+        return
+    yield f"## {plot.title}"
+    yield f"![{plot.title}]({name})"
+    if plot.kind is Kind.RANKING:
+        yield ranking(effects(rows, metric_named(plot.metric).column))
+
+
+def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
+    found = exhibit(table, _of(report, table))
+    if not found:
+        return
+    metric = metric_named(table.metric)
+    what = "Medians" if table.columns else "Runs"
+    yield f"## {table.title}"
+    yield f"{what}, in {metric.unit}."
+    for heading, text in found:
+        if heading:
+            yield f"### {heading}"
+        yield text
+
+
+def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
+    """What was seen of server and machine, a column for each group of Runs."""
+    groups = grouped(_of(report, exhibit_), exhibit_.columns)
+    seen = {
+        " / ".join(map(str, key)): dict(evidence_rows(_records(report, group)))
+        for key, group in groups.items()
+    }
+    titles = list(dict.fromkeys(title for told in seen.values() for title in told))
+    if not titles:
+        return
+    yield f"## {exhibit_.title}"
+    yield "Medians of the runs of each column; what was looked at a second apart is in shares."
+    lines = [[title, *(told.get(title, "-") for told in seen.values())] for title in titles]
+    yield markdown_table(["", *seen], lines, 1 + len(seen))
+
+
+def _records(report: StudyReport, rows: Iterable[StudyRow]) -> list[Mapping[str, Any]]:
+    return [report.records[identifier] for identifier in {row.scalars["id"]: 0 for row in rows}]
+
+
+def _misleading(report: StudyReport) -> Iterator[str]:
+    """The pitfalls that were seen in the Runs."""
+    groups = {
+        part: _records(report, rows)
+        for part in dict.fromkeys(row.part for row in report.rows)
+        if (rows := [row for row in report.rows if row.part == part])
+    }
+    found = cautions(groups)
+    if not found:
+        return
+    yield "## What may mislead"
+    for one in found:
+        told = f"{one.pitfall.seen} ({one.where}). {one.pitfall.means} Try: {one.pitfall.remedy}"
+        yield f"- {plain(told, longest=1000)}"
+
+
+def _of(
+    report: StudyReport, exhibit_: PlotExhibit | TableExhibit | EvidenceExhibit
+) -> list[StudyRow]:
+    """The rows that *exhibit_* shows, each Run once where several parts have it."""
+    wanted = [row for row in report.rows if exhibit_.part in (None, row.part)]
+    return list({(row.scalars["id"], *row.axes.values()): row for row in wanted}.values())
+
+
+def _provenance(report: StudyReport) -> Iterator[str]:
+    titles = ("server", "source", "build", "compiler", "installed files")
+    lines = []
+    for record in report.servers:
+        build = record["build"]
+        origin = build["origin"]
+        named = origin.get("registered") or origin["release"] or origin["commit"]
+        source = f"{named} of {origin['date']}, tree {origin['tree'][:12]}"
+        digest = f"sha256 {build['digest'][:16]}…"
+        toolchain = build["toolchain"].get("cc", "not known")
+        lines.append([str(build["version"]), source, build["identifier"], toolchain, digest])
+    yield markdown_table(titles, lines, len(titles))
+    if report.servers:
+        record = report.servers[-1]
+        epoch = ", ".join(f"{name} {value}" for name, value in record["epoch"].items())
+        client = f"pgbench {record['pgbench']['version']} ({record['pgbench']['build']})"
+        yield f"Client: {code(client)}. Epoch of the machine: {code(epoch, longest=400)}."
+    settings = {str(row.scalars["profile"]): row.scalars["id"] for row in report.rows}
+    yield "Profiles, each with a run whose record has all settings of its server:"
+    yield markdown_table(
+        ("profile", "run"),
+        [[name, f"run:{identifier[:16]}"] for name, identifier in sorted(settings.items())],
+        2,
+    )
+
+
+def _write_data(report: StudyReport, directory: Path) -> None:
+    """The raw data as Parquet: every Run with its axes, and every Run second by second."""
+    samples = [
+        {"part": row.part, **{f"axis_{k}": v for k, v in row.axes.items()}, **row.scalars}
+        for row in report.rows
+    ]
+    seconds = [
+        {"id": identifier, "second": second, "tps": tps, "latency_ms": latency}
+        for identifier, one in report.series.items()
+        for second, tps, latency in zip(one["seconds"], one["tps"], one["latency_ms"], strict=False)
+    ]
+    for name, table in ((_SAMPLES, samples), (_SECONDS, seconds)):
+        with storage_errors(f'write "{directory / name}"', directory):
+            pq.write_table(pa.Table.from_pylist(table), directory / name, compression="zstd")
+
+
+def write_index(reports: Path) -> Path | None:
+    """Write the page that lists the reports below *reports*; None if there are none."""
+    found = sorted(reports.glob(f"*/*/{FACTS}"))
+    if not found:
+        return None
+    titles = ("study", "size", "machine", "runs", "newest run")
+    lines = []
+    for path in found:
+        facts = json.loads(path.read_text())
+        link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
+        rest = (facts["size"], cell(facts["machine"]), str(facts["runs"]), str(facts["last"]))
+        lines.append([link, *rest])
+    text = "# Studies\n\nEach is one command, `landspeed study NAME`.\n\n"
+    text += markdown_table(titles, lines, 5)
+    write_atomic(reports / PAGE, study_page("", "Studies", text))
+    return reports / PAGE
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40]

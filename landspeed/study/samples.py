@@ -1,0 +1,240 @@
+"""The samples of a Study: rows told apart by axes, groups of them, and what their numbers say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import stats
+
+from base.build import Build
+from base.version import Version
+from benchmarks.point import Point, PointKey, rows_of
+from benchmarks.profiles import Profile
+from benchmarks.scenarios import Cell
+from benchmarks.scripts import Script
+from landspeed.study.definition import DIRECT, DISK
+
+STOCK = "stock"
+"""The settings of a profile that changes none."""
+
+_LEVEL = 0.95
+# What a person knows the order of; anything else is in the order of its text.
+_ORDERS: Mapping[str, tuple[str, ...]] = {
+    "tier": ("small", "medium", "large"),
+    "mode": ("read-only", "read-write", "tpcb-like"),
+    "profile": ("default", "tuned"),
+    "storage": (DISK,),
+    "pooler": (DIRECT,),
+    "origin": ("vanilla",),
+    "settings": (STOCK,),
+}
+Value = str | int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyRow:
+    """A StudyRow is one Run of a Study: its part, where it is on the axes, its record's scalars."""
+
+    part: str
+    axes: Mapping[str, Value]
+    scalars: Mapping[str, Any]
+
+
+def rows(part: str, points: Iterable[Point], table: pa.Table) -> list[StudyRow]:
+    """The StudyRows of *points* in *table* (RecordStore.table(), what is comparable), oldest first.
+
+    Points that are one server share its samples.
+    """
+    by_key: dict[PointKey, list[Mapping[str, Any]]] = {}
+    found = []
+    for point in points:
+        if point.key not in by_key:
+            by_key[point.key] = rows_of(table, point.key).to_pylist()
+        axes = axes_of(point.build, point.cell)
+        found += [StudyRow(part=part, axes=axes, scalars=row) for row in by_key[point.key]]
+    return found
+
+
+def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
+    """Where *cell* of *build* is on every axis of definition.AXES."""
+    profile, mode = Profile.named(cell.profile), cell.scenario.mode
+    changes = [f"{name}={value}" if value else name for name, value in profile.with_]
+    return {
+        "ref": build.origin.name,
+        "version": build.version.major_text,
+        "variant": build.variant.name,
+        "blocksize": build.variant.blocksize,
+        "wal_blocksize": build.variant.wal_blocksize,
+        "mode": mode.name if isinstance(mode, Script) else mode.value,
+        "protocol": cell.scenario.protocol.value,
+        "tier": cell.scenario.tier.value,
+        "scale": cell.scenario.scale,
+        "clients": cell.clients,
+        "profile": server_profile(profile),
+        "settings": ", ".join([*changes, *profile.without]) or STOCK,
+        "storage": profile.storage or DISK,
+        "pooler": profile.pooler or DIRECT,
+        "origin": "registered" if build.foreign else "vanilla",
+    }
+
+
+def server_profile(profile: Profile) -> str:
+    """The name of *profile* without where its data lies and how clients come to it."""
+    place = f"-on-{profile.storage}" if profile.storage else ""
+    via = f"-via-{profile.pooler}" if profile.pooler else ""
+    return profile.name.removesuffix(via).removesuffix(place)
+
+
+def order_of(axis: str) -> Callable[[Value], tuple[Any, ...]]:
+    """The key by which the values on *axis* are in the order a person expects."""
+    known = _ORDERS.get(axis, ())
+
+    def key(value: Value) -> tuple[Any, ...]:
+        if isinstance(value, int):
+            return (0, value, "")
+        if axis in ("version", "ref"):
+            try:
+                return (0, Version.parse(value), "")
+            except ValueError:
+                return (1, value, "")
+        return (known.index(value) if value in known else len(known), value, "")
+
+    return key
+
+
+def grouped(
+    rows: Iterable[StudyRow], axes: Sequence[str]
+) -> dict[tuple[Value, ...], list[StudyRow]]:
+    """*rows* by their values on *axes*, in the order a person expects."""
+    groups: dict[tuple[Value, ...], list[StudyRow]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.axes[axis] for axis in axes), []).append(row)
+    orders = [order_of(axis) for axis in axes]
+    ordered = sorted(
+        groups, key=lambda values: [order(v) for order, v in zip(orders, values, strict=True)]
+    )
+    return {key: groups[key] for key in ordered}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A Summary is what some Runs say of one metric; the deviation is that between Runs.
+
+    ``deviation`` is None of a single Run.
+    """
+
+    count: int
+    average: float
+    deviation: float | None
+    minimum: float
+    median: float
+    maximum: float
+
+    @classmethod
+    def of(cls, rows: Iterable[StudyRow], column: str) -> Summary | None:
+        """The Summary of *column* over the *rows* that have it; None if none has."""
+        values = np.array([v for row in rows if (v := row.scalars[column]) is not None])
+        if not len(values):
+            return None
+        return cls(
+            count=len(values),
+            average=float(values.mean()),
+            deviation=float(values.std(ddof=1)) if len(values) > 1 else None,
+            minimum=float(values.min()),
+            median=float(np.median(values)),
+            maximum=float(values.max()),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """A Ratio is how one group's number relates to another's: geometric means, 95 % interval.
+
+    Too few Runs have no interval: ``low`` and ``high`` are None.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def of(cls, rows: Sequence[StudyRow], base: Sequence[StudyRow], column: str) -> Ratio | None:
+        """The Ratio of *column* in *rows* to that in *base*; None if one has no number.
+
+        Runs of one round of one preset were made close to each other: where both have the same
+        rounds, it is a paired t interval of log ratios (Student 1908), else that of Welch
+        (Biometrika 34, 1947).
+        """
+        ours, theirs = _logs(rows, column), _logs(base, column)
+        if not ours or not theirs:
+            return None
+        a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
+        low = high = None
+        if len(a) > 1 and ours.keys() == theirs.keys():
+            pairs = np.array([ours[key] - theirs[key] for key in ours])
+            low, high = _interval(stats.ttest_1samp(pairs, 0.0))
+        elif len(a) > 1 and len(b) > 1:
+            low, high = _interval(stats.ttest_ind(a, b, equal_var=False))
+        return cls(value=float(math.exp(a.mean() - b.mean())), low=low, high=high)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether 1 is not in its interval."""
+        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+    def __str__(self) -> str:
+        change = f"{self.value - 1:+.1%}"
+        if self.low is None or self.high is None:
+            return change
+        return f"{change} [{self.low - 1:+.1%}, {self.high - 1:+.1%}]"
+
+
+def _logs(rows: Sequence[StudyRow], column: str) -> dict[Any, float]:
+    """The logarithm of *column* by preset and round; by record where one has more than one."""
+    having = [row.scalars for row in rows if (row.scalars[column] or 0) > 0]
+    rounds = [(row["preset"], row["round"]) for row in having]
+    distinct = len(set(rounds)) == len(rounds) and all(r is not None for _, r in rounds)
+    keys = rounds if distinct else [row["id"] for row in having]
+    return {key: math.log(row[column]) for key, row in zip(keys, having, strict=True)}
+
+
+def _interval(test: Any) -> tuple[float | None, float | None]:
+    found = test.confidence_interval(_LEVEL)
+    low, high = float(found.low), float(found.high)
+    if not math.isfinite(low) or not math.isfinite(high):
+        return None, None
+    return math.exp(low), math.exp(high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """An Effect is what one setting of "tuned" does: its Ratio, with it to without it.
+
+    ``alone`` says whether it was added to "default" alone, or left out of "tuned" alone.
+    """
+
+    setting: str
+    alone: bool
+    ratio: Ratio
+
+
+def effects(rows: Sequence[StudyRow], column: str) -> list[Effect]:
+    """The Effects of all settings that *rows* have added or left out, the largest first."""
+    by_profile = {key[0]: group for key, group in grouped(rows, ["profile"]).items()}
+    found = []
+    for name, group in by_profile.items():
+        profile = Profile.named(str(name))
+        changed = [*(setting for setting, _ in profile.with_), *profile.without]
+        base = by_profile.get(profile.base)
+        if len(changed) != 1 or base is None:
+            continue
+        alone = bool(profile.with_)
+        ratio = Ratio.of(group, base, column) if alone else Ratio.of(base, group, column)
+        if ratio is not None:
+            found.append(Effect(setting=changed[0], alone=alone, ratio=ratio))
+    return sorted(found, key=lambda one: -abs(math.log(one.ratio.value)))

@@ -1,0 +1,129 @@
+"""What a study would measure here, what that takes, and what it leaves out and why."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.build import Origin
+from base.errors import UsageError
+from benchmarks import planning as planning_
+from benchmarks.machine import Limits
+from landspeed.study.definition import Axes, Size, load_study
+from landspeed.study.planning import StudyPlan, Wish, plan_study, study_facts
+from landspeed.study_verb import render_study
+from tests.stand_ins import made_up_build
+from tests.study_kit import AMPLE, CHECKOUT, pretended
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(autouse=True)
+def ample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with room for everything, whatever this one has."""
+    monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
+    monkeypatch.setattr(planning_, "pooler_reason", lambda: None)
+
+
+def planned(cache: Path, name: str, wish: Wish | None = None, **rest: Any) -> tuple[Any, StudyPlan]:
+    workshop = pretended(cache, **rest)
+    return workshop, plan_study(workshop, name, load_study(CHECKOUT, name), wish or Wish())
+
+
+@pytest.mark.parametrize("name", ["page-size", "archaeology", "pooler"])
+def test_a_plan_of_a_study_reads_as_it_did(tmp_path: Path, name: str) -> None:
+    """Rewrite the golden files with LANDSPEED_GOLDEN=write, and read the difference."""
+    path = GOLDEN / f"study-{name}.txt"
+    text = render_study(study_facts(*planned(tmp_path, name))) + "\n"
+    if os.environ.get("LANDSPEED_GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def test_every_major_is_its_newest_release_within_reach_and_the_others_are_told(
+    tmp_path: Path,
+) -> None:
+    _, plan = planned(tmp_path, "archaeology")
+    assert [t.ref for t in plan.requests[0].targets] == ["9.6.24", "17.11", "18.6"]
+    assert [one.what for one in plan.left] == ["8.4.22"]
+    assert "no upstream is configured" in plan.left[0].reason
+
+
+def test_what_a_person_names_takes_the_place_of_an_axis(tmp_path: Path) -> None:
+    axes = Axes(refs=("17", "18:bs4"), clients=(2,))
+    wish = Wish(axes=axes, repeats=9, seconds=1)
+    _, plan = planned(tmp_path, "archaeology", wish)
+    assert [str(t) for t in plan.requests[0].targets] == ["17:bs8", "18:bs4"]
+    assert {one.cell.clients for one in plan.parts[0].cells} == {2}
+    assert (plan.preset.samples, plan.preset.seconds) == (9, 1)
+
+
+def test_a_larger_size_measures_more(tmp_path: Path) -> None:
+    runs = []
+    for size in Size:
+        runs.append(study_facts(*planned(tmp_path, "page-size", Wish(size=size)))["about_seconds"])
+    assert runs == sorted(runs)
+    assert len(set(runs)) == 3
+
+
+def test_direct_connections_end_at_the_servers_limit_and_pooled_ones_do_not(tmp_path: Path) -> None:
+    _, plan = planned(tmp_path, "pooler")
+    reasons = {(c.cell.clients, c.cell.profile[-9:]): c.reason for c in plan.parts[0].cells}
+    assert "max_connections = 40" in (reasons[64, "ctions=40"] or "")
+    assert reasons[64, "pgbouncer"] is None
+
+
+def test_without_a_pooler_the_study_says_what_would_bring_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = 'pgbouncer is not installed: "apt-get install pgbouncer" brings it'
+    monkeypatch.setattr(planning_, "pooler_reason", lambda: reason)
+    facts = study_facts(*planned(tmp_path, "pooler"))
+    missing = {c["not_applicable"] for c in facts["parts"][0]["cells"] if c["clients"] == 1}
+    assert missing == {None, reason}
+
+
+def test_without_a_registered_server_a_study_of_forks_is_refused_with_the_command(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(UsageError, match="nothing of study") as caught:
+        planned(tmp_path, "forks")
+    assert "landspeed register PG_CONFIG --name NAME" in caught.value.detail
+
+
+def test_a_fork_is_measured_beside_the_release_that_it_is_of(tmp_path: Path) -> None:
+    known = Origin(release=None, commit=None, tree="", date="2025-01-01", registered="vendor")
+    vendor = replace(made_up_build("vendor", known, version="17.11"))
+    settings = (("vendor.turbo", "on"),)
+    _, plan = planned(tmp_path, "forks", Wish(settings=settings), registered=[vendor])
+    equal, extras = plan.parts
+    assert [str(t) for t in equal.request.targets] == ["@vendor", "17:bs8"]
+    assert [str(t) for t in extras.request.targets] == ["@vendor"]
+    assert extras.request.preset.profiles == ("default-with-vendor.turbo=on",)
+
+
+def test_without_extras_a_fork_is_measured_on_equal_settings_alone(tmp_path: Path) -> None:
+    known = Origin(release=None, commit=None, tree="", date="2025-01-01", registered="vendor")
+    vendor = made_up_build("vendor", known, version="17.11")
+    _, plan = planned(tmp_path, "forks", registered=[vendor])
+    assert [one.part.name for one in plan.parts] == ["equal settings"]
+
+
+def test_scripts_of_ones_own_take_the_place_of_the_studys(tmp_path: Path) -> None:
+    path = tmp_path / "mine.sql"
+    path.write_text("SELECT 1;")
+    _, plan = planned(tmp_path, "custom", Wish(files=((path, 3),)))
+    (mode,) = plan.preset.modes
+    assert getattr(mode, "parts", None) == (("SELECT 1;", 3),)
+    with pytest.raises(UsageError, match="has no script"):
+        planned(tmp_path, "pooler", Wish(files=((path, 3),)))
+
+
+def test_larger_rows_need_more_disk(tmp_path: Path) -> None:
+    facts = study_facts(*planned(tmp_path, "page-size"))
+    less = planned(tmp_path, "page-size", Wish(axes=Axes(modes=("read-write",))))
+    assert facts["disk_bytes"] > study_facts(*less)["disk_bytes"]

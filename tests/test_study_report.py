@@ -1,0 +1,191 @@
+"""What a study's report says of made-up runs: its numbers, its plots, its data, its commands."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from benchmarks.machine import Limits
+from benchmarks.point import Point
+from benchmarks.record_columns import scalars
+from landspeed.study.definition import Axes, load_study
+from landspeed.study.planning import StudyPlan, Wish, plan_study
+from landspeed.study.report import StudyReport, write_index, write_report
+from landspeed.study.samples import Ratio, StudyRow, Summary, effects, grouped, rows
+from tests.study_kit import AMPLE, CHECKOUT, MACHINE, points_of, pretended, records_of
+
+
+@pytest.fixture(autouse=True)
+def ample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
+
+
+def planned(cache: Path, name: str, **axes: Any) -> StudyPlan:
+    study = load_study(CHECKOUT, name)
+    return plan_study(pretended(cache), name, study, Wish(axes=Axes(**axes)))
+
+
+def slower_with_small_blocks(point: Point) -> float:
+    return 1 + 1 / point.build.variant.blocksize
+
+
+def reported(plan: StudyPlan, latency: Any = slower_with_small_blocks) -> StudyReport:
+    parts = points_of(plan)
+    records = records_of([point for _, points in parts for point in points], latency=latency)
+    table = scalars(records)
+    return StudyReport(
+        plan=plan,
+        machine=MACHINE.facts(),
+        rows=[row for name, points in parts for row in rows(name, points, table)],
+        records={one["id"]: one for one in records},
+        errors=["the server died under pgbench"],
+    )
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> StudyReport:
+    return reported(planned(tmp_path, "page-size"))
+
+
+def of(report: StudyReport, part: str, **axes: Any) -> list[StudyRow]:
+    wanted = axes.items()
+    return [r for r in report.rows if r.part == part and wanted <= r.axes.items()]
+
+
+def test_a_run_is_a_row_of_every_part_that_asks_for_it(report: StudyReport) -> None:
+    blocks = of(report, "blocks", blocksize=8)
+    wal = of(report, "WAL blocks", wal_blocksize=8)
+    assert [row.scalars["id"] for row in blocks] == [row.scalars["id"] for row in wal]
+    assert len(blocks) == 3
+
+
+def test_rows_are_grouped_in_the_order_a_person_expects(tmp_path: Path) -> None:
+    report = reported(planned(tmp_path, "archaeology"), lambda point: 1.0)
+    assert [key[0] for key in grouped(report.rows, ["ref"])] == ["9.6.24", "17.11", "18.6"]
+    assert [key[0] for key in grouped(report.rows, ["clients"])] == [1, 4, 16]
+
+
+def test_a_summary_is_of_the_runs_and_their_deviation(report: StudyReport) -> None:
+    some = of(report, "blocks", blocksize=8)
+    values = sorted(row.scalars["tps"] for row in some)
+    found = Summary.of(some, "tps")
+    assert found is not None
+    assert (found.count, found.minimum, found.median, found.maximum) == (3, *values)
+    mean = sum(values) / 3
+    assert found.average == pytest.approx(mean)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)
+    assert found.deviation == pytest.approx(spread)
+    one = Summary.of(some[:1], "tps")
+    assert one is not None
+    assert one.deviation is None
+    assert Summary.of([], "tps") is None
+
+
+def test_a_ratio_tells_what_is_there_and_of_too_few_runs_no_interval(report: StudyReport) -> None:
+    small, usual = (of(report, "blocks", blocksize=size) for size in (2, 8))
+    found = Ratio.of(small, usual, "latency_ms")
+    assert found is not None
+    assert found.value == pytest.approx(1.5 / 1.125, rel=0.05)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.value < found.high
+    assert found.is_sure
+    single = Ratio.of(small[:1], usual[:1], "latency_ms")
+    assert single is not None
+    assert (single.low, single.is_sure) == (None, False)
+    assert Ratio.of([], usual, "latency_ms") is None
+
+
+def test_effects_rank_the_settings_that_carry_the_gain(tmp_path: Path) -> None:
+    def latency(point: Point) -> float:
+        profile = point.cell.profile
+        has = profile == "tuned" or profile.startswith("tuned-without-")
+        if profile.endswith("-shared_buffers"):
+            has = profile.startswith("default-with")
+        return 1.0 if has else 2.0
+
+    report = reported(planned(tmp_path, "tuned"), latency)
+    found = effects([row for row in report.rows if row.part == "ablation"], "tps")
+    first, second = found[:2]
+    assert {first.setting, second.setting} == {"shared_buffers"}
+    assert {first.alone, second.alone} == {True, False}
+    assert first.ratio.value == pytest.approx(2, rel=0.1)
+    assert all(abs(math.log(one.ratio.value)) < 0.1 for one in found[2:])
+
+
+def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_path: Path) -> None:
+    page = write_report(report, tmp_path / "site/page-size/quick")
+    text = (page.parent / "report.md").read_text()
+    for title in ("Block sizes", "Method", "Provenance", "Raw data"):
+        assert f"\n## {title}\n" in text
+    assert re.search(r"^\| block size, kB \| runs \| average \| ± stddev \| min \|", text, re.M)
+    assert re.search(r"^\| 2 \| 3 \| .*-\d+\.\d% \[-\d+\.\d%, -\d+\.\d%\] \|$", text, re.M)
+    assert "- not measured: the server died under pgbench" in text
+    assert ".venv/bin/landspeed study page-size --preset quick\n" in text
+    drawn = re.findall(r"!\[.*\]\((.*\.svg)\)", text)
+    assert len(drawn) == 4
+    assert all((page.parent / name).read_text().startswith("<?xml") for name in drawn)
+    html = page.read_text()
+    assert "<table>" in html
+    assert not re.search(r"(src|href)=\"(https?:)?//", html.replace('<a href="https://', ""))
+    runs = {row.scalars["id"] for row in report.rows}
+    samples = pq.read_table(page.parent / "samples.parquet")
+    assert set(samples["id"].to_pylist()) == runs
+    assert {"part", "axis_blocksize", "tps", "latency_ms"} <= set(samples.column_names)
+    seconds = pq.read_table(page.parent / "seconds.parquet")
+    assert set(seconds["id"].to_pylist()) == runs
+
+
+def test_the_same_runs_give_the_same_report_to_the_byte(
+    report: StudyReport, tmp_path: Path
+) -> None:
+    pages = [write_report(report, tmp_path / name) for name in ("one", "two", "one")]
+    first, second, again = (
+        {path.name: path.read_bytes() for path in page.parent.iterdir()} for page in pages
+    )
+    assert first == second == again
+    assert [path.name for path in tmp_path.glob(".*")] == []
+
+
+def test_commands_name_the_servers_when_a_person_chose_them(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "archaeology", refs=("17", "18"), clients=(1,))
+    page = write_report(reported(plan, lambda point: 1.0), tmp_path / "a/quick")
+    text = (page.parent / "report.md").read_text()
+    words = "study archaeology 17.11:bs8 18.6:bs8 --preset quick --clients 1"
+    assert f".venv/bin/landspeed {words}\n" in text
+
+
+def test_words_of_others_are_no_html(report: StudyReport, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    machine = {**report.machine, "cpu": evil}
+    page = write_report(
+        StudyReport(
+            plan=report.plan,
+            machine=machine,
+            rows=report.rows,
+            records=report.records,
+            errors=[evil],
+        ),
+        tmp_path / "one/quick",
+    )
+    text = page.read_text()
+    assert "<script>" not in text
+    assert text.count("&lt;script&gt;") >= 2
+
+
+def test_the_list_has_every_report_and_without_one_there_is_none(
+    report: StudyReport, tmp_path: Path
+) -> None:
+    assert write_index(tmp_path / "studies") is None
+    write_report(report, tmp_path / "studies/page-size/quick")
+    index = write_index(tmp_path / "studies")
+    assert index is not None
+    assert '<a href="page-size/quick/index.html">Page size</a>' in index.read_text()
+    facts = json.loads((tmp_path / "studies/page-size/quick/report.json").read_text())
+    assert facts["runs"] == len({row.scalars["id"] for row in report.rows})

@@ -82,7 +82,12 @@ def test_no_rows_are_no_groups(table: pa.Table) -> None:
 
 def test_what_is_lazy_is_made_when_it_is_asked_for() -> None:
     made: list[int] = []
-    some = Lazily(np.array([5, 6, 7]), lambda place: made.append(place) or place * 10)
+
+    def make(place: int) -> int:
+        made.append(place)
+        return place * 10
+
+    some = Lazily(np.array([5, 6, 7]), make)
     assert len(some) == 3
     assert made == []
     assert (some[1], list(some[1:])) == (60, [60, 70])

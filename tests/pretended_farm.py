@@ -140,7 +140,8 @@ class World:
         run = {"seconds": rest["seconds"], "seed": seed, "phases": {"pgbench": 2.0}, **context}
         noise = random.Random(f"{number}/{seed}").lognormvariate(0, 0.003)
         latency = 0.1 * self.factor(number) * noise
-        return timed_record(build=build, cell=cell, machine=machine, run=run, latency=latency)
+        made = timed_record(build=build, cell=cell, machine=machine, run=run, latency=latency)
+        return {**made, "pgbench": {"version": str(rest["pgbench"].version), "build": "b"}}
 
     def factor(self, number: int) -> float:
         """What a transaction of commit *number* costs, times that of the first."""

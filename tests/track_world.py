@@ -33,7 +33,8 @@ class TrackWorld:
         self.log = root / "deeds.log"
         self.log.write_text("")
         self.facts: dict[str, Any] = {"log": str(self.log)}
-        tracked.hub.environment |= {"LANDSPEED_CACHE": ".cache/landspeed", "HOME": str(root)}
+        own = {"LANDSPEED_CACHE": ".cache/landspeed", "LANDSPEED_MACHINE": "counter"}
+        tracked.hub.environment |= {**own, "HOME": str(root)}
         self.be()
 
     def be(self, **facts: Any) -> None:

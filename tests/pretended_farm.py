@@ -1,7 +1,8 @@
 """``landspeed`` on a farm whose servers are made up: built as small files, counted as told.
 
 What workflows call in tests: sources, archives, records, steps, bisections, the site and issues
-are real. The world is $LANDSPEED_TEST_WORLD, JSON: the fields of a `World`.
+are real. The world is $LANDSPEED_TEST_WORLD, JSON or a file of it (act evaluates expressions in a
+variable): the fields of a `World`.
 """
 
 from __future__ import annotations
@@ -154,7 +155,8 @@ def _number_of(build: Build) -> int:
 
 def main() -> None:
     """``landspeed`` in the World that the environment tells of."""
-    world = World(**json.loads(os.environ["LANDSPEED_TEST_WORLD"]))
+    told = os.environ["LANDSPEED_TEST_WORLD"]
+    world = World(**json.loads(told if told.startswith("{") else Path(told).read_text()))
     home = world.homes.get(os.environ.get("LANDSPEED_MACHINE", ""))
     if home is not None:
         os.environ["LANDSPEED_RESULTS"] = home

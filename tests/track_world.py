@@ -40,7 +40,9 @@ class TrackWorld:
     def be(self, **facts: Any) -> None:
         """From now on the servers are like this."""
         self.facts |= facts
-        self.tracked.hub.environment["LANDSPEED_TEST_WORLD"] = json.dumps(self.facts)
+        told = self.root / "world.json"
+        told.write_text(json.dumps(self.facts))
+        self.tracked.hub.environment["LANDSPEED_TEST_WORLD"] = str(told)
 
     def commit(self, count: int) -> None:
         """*count* more commits upstream."""

@@ -68,8 +68,11 @@ def storage_errors(what: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def write_atomic(path: Path, data: str | bytes) -> None:
-    """Write *data* to *path* so that a reader sees the old file or the whole new one."""
+def write_atomic(path: Path, data: str | bytes, *, durable: bool = True) -> None:
+    """Write *data* to *path* so that a reader sees the old file or the whole new one.
+
+    What can be made again need not be *durable*: when the power fails it may then be lost.
+    """
     raw = data.encode() if isinstance(data, str) else data
     with storage_errors(f'write "{path}"', path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,8 +81,9 @@ def write_atomic(path: Path, data: str | bytes) -> None:
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(raw)
-                stream.flush()
-                os.fsync(stream.fileno())
+                if durable:
+                    stream.flush()
+                    os.fsync(stream.fileno())
             temporary.chmod(0o644)
             temporary.replace(path)
         except BaseException:

@@ -23,7 +23,9 @@ def scheduled(table: pa.Table) -> pa.Table:
     does not: it is the same however often it is made.
     """
     adaptive = pc.is_in(table["preset"].cast(pa.string()), value_set=pa.array(ADAPTIVE))
-    return table.filter(pc.or_(pc.invert(adaptive), table["instructions"].is_valid()))
+    settled = pc.or_(pc.invert(adaptive), table["instructions"].is_valid())
+    # filtering copies all columns
+    return table if pc.all(settled).as_py() in {True, None} else table.filter(settled)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,4 +76,4 @@ def _save(path: Path, names: list[str], table: pa.Table) -> None:
     feather.write_feather(marked, sink, compression="uncompressed")
     with suppress(StorageError, OSError):  # a store that is read-only or full just stays slow
         write_atomic(path.parent / ".gitignore", "*\n")
-        write_atomic(path, sink.getvalue().to_pybytes())
+        write_atomic(path, sink.getvalue().to_pybytes(), durable=False)

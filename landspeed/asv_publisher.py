@@ -13,12 +13,12 @@ from typing import Any
 from asv.publishing import OutputPublisher
 from asv.util import UserError
 
-STATIC = Path(__file__).parent / "static"
-LEDGER = "ledger.html"
-STUDIES = "studies"
-"""The directory of the results, and of the site, that has the reports of studies."""
+from landspeed.pages.data import PAGES_DATA
+from landspeed.pages.frame import DATA, STATIC, STUDIES, VIEWS, page
 
-PAGES = (LEDGER, "landspeed.css", "landspeed.js", "commit.html", "commit.js")
+LEDGER = "ledger.html"
+_OF_ASV = ("landspeed.css", "landspeed.js")
+_SCRIPTS_AND_STYLE = "landspeed"
 
 # asv's page names these on hosts of others; the first part of the file name tells which is which
 _LOCAL = {
@@ -53,6 +53,8 @@ _WORDS = (
     (
         '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>',
         '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>\n'
+        '        <li><a href="landspeed/index.html">Versions</a></li>\n'
+        '        <li><a href="landspeed/compare.html">A against B</a></li>\n'
         f'        <li><a href="{LEDGER}">Ledger</a></li>',
     ),
     ("<title>airspeed velocity</title>", "<title>landspeed</title>"),
@@ -82,18 +84,36 @@ class LocalAssets(OutputPublisher):  # type: ignore[misc]
         """Called by ``asv publish`` when its own pages are in ``conf.html_dir``."""
         del repo, benchmarks, graphs, revisions
         site = Path(conf.html_dir)
-        shutil.copytree(STATIC / "vendor", site / "vendor", dirs_exist_ok=True)
-        for page in PAGES:
-            shutil.copyfile(STATIC / page, site / page)
-        written = Path(conf.results_dir) / LEDGER
-        if written.is_file():
-            shutil.copyfile(written, site / LEDGER)
-        studies = Path(conf.results_dir).parent / STUDIES
-        if studies.is_dir():
-            left_over = shutil.ignore_patterns(".*")  # of a report that is being made
-            shutil.copytree(studies, site / STUDIES, dirs_exist_ok=True, ignore=left_over)
+        own_pages(Path(conf.results_dir), site)
         for path in (site / "index.html", site / "error.html"):
             path.write_text(localised(path.read_text(), whole=path.name == "index.html"))
+
+
+def own_pages(results: Path, site: Path) -> None:
+    """Put into *site* all that is ours: our pages, their scripts and data, and copies of others'.
+
+    All of it comes from what lies in and beside asv's *results*, and may be put there again.
+    """
+    shutil.copytree(STATIC / "vendor", site / "vendor", dirs_exist_ok=True)
+    for name in _OF_ASV:
+        shutil.copyfile(STATIC / name, site / name)
+    ours = site / _SCRIPTS_AND_STYLE
+    ours.mkdir(exist_ok=True)
+    for path in sorted((STATIC / "pages").iterdir()):
+        if path.suffix in (".js", ".css"):
+            shutil.copyfile(path, ours / path.name)
+    data = results.parent / PAGES_DATA
+    if data.is_dir():
+        shutil.copytree(data, site / DATA, dirs_exist_ok=True)
+    ledger = results / LEDGER
+    studies = results.parent / STUDIES
+    if studies.is_dir():
+        left_over = shutil.ignore_patterns(".*")  # of a report that is being made
+        shutil.copytree(studies, site / STUDIES, dirs_exist_ok=True, ignore=left_over)
+    has_studies = (site / STUDIES / "index.html").is_file()
+    for view in VIEWS:
+        body = ledger.read_text() if view.address == LEDGER and ledger.is_file() else ""
+        (site / view.address).write_text(page(view, body=body, studies=has_studies))
 
 
 def localised(page: str, *, whole: bool = True) -> str:

@@ -14,10 +14,11 @@ from hashlib import md5
 from html import escape
 from itertools import pairwise, product
 from pathlib import Path
-from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
+import numpy.typing as npt
 from asv import feed, util
 from asv.graph import Graph, GraphSet
 from asv.publishing import OutputPublisher
@@ -25,6 +26,7 @@ from asv.publishing import OutputPublisher
 from base.files import canonical_json, write_atomic
 from benchmarks.asv_names import METRICS, benchmark_name, metric_named
 from landspeed.derive import CommitOf
+from landspeed.imprint import Cuts, keep
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Step
 
@@ -53,7 +55,7 @@ def write_steps(steps: Iterable[Step], commit_of: CommitOf, results: Path) -> No
                 "variant": step.variant.name,
             }
             lines.append(canonical_json(facts) + "\n")
-    write_atomic(results / STEPS_FILE, "".join(lines))
+    write_atomic(results / STEPS_FILE, "".join(lines), durable=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,14 +141,24 @@ class Levels(OutputPublisher):  # type: ignore[misc]
         """Called by ``asv publish`` before its list of values (1) and its regressions (3)."""
         del repo
         results = Path(conf.results_dir)
-        if not (results / STEPS_FILE).is_file():
-            return
-        cuts: dict[tuple[int, int], list[int]] = {}
-        for step in drawn(results, graphs, benchmarks, revisions):
-            for graph in _of_the_same_runs(step, graphs):
-                cuts.setdefault((id(graph), step.index), []).append(step.revisions[1])
-        for _, graph in graphs:
-            graph._steps = _levels(graph, cuts)
+        if (results / STEPS_FILE).is_file():
+            cuts = cuts_of(results, graphs, benchmarks, revisions)
+            for path, graph in graphs:
+                graph._steps = levels(graph, cuts.get(path, {}))
+
+
+def cuts_of(
+    results: Path, graphs: GraphSet, benchmarks: Mapping[str, Any], revisions: Mapping[str, int]
+) -> dict[str, dict[int, list[int]]]:
+    """Where the Steps kept in *results* cut *graphs*: by path and line, the revisions."""
+    cuts: dict[str, dict[int, list[int]]] = {}
+    for step in drawn(results, graphs, benchmarks, revisions):
+        for graph in _of_the_same_runs(step, graphs):
+            cuts.setdefault(graph.path, {}).setdefault(step.index, []).append(step.revisions[1])
+    return {
+        path: {index: sorted(some) for index, some in sorted(lines.items())}
+        for path, lines in cuts.items()
+    }
 
 
 def _of_the_same_runs(step: DrawnStep, graphs: GraphSet) -> Iterator[Graph]:
@@ -159,28 +171,30 @@ def _of_the_same_runs(step: DrawnStep, graphs: GraphSet) -> Iterator[Graph]:
                 yield graph
 
 
-def _levels(graph: Graph, cuts: Mapping[tuple[int, int], list[int]]) -> list[Any]:
-    """What asv's Graph.get_steps() is to answer: for each line its levels.
+def levels(graph: Graph, cuts: Cuts) -> list[Any]:
+    """What asv's Graph is to keep as its steps: for each line its levels.
 
     Each is (first revision, last revision + 1, median, least, mean distance from the median).
     """
     data = graph.get_data()
-    if graph.scalar_series:
-        data = [(revision, [value], [weight]) for revision, value, weight in data]
+    revisions = np.array([row[0] for row in data], dtype=np.int64)
+    rows = [[row[1]] if graph.scalar_series else row[1] for row in data]
+    numbers = np.array(rows, dtype=float).reshape(len(rows), -1)
     lines = []
     for index in range(graph.n_series or 1):
-        points = [(row[0], row[1][index]) for row in data if not util.is_na(row[1][index])]
-        ends = [-1, *sorted(cuts.get((id(graph), index), [])), float("inf")]
-        parts = ([p for p in points if a <= p[0] < b] for a, b in pairwise(ends))
-        lines.append([_level(part) for part in parts if part])
-    return lines[0] if graph.scalar_series else lines
+        known = ~np.isnan(numbers[:, index])
+        places, values = revisions[known], numbers[known, index]
+        ends = [0, *np.searchsorted(places, cuts.get(index, [])), len(places)]
+        lines.append([_level(places[a:b], values[a:b]) for a, b in pairwise(ends) if a < b])
+    return lines
 
 
-def _level(points: list[tuple[int, float]]) -> tuple[int, int, float, float, float]:
-    values = [value for _, value in points]
-    middle = median(values)
-    error = sum(abs(value - middle) for value in values) / len(values)
-    return points[0][0], points[-1][0] + 1, middle, min(values), error
+def _level(
+    places: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
+) -> tuple[int, int, float, float, float]:
+    middle = float(np.median(values))
+    error = float(np.abs(values - middle).mean())
+    return int(places[0]), int(places[-1]) + 1, middle, float(values.min()), error
 
 
 class Nominations(OutputPublisher):  # type: ignore[misc]
@@ -222,6 +236,8 @@ class Nominations(OutputPublisher):  # type: ignore[misc]
             author="landspeed",
             address=f"{project}.landspeed",
         )
+        cuts = cuts_of(Path(conf.results_dir), graphs, benchmarks, revisions)
+        keep(benchmarks, conf.branches, graphs, revisions, cuts)
 
 
 def _row(step: DrawnStep, several: set[str]) -> list[Any]:

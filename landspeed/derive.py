@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from asv.benchmarks import Benchmarks
 from asv.config import Config
@@ -26,9 +27,11 @@ from asv.runner import BenchmarkResult
 from base.build import Origin
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
 from benchmarks.asv_names import metrics_of
+from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Twin
 from landspeed.asv_benchmarks import Asked, Params, benchmark_entries, benchmark_entry, in_order
-from landspeed.points import Dot, dots
+from landspeed.columns import Groups, Ints, codes, joined
+from landspeed.points import CELL, Dot, Dots, dots, params_of
 
 CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
 """From a record's origin (release, commit, tree, date) to the commit asv draws it at.
@@ -39,7 +42,7 @@ The answer is the full hash and its date in ms since 1970, or None where asv has
 _STAMPS = ".derived.json.stamps"
 _SCRATCH = ".asv-derive-"
 # Part of every stamp: raise it when the same records are to give other files.
-_FORM = 2
+_FORM = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,23 +94,19 @@ class Derived:
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """One of asv's result files: a machine, a commit and a variant, with its dots by question."""
+    """One of asv's result files: a machine, a commit and a variant; which dots, and their mark."""
 
     machine: Mapping[str, str]
     commit: str
     date: int
     requirements: Mapping[str, str]
-    asked: dict[Asked, dict[Params, Dot]] = field(default_factory=dict)
+    dots: Ints
+    mark: int
 
     def stamp(self) -> str:
         """A digest over everything that goes into the file."""
-        dots_ = [
-            [*asked, list(params), dot.digest, dot.epoch, dot.last_id, dot.count]
-            for asked, cells in in_order(self.asked)
-            for params, dot in sorted(cells.items())
-        ]
-        facts = [_FORM, dict(self.machine), self.commit, self.date, dict(self.requirements), dots_]
-        return digest_text(canonical_json(facts))
+        where = [dict(self.machine), self.commit, self.date, dict(self.requirements)]
+        return digest_text(canonical_json([_FORM, *where, self.mark]))
 
 
 def derive(
@@ -122,55 +121,58 @@ def derive(
     with locked(layout.results / ".derive.lock"):
         for left_over in layout.results.parent.glob(f"{_SCRATCH}*"):
             remove_tree(left_over)
-        collection = dots(table, twins)
-        files, unplaced = _files(collection.dots, collection.machines, layout, commit_of)
+        found = dots(table, twins)
+        known = {origin: commit_of(asdict(origin)) for origin in set(found.origins)}
+        places = [known[origin] for origin in found.origins]
+        drawn = np.flatnonzero(np.array([p is not None for p in places], bool)[found.whose])
+        files = _named(_files(found, drawn, places), layout)
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
-            written = _write_files(files, layout, Path(scratch))
-            _write_frame(files.values(), layout, Path(scratch))
+            written = _write_files(found, files, layout, Path(scratch))
+            _write_frame(found, drawn, files.values(), layout, Path(scratch))
         removed = _remove_stale(files, layout)
         _save_stamps(files, layout)
     return Derived(
-        points=sum(len(cells) for file in files.values() for cells in file.asked.values()),
-        superseded=collection.superseded,
+        points=len(drawn),
+        superseded=found.superseded,
         written=written,
         kept=len(files) - written,
         removed=removed,
-        unplaced=unplaced,
+        unplaced=_unplaced(found, places),
     )
 
 
-def _files(
-    found: Iterable[Dot],
-    machines: Mapping[str, Mapping[str, str]],
-    layout: AsvLayout,
-    commit_of: CommitOf,
-) -> tuple[dict[Path, _File], tuple[Unplaced, ...]]:
-    files: dict[tuple[str, ...], _File] = {}
-    places: dict[Origin, tuple[str, int] | None] = {}
-    unplaced: dict[Origin, int] = {}
-    for dot in found:
-        if dot.origin not in places:
-            places[dot.origin] = commit_of(asdict(dot.origin))
-        place = places[dot.origin]
-        if place is None:
-            unplaced[dot.origin] = unplaced.get(dot.origin, 0) + dot.count
-            continue
-        file = files.setdefault(
-            (dot.machine, place[0], dot.variant.name),
-            _File(
-                machine=machines[dot.machine],
+def _files(found: Dots, drawn: Ints, places: Sequence[tuple[str, int] | None]) -> Iterator[_File]:
+    """What asv's result files are of, for the dots *drawn*."""
+    commits: dict[str, int] = {}
+    numbers = [commits.setdefault(place[0], len(commits)) if place else -1 for place in places]
+    commit = np.array(numbers, dtype=np.int64)[found.whose[drawn]]
+    where = codes(found.heads, ["machine", *VARIANT_COLUMNS])[found.rows[drawn]]
+    key, _ = joined(where, int(where.max(initial=0)) + 1, commit, len(commits) + 1)
+    groups = Groups.of(key)
+    marks = groups.sums(found.marks[found.rows[drawn]])
+    heads = found.heads.take(found.rows[drawn[groups.lasts]]).to_pylist()
+    for number, head in enumerate(heads):
+        part = drawn[groups.order[groups.starts[number] : groups.ends[number]]]
+        place = places[found.whose[part[0]]]
+        if place is not None:
+            yield _File(
+                machine=found.machines[head["machine"]],
                 commit=place[0],
                 date=place[1],
-                requirements=dot.variant.axes(),
-            ),
-        )
-        # should two origins be drawn at one commit, the newest dot stands: it comes last
-        file.asked.setdefault((dot.mode, dot.buffers), {})[dot.params] = dot
-    left = sorted(unplaced.items(), key=lambda item: item[0].name)
-    return (
-        _named(files.values(), layout),
-        tuple(Unplaced(origin=origin, records=count) for origin, count in left),
-    )
+                requirements=variant_of(head).axes(),
+                dots=part,
+                mark=int(marks[number]),
+            )
+
+
+def _unplaced(found: Dots, places: Sequence[tuple[str, int] | None]) -> tuple[Unplaced, ...]:
+    counts = np.bincount(found.whose, weights=found.groups.sizes[found.rows], minlength=len(places))
+    left = [
+        Unplaced(origin=origin, records=int(count))
+        for origin, place, count in zip(found.origins, places, counts, strict=True)
+        if place is None and count
+    ]
+    return tuple(sorted(left, key=lambda one: one.origin.name))
 
 
 def _named(files: Iterable[_File], layout: AsvLayout) -> dict[Path, _File]:
@@ -190,27 +192,31 @@ def _named(files: Iterable[_File], layout: AsvLayout) -> dict[Path, _File]:
     }
 
 
-def _write_files(files: Mapping[Path, _File], layout: AsvLayout, scratch: Path) -> int:
+def _write_files(found: Dots, files: Mapping[Path, _File], layout: AsvLayout, scratch: Path) -> int:
     stamps = _load_stamps(layout)
     written = 0
     for path, file in files.items():
         name = path.relative_to(layout.results).as_posix()
         if path.is_file() and stamps.get(name) == [file.stamp(), *_seen(path)]:
             continue
-        _results(file, layout).save(str(scratch))
+        _results(found, file, layout).save(str(scratch))
         (saved,) = (scratch / file.machine["machine"]).glob("*.json")
         _move(saved, path)
         written += 1
     return written
 
 
-def _results(file: _File, layout: AsvLayout) -> Results:
+def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:
     params = {**file.machine, "python": layout.python, **file.requirements}
     environment = layout.environment(file.requirements)
     results = Results(
         params, dict(file.requirements), file.commit, file.date, layout.python, environment, {}
     )
-    for (mode, buffers), cells in in_order(file.asked):
+    asked: dict[Asked, dict[Params, Dot]] = {}
+    for dot in found.some(file.dots):
+        # should two origins be drawn at one commit, the newest dot stands: it comes last
+        asked.setdefault((dot.mode, dot.buffers), {})[dot.params] = dot
+    for (mode, buffers), cells in in_order(asked):
         for metric in metrics_of(buffers):
             entry = benchmark_entry(mode, metric, cells)
             samples = [_samples(dot, metric.column) for dot in _in_order(entry, cells)]
@@ -243,13 +249,15 @@ def _samples(dot: Dot | None, column: str) -> list[float] | None:
     return values or None
 
 
-def _write_frame(files: Iterable[_File], layout: AsvLayout, scratch: Path) -> None:
-    machines: dict[str, Mapping[str, str]] = {}
+def _write_frame(
+    found: Dots, drawn: Ints, files: Iterable[_File], layout: AsvLayout, scratch: Path
+) -> None:
+    machines = {file.machine["machine"]: file.machine for file in files}
+    rows = found.rows[drawn]
+    _, first = np.unique(codes(found.heads, CELL)[rows], return_index=True)
     all_asked: dict[Asked, set[Params]] = {}
-    for file in files:
-        machines[file.machine["machine"]] = file.machine
-        for asked, cells in file.asked.items():
-            all_asked.setdefault(asked, set()).update(cells)
+    for head in found.heads.take(rows[first]).to_pylist():
+        all_asked.setdefault((head["mode"], head["buffers"]), set()).add(params_of(head))
     for name, fields in machines.items():
         machine = AsvMachine()
         machine.__dict__.update(fields)
@@ -265,7 +273,7 @@ def _move(source: Path, target: Path) -> None:
     data = source.read_bytes()
     source.unlink()
     if not target.is_file() or target.read_bytes() != data:
-        write_atomic(target, data)
+        write_atomic(target, data, durable=False)
 
 
 def _remove_stale(files: Mapping[Path, _File], layout: AsvLayout) -> int:
@@ -295,4 +303,4 @@ def _save_stamps(files: Mapping[Path, _File], layout: AsvLayout) -> None:
         path.relative_to(layout.results).as_posix(): [file.stamp(), *_seen(path)]
         for path, file in files.items()
     }
-    write_atomic(layout.results / _STAMPS, canonical_json(stamps))
+    write_atomic(layout.results / _STAMPS, canonical_json(stamps), durable=False)

@@ -8,7 +8,7 @@ of the Runs within each point where there are too few commits, and for what repe
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 
@@ -81,6 +81,24 @@ class Jump:
         return self.after / self.before
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace:
+    """A Trace is what has been read of a line: logarithms, and the scores since each level began.
+
+    Whoever reads the line again when there is more of it need not reckon these again.
+    """
+
+    logs: Floats
+    starts: tuple[int, ...]
+    scores: tuple[Floats, ...]
+
+    def in_common(self, logs: Floats) -> int:
+        """How many of its first numbers are those of *logs*."""
+        count = min(len(logs), len(self.logs))
+        others = np.flatnonzero(logs[:count] != self.logs[:count])
+        return int(others[0]) if len(others) else count
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scan:
     """A Scan is what was seen in one line, and by which Basis; NONE says it was too short.
@@ -91,16 +109,22 @@ class Scan:
     basis: Basis
     jumps: tuple[Jump, ...] = ()
     noise: float | None = None
+    trace: Trace | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """One line from commit ``start`` on, with the residuals of its levels before that."""
+    """One line from commit ``start`` on, with the residuals of its levels before that.
+
+    ``end`` is behind the last commit that is of interest, ``known`` are the first scores.
+    """
 
     line: int
     start: int
+    end: int
     old: Floats
     levels: int
+    known: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,34 +159,77 @@ def threshold(level: float = LEVEL) -> float:
     return float(np.interp(np.log(level), np.log(probabilities[::-1]), values[::-1]))
 
 
-def scan_points(lines: Sequence[Floats], level: float = LEVEL) -> list[Scan]:
+def scan_points(
+    lines: Sequence[Floats], level: float = LEVEL, traces: Sequence[Trace | None] = ()
+) -> list[Scan]:
     """What the scatter of the commits says of each of *lines*, one positive number a commit.
 
     With probability *level* a line of COMMITS commits without a step has any Jump. Lines are
     read forwards: a Jump was seen with the commits up to ``seen`` and stays when others come,
     which may only move it by a few commits, and make its ratio and p-value better known.
+    *traces* are those of the lines when they were last read, where they were.
     """
-    logs = [np.log(line) for line in lines]
-    places: list[list[_Place]] = [[] for _ in lines]
+    read = [
+        _Reading(log=np.log(line), trace=traces[i] if traces else None)
+        for i, line in enumerate(lines)
+    ]
     bar = threshold(level)
-    tasks = [_Task(line=i, start=0, old=np.zeros(0), levels=0) for i in range(len(lines))]
+    tasks = [one.task(i, 0, np.zeros(0), bar) for i, one in enumerate(read)]
     while tasks:
-        tasks.sort(key=lambda task: len(logs[task.line]) - task.start)
+        tasks.sort(key=lambda task: (task.end - task.start - len(task.known), task.end))
         further: list[_Task] = []
         for begin in range(0, len(tasks), _CHUNK):
             chunk = tasks[begin : begin + _CHUNK]
-            for task, score in zip(chunk, scores(_batch(chunk, logs)), strict=True):
+            known = [task.known for task in chunk]
+            logs = [one.log for one in read]
+            for task, row in zip(chunk, scores(_batch(chunk, logs), known), strict=True):
+                one, score = read[task.line], row[: task.end - task.start]
                 crossed = np.flatnonzero(score >= bar)
+                one.starts.append(task.start)
                 if len(crossed):
-                    place = _place(task, logs[task.line], int(crossed[0]), score)
-                    places[task.line].append(place)
-                    further.append(_rest(task, logs[task.line], place.at))
+                    place = _place(task, one.log, int(crossed[0]), score)
+                    one.places.append(place)
+                    further.append(
+                        one.task(task.line, place.at, _residuals(task, one.log, place.at), bar)
+                    )
+                    score = score[: crossed[0] + max(WINDOWS)]
+                one.scores.append(score)
         tasks = further
-    return [_judged(log, found) for log, found in zip(logs, places, strict=True)]
+    return [one.judged() for one in read]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    """A line that is being read: where it was seen to step, and what remains for the next time."""
+
+    log: Floats
+    trace: Trace | None
+    places: list[_Place] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    scores: list[Floats] = field(default_factory=list)
+
+    def task(self, line: int, start: int, old: Floats, bar: float) -> _Task:
+        """What is to be read from *start* on, less what the trace has of it."""
+        known, end, levels = np.zeros(0), len(self.log), len(self.places)
+        if self.trace and self.trace.starts[: levels + 1] == (*self.starts[:levels], start):
+            common = self.trace.in_common(self.log)
+            known = self.trace.scores[levels][: max(0, common - start)]
+            crossed = np.flatnonzero(known >= bar)
+            if len(crossed):
+                # a step is judged by the scores of so many commits
+                end = min(end, start + int(crossed[0]) + max(WINDOWS))
+        return _Task(line=line, start=start, end=end, old=old, levels=levels, known=known)
+
+    def judged(self) -> Scan:
+        """What is seen in the whole line."""
+        trace, known = self.trace, self.trace.in_common(self.log) if self.trace else -1
+        if trace is None or not known == len(self.log) == len(trace.logs):
+            trace = Trace(logs=self.log, starts=tuple(self.starts), scores=tuple(self.scores))
+        return replace(_judged(self.log, self.places), trace=trace)
 
 
 def _batch(tasks: Sequence[_Task], logs: Sequence[Floats]) -> Batch:
-    parts = [logs[task.line][task.start :] for task in tasks]
+    parts = [logs[task.line][task.start : task.end] for task in tasks]
     return Batch(
         current=_padded(parts),
         lengths=_counts(map(len, parts)),
@@ -202,11 +269,10 @@ def _best_split(values: Floats, first: int, end: int) -> int:
     return int(splits[(gain * splits * (count - splits)).argmax()])
 
 
-def _rest(task: _Task, log: Floats, at: int) -> _Task:
-    """What is left of *task* when the line has a new level from *at* on."""
+def _residuals(task: _Task, log: Floats, at: int) -> Floats:
+    """What of *task*'s line is known of its noise when it has a new level from *at* on."""
     level = log[task.start : at]
-    residuals = np.concatenate([task.old, level - np.median(level)])
-    return _Task(line=task.line, start=at, old=residuals, levels=task.levels + 1)
+    return np.concatenate([task.old, level - np.median(level)])
 
 
 def _judged(log: Floats, places: Sequence[_Place]) -> Scan:

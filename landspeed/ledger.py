@@ -15,7 +15,7 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from scipy.special import betaincinv
 
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
+from landspeed.columns import Groups, codes, joined, numbers
 from landspeed.comparison import whole_blocks
 from landspeed.confidence import Floats, blocks_for, fewest_blocks, log_wealth
 
@@ -36,6 +37,7 @@ CHECK_ALPHA = 0.05
 _CELL = (*("machine", "mode", "protocol", "tier", "scale", "clients", "profile", "seconds"),)
 _SERVER = ("digest", "epoch", "pgbench_version")
 _METRIC = "latency_ms"
+_NEEDED = (*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison", "block", "side", _METRIC)
 _DIFFERENCE = 0.01
 _LONG = 20
 # With fewer Runs a replayed comparison can raise no alarm at any level that is looked at.
@@ -115,19 +117,23 @@ class Variation:
 
     @classmethod
     def of(cls, groups: Sequence[Floats]) -> Self:
-        """The Variation of *groups*: the log latencies of each server, in order of time."""
-        centred = [group - group.mean() for group in groups if len(group) > 1]
-        freedom = sum(len(group) - 1 for group in centred)
-        square = sum(float(group @ group) for group in centred)
+        """The Variation of *groups*: log latencies in order of time.
+
+        Each is those of one server, or a row of them for each of several.
+        """
+        stacks = [np.atleast_2d(group) for group in groups]
+        centred = [one - one.mean(1, keepdims=True) for one in stacks if one.shape[1] > 1]
+        freedom = sum(one.size - len(one) for one in centred)
+        square = sum(float((one**2).sum()) for one in centred)
         deviation = math.sqrt(square / freedom) if freedom else None
         # of a few Runs it is near -1/n whatever they do: less the mean, each is against the rest
-        long = [group for group in centred if len(group) >= _LONG]
-        lagged = sum(float(group[:-1] @ group[1:]) for group in long)
-        total = sum(float(group @ group) for group in long)
+        long = [one for one in centred if one.shape[1] >= _LONG]
+        lagged = sum(float((one[:, :-1] * one[:, 1:]).sum()) for one in long)
+        total = sum(float((one**2).sum()) for one in long)
         blocks = blocks_for(deviation * math.sqrt(2), _DIFFERENCE, ALPHA) if deviation else None
         return cls(
-            runs=sum(map(len, groups)),
-            servers=len(groups),
+            runs=sum(one.size for one in stacks),
+            servers=sum(map(len, stacks)),
             deviation=deviation,
             lag1=lagged / total if total else None,
             blocks=blocks,
@@ -174,25 +180,22 @@ class Ledger:
 
 def ledger(table: pa.Table) -> Ledger:
     """The Ledger of *table* (RecordStore.table())."""
+    table = table.select(_NEEDED)
     table = table.filter(pc.fill_null(pc.greater(table[_METRIC], 0), False))
     groups = _by_server(table)
     blind = _blind(table)
-    replayed = {
-        cell: [_replayed(name, logs) for name, logs in servers.items() if len(logs) >= _FEWEST]
-        for cell, servers in groups.items()
-    }
     return Ledger(
         accounts=tuple(
             Account(
                 cell=dict(zip((*_CELL, "variant"), cell, strict=True)),
                 blind=Alarms.of(blind[cell]),
-                replayed=Alarms.of(replayed[cell]),
-                variation=Variation.of(list(servers.values())),
+                replayed=Alarms.of(servers.replayed),
+                variation=Variation.of(servers.stacks),
             )
             for cell, servers in sorted(groups.items(), key=str)
         ),
         blind=Alarms.of([wealth for some in blind.values() for wealth in some]),
-        replayed=Alarms.of([wealth for some in replayed.values() for wealth in some]),
+        replayed=Alarms.of([wealth for one in groups.values() for wealth in one.replayed]),
     )
 
 
@@ -213,18 +216,39 @@ def _blind(table: pa.Table) -> dict[CellKey, list[Floats]]:
     return wealths
 
 
-def _by_server(table: pa.Table) -> dict[CellKey, dict[str, Floats]]:
+@dataclass(frozen=True, kw_only=True)
+class _Servers:
+    """The log latencies of all servers in a cell, and the wealth of those with enough of them.
+
+    Each of ``stacks`` has the servers with as many Runs as one another, a row each.
+    """
+
+    stacks: list[Floats] = field(default_factory=list)
+    replayed: list[Floats] = field(default_factory=list)
+
+
+def _by_server(table: pa.Table) -> dict[CellKey, _Servers]:
     """The log latencies of each server's Runs as they followed each other, by cell.
 
     Those of a comparison stand alone: its Runs follow each other closely, others do not.
     """
     keys = [*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison"]
-    # one thread keeps the Runs of a group in the order of their ids, which is that of time
-    grouped = pa.TableGroupBy(table.select([*keys, _METRIC]), keys, use_threads=False)
-    cells: dict[CellKey, dict[str, Floats]] = defaultdict(dict)
-    for row in grouped.aggregate([(_METRIC, "list")]).to_pylist():
-        name = str([row[key] for key in keys])
-        cells[_key(row)][name] = np.log(row[f"{_METRIC}_list"])
+    groups = Groups.of(codes(table, keys))
+    heads = table.select(keys).take(groups.lasts)
+    logs = np.log(numbers(table[_METRIC]))[groups.order]
+    cell, most = codes(heads, [*_CELL, *VARIANT_COLUMNS]), int(groups.sizes.max(initial=0))
+    alike = Groups.of(joined(cell, int(cell.max(initial=0)) + 1, groups.sizes, most + 1)[0])
+    cells: dict[CellKey, _Servers] = defaultdict(_Servers)
+    for begin, end in zip(alike.starts, alike.ends, strict=True):
+        members = alike.order[begin:end]
+        runs = int(groups.sizes[members[0]])
+        stack = logs[groups.starts[members][:, None] + np.arange(runs)]
+        (head,) = heads.take(members[:1]).to_pylist()
+        servers = cells[_key(head)]
+        servers.stacks.append(stack)
+        if runs >= _FEWEST:
+            for row, own in zip(heads.take(members).to_pylist(), stack, strict=True):
+                servers.replayed.append(_replayed(str([row[key] for key in keys]), own))
     return cells
 
 

@@ -1,17 +1,19 @@
-"""The ledger as a page of the site: our static page with the numbers put in."""
+"""The ledger as a page of the site: what stands in its frame."""
 
 from __future__ import annotations
 
-import re
 from html import escape
 from pathlib import Path
 
 from base.files import write_atomic
-from landspeed.asv_publisher import LEDGER, STATIC
+from landspeed.asv_publisher import LEDGER
 from landspeed.ledger import Ledger
 from landspeed.ledger_verb import TITLES, account_cells, summary_lines
 
-_PLACE = re.compile(r"<!-- ledger -->.*?<!-- /ledger -->", re.DOTALL)
+_ABOUT = (
+    '<p class="about">How often a comparison of a server with itself found a difference, and how '
+    "much variation is normal here. A comparison states at most one false alarm in 1,000.</p>\n"
+)
 _EXPLAINED = (
     "Variation is the standard deviation of log latency from run to run of one server; lag 1 the "
     "autocorrelation of its following runs; blocks for 1 % about how many pairs of runs it takes "
@@ -20,28 +22,27 @@ _EXPLAINED = (
 )
 
 
-def ledger_page(book: Ledger) -> str:
-    """The page that tells *book*; with nothing in it, the page that says so."""
-    template = (STATIC / LEDGER).read_text()
+def ledger_body(book: Ledger) -> str:
+    """What the page tells of *book*, as HTML; of one with nothing in it, that."""
     if not book.accounts:
-        return template
-    body = "\n".join(
+        return f"{_ABOUT}<p>Nothing is recorded yet.</p>\n"
+    table = "\n".join(
         [
-            *(f"<p>{escape(line)}</p>" for line in summary_lines(book)),
-            '<div class="table-responsive"><table class="table table-condensed">',
-            _row("th", TITLES),
+            '<div class="scroll" tabindex="0" role="region" aria-label="Cells"><table>',
+            f"<thead>{_row('th', TITLES)}</thead><tbody>",
             *(_row("td", account_cells(account)) for account in book.accounts),
-            "</table></div>",
-            f"<p>{escape(_EXPLAINED)}</p>",
+            "</tbody></table></div>",
         ]
     )
-    return _PLACE.sub(lambda _: body, template)
+    lines = "\n".join(f"<p>{escape(line)}</p>" for line in summary_lines(book))
+    return f'{_ABOUT}{lines}\n{table}\n<p class="quiet">{escape(_EXPLAINED)}</p>\n'
 
 
 def write_ledger_page(book: Ledger, results: Path) -> None:
-    """Put the page beside asv's result files, from where ``asv publish`` takes it."""
-    write_atomic(results / LEDGER, ledger_page(book))
+    """Put the body of the page beside asv's result files, from where ``asv publish`` takes it."""
+    write_atomic(results / LEDGER, ledger_body(book), durable=False)
 
 
 def _row(tag: str, texts: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+    cells = "".join(f'<{tag} class="whole">{escape(text)}</{tag}>' for text in texts)
+    return f"<tr>{cells}</tr>"

@@ -17,7 +17,9 @@ is excluded depends on how much history there is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -98,15 +100,22 @@ class _Moments:
         )
 
 
-def scores(batch: Batch) -> Floats:
+def scores(batch: Batch, known: Sequence[Floats] = ()) -> Floats:
     """The score of each commit of each row: the evidence, at that commit, that a step has been.
 
-    About the size of a standard normal deviate; -inf where there is too little to go by.
+    About the size of a standard normal deviate; -inf where there is too little to go by. The
+    first scores of each row may be *known*: what comes later changes nothing in them.
     """
     rows, commits = batch.current.shape
     found = np.full((rows, commits), _NONE)
-    for now in range(MIN_LEVEL + min(WINDOWS) - 1, commits):
-        found[:, now] = _scores_at(batch, now)
+    wanted = np.zeros(commits, dtype=bool)
+    for length, own in zip_longest(batch.lengths, known, fillvalue=()):
+        wanted[len(own) : length] = True
+    wanted[: MIN_LEVEL + min(WINDOWS) - 1] = False
+    for now in np.flatnonzero(wanted):
+        found[:, now] = _scores_at(batch, int(now))
+    for row, own in zip(found, known, strict=False):
+        row[: len(own)] = own
     found[np.arange(commits) >= batch.lengths[:, None]] = _NONE
     return found
 

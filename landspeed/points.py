@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,12 +15,21 @@ from base.build import Origin, Variant
 from benchmarks.asv_names import METRICS, scale_param
 from benchmarks.point import scheduled
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
-from benchmarks.twins import Origins, Twin, origins_by_digest
+from benchmarks.twins import SERVER_COLUMNS, Twin, origins_by_digest
 from landspeed.asv_benchmarks import Params
+from landspeed.columns import Floats, Groups, Ints, Marks, codes, joined, marks, numbers
 
-_CELL = (*VARIANT_COLUMNS, "mode", "protocol", "tier", "scale", "clients", "profile", "buffers")
+CELL = (*VARIANT_COLUMNS, "mode", "protocol", "tier", "scale", "clients", "profile", "buffers")
+"""The columns of RecordStore.table() that tell a cell, but for its machine."""
+
 _SERVER = ("digest", "epoch")
 _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
+_LISTS = tuple(dict.fromkeys(metric.column for metric in METRICS))
+_NEEDED = tuple(
+    dict.fromkeys(
+        ("id", "time", "preset", "machine", *CELL, *_SERVER, *SERVER_COLUMNS, *_MACHINE, *_LISTS)
+    )
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +54,101 @@ class Dot:
     samples: Mapping[str, list[float | None]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dots:
-    """Dots are all points of a table, the machines' asv fields, and how many were superseded."""
+class Dots(Sequence[Dot]):
+    """Dots are all points of a table, an origin's newest last; a Dot is made when it is asked for.
 
-    dots: tuple[Dot, ...]
-    machines: Mapping[str, Mapping[str, str]]
-    superseded: int
+    ``machines`` has the asv fields of each machine, ``origins`` all origins; ``superseded`` is
+    how many points gave way to newer ones. Of each Dot ``whose`` is the index of its origin and
+    ``rows`` that of its row in ``heads``: what the newest run of one cell of one server was of.
+    """
+
+    def __init__(self, table: pa.Table, twins: Iterable[Twin] = ()) -> None:
+        table = scheduled(table.select(_NEEDED))
+        self._table = table
+        self.groups = Groups.of(codes(table, ["machine", *CELL, *_SERVER]))
+        self.heads = (
+            table.select(["id", "time", "machine", *CELL, *_SERVER])
+            .take(self.groups.lasts)
+            .combine_chunks()
+        )
+        self.machines = machines(table)
+        known = origins_by_digest(table, twins)
+        self.origins = tuple(origin for some in known.values() for origin in some.values())
+        firsts = np.cumsum([0, *map(len, known.values())])
+        at = dict(zip(known, firsts.tolist(), strict=False))
+        digests = self.heads["digest"].to_pylist()
+        counts = np.array([len(known[one]) for one in digests], dtype=np.int64)
+        rows = np.repeat(np.arange(len(digests)), counts)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        whose = np.array([at[one] for one in digests], dtype=np.int64)[rows] + within
+        newest = self._newest(rows, whose)
+        self.superseded = len(rows) - len(newest)
+        self.rows, self.whose = rows[newest], whose[newest]
+
+    def _newest(self, rows: Ints, whose: Ints) -> Ints:
+        """Which pairs of a row and an origin are the last of their cell and name."""
+        names: dict[str, int] = {}
+        named = [names.setdefault(origin.name, len(names)) for origin in self.origins]
+        cells = codes(self.heads, ["machine", *CELL])
+        size = int(cells.max(initial=0)) + 1
+        key, _ = joined(cells[rows], size, np.array(named, dtype=np.int64)[whose], len(names) + 1)
+        _, last = np.unique(key[::-1], return_index=True)
+        return np.sort(len(key) - 1 - last)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        """The Dot at *index*, or a list of those of a slice."""
+        if isinstance(index, slice):
+            return list(self.some(np.arange(len(self))[index]))
+        return next(self.some(np.array([range(len(self))[index]])))
+
+    def __iter__(self) -> Iterator[Dot]:
+        return self.some(np.arange(len(self)))
+
+    def some(self, indices: Ints) -> Iterator[Dot]:
+        """The Dots at *indices*."""
+        for begin in range(0, len(indices), 16384):
+            part = indices[begin : begin + 16384]
+            heads = self.heads.take(self.rows[part]).to_pylist()
+            for row, group, origin in zip(heads, self.rows[part], self.whose[part], strict=True):
+                yield self._dot(row, int(group), self.origins[origin])
+
+    def _dot(self, head: Mapping[str, Any], group: int, origin: Origin) -> Dot:
+        return Dot(
+            machine=head["machine"],
+            origin=origin,
+            variant=variant_of(head),
+            mode=head["mode"],
+            buffers=head["buffers"],
+            params=params_of(head),
+            digest=head["digest"],
+            epoch=head["epoch"],
+            count=int(self.groups.ends[group] - self.groups.starts[group]),
+            last_id=head["id"],
+            last_time=head["time"],
+            samples={name: self._samples(name, group) for name in _LISTS},
+        )
+
+    def _samples(self, column: str, group: int) -> list[float | None]:
+        begin, end = self.groups.starts[group], self.groups.ends[group]
+        values = self.values[column][self.groups.order[begin:end]].tolist()
+        return [None if value != value else value for value in values]  # noqa: PLR0124  NaN
+
+    @cached_property
+    def values(self) -> Mapping[str, Floats]:
+        """The numbers of every run by column, NaN where there is none; ``groups`` has the runs."""
+        return {name: numbers(self._table[name]) for name in _LISTS}
+
+    @cached_property
+    def marks(self) -> Marks:
+        """For each row of ``heads`` a number that tells which runs it is of."""
+        return self.groups.sums(marks(self._table["id"]))
 
 
 def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
-    """The Dots of *table* (RecordStore.table()), each origin's newest last.
+    """The Dots of *table* (RecordStore.table()).
 
     Origins that are one server (they installed the very same files) have the same samples, and
     so have *twins*, which were not measured for that reason. Samples of different servers or
@@ -61,53 +156,13 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
     the newest run is the dot. Runs that a comparison or a bisection asked for are left out:
     see ``scheduled``.
     """
-    table = scheduled(table)
-    newest: dict[tuple[Any, ...], Dot] = {}
-    superseded = 0
-    for dot in _grouped(table, origins_by_digest(table, twins)):  # the newest of a key comes last
-        key = (dot.machine, dot.origin.name, dot.variant, dot.mode, dot.buffers, dot.params)
-        superseded += key in newest
-        newest[key] = dot
-    return Dots(dots=tuple(newest.values()), machines=machines(table), superseded=superseded)
+    return Dots(table, twins)
 
 
-def _grouped(table: pa.Table, origins: Origins) -> Iterator[Dot]:
-    keys = ["machine", *_CELL, *_SERVER]
-    lists = list(dict.fromkeys(metric.column for metric in METRICS))
-    # One thread keeps the samples of a group in the order of their ids.
-    groups = pa.TableGroupBy(
-        table.select([*keys, *lists, "id"]), keys, use_threads=False
-    ).aggregate([*((name, "list") for name in lists), ("id", "max")])
-    groups = groups.sort_by("id_max")
-    # The table is in the order of its ids, so these rows are in the order of the groups.
-    last = table.filter(pc.is_in(table["id"], value_set=groups["id_max"].combine_chunks()))
-    groups = groups.append_column("time", last["time"])
-    for batch in groups.to_batches(max_chunksize=16384):
-        for row in batch.to_pylist():
-            for origin in origins[row["digest"]].values():
-                yield _dot(row, origin, lists)
-
-
-def _dot(row: Mapping[str, Any], origin: Origin, lists: Iterable[str]) -> Dot:
-    samples = {name: row[f"{name}_list"] for name in lists}
-    return Dot(
-        machine=row["machine"],
-        origin=origin,
-        variant=variant_of(row),
-        mode=row["mode"],
-        buffers=row["buffers"],
-        params=Params(
-            row["protocol"],
-            scale_param(row["tier"], row["scale"]),
-            row["clients"],
-            row["profile"],
-        ),
-        digest=row["digest"],
-        epoch=row["epoch"],
-        count=max(map(len, samples.values())),
-        last_id=row["id_max"],
-        last_time=row["time"],
-        samples=samples,
+def params_of(row: Mapping[str, Any]) -> Params:
+    """The asv parameters of a *row* that has the columns of a CELL."""
+    return Params(
+        row["protocol"], scale_param(row["tier"], row["scale"]), row["clients"], row["profile"]
     )
 
 

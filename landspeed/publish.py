@@ -1,4 +1,6 @@
-"""Publish the site: made beside the old one by ``asv publish``, then put in its place in one step.
+"""Publish the site: made beside the old one, then put in its place in one step.
+
+It is made from the last one where only results have come (landspeed/renewal.py), else by asv.
 
 Nobody ever sees half a site; whatever fails or is killed, the old one stays.
 """
@@ -20,11 +22,15 @@ from asv.util import UserError, load_json
 from base.errors import PublishError
 from base.files import exchange, locked, remove_tree, storage_errors
 from base.paths import Paths
+from landspeed.asv_history import MadeAnewError
+from landspeed.imprint import IMPRINT, Imprint
+from landspeed.renewal import Renewal
 
 CONFIG = "asv.conf.json"
 # Beside the site, so that both are on one file system; named so that git ignores it.
 _WORKSHOP = ".site-publish"
 _FRESH = "fresh-"
+_IMPRINT = "imprint.json"
 _PATHS_IN_CONFIG = ("repo", "benchmark_dir", "env_dir", "results_dir")
 _LAST_LINES = 10
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -59,9 +65,11 @@ def publish(paths: Paths, say: Callable[[str], None], branches: Sequence[str] = 
             own = Path(tempfile.mkdtemp(prefix=_FRESH, dir=workshop))
             own.chmod(0o755)
             try:
-                fresh = own / "site"
-                _make(paths, fresh, _write_config(paths, workshop, branches), say)
-                exchange(fresh, paths.site)
+                config = _write_config(paths, workshop, branches)
+                made = _made(paths, own / "site", config, say)
+                exchange(own / "site", paths.site)
+                if made:
+                    made.save(workshop / _IMPRINT)
             finally:
                 remove_tree(own)
     return paths.site
@@ -80,6 +88,20 @@ def _write_config(paths: Paths, workshop: Path, branches: Sequence[str]) -> Path
     return path
 
 
+def _made(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -> Imprint | None:
+    """Make the site at *fresh* from the last one, or by asv; its Imprint, if it can have one."""
+    renewal = Renewal(config=config, results=paths.results / "asv", site=paths.site)
+    last = Imprint.load(config.parent / _IMPRINT)
+    if last:
+        try:
+            return renewal.make(last, fresh)
+        except MadeAnewError:
+            remove_tree(fresh)
+    before = renewal.result_files()
+    _make(paths, fresh, config, say)
+    return renewal.whole(Imprint.load(fresh.parent / _IMPRINT), fresh, before)
+
+
 def _make(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -> None:
     if not (paths.results / "asv" / "benchmarks.json").is_file():
         raise PublishError(
@@ -93,7 +115,7 @@ def _make(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -
             *("--config", str(config), "--html-dir", str(fresh)),
         ],
         cwd=paths.project,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", IMPRINT: str(fresh.parent / _IMPRINT)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

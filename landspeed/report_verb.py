@@ -39,7 +39,11 @@ def report_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
       landspeed report --dry-run
       landspeed report
       landspeed report --comment 42 bisect.md
+      landspeed report --comment 42 --dry-run
     """
+    if dry_run and comment_on is not None:
+        say(f"would comment on issue {comment_on}")
+        return
     if (file is None) != (comment_on is None):
         raise UsageError("--comment NUMBER and FILE go together", hint="Give both, or neither.")
     if file is not None and comment_on is not None:

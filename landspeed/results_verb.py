@@ -1,18 +1,24 @@
-"""``landspeed results``: results from and to the branch that all machines share."""
+"""``landspeed results``: results from and to the place that all machines share."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import click
 
+from base.errors import RecordError, UsageError
 from base.paths import Paths
+from builders.config import CONFIG_NAME
+from landspeed.actions import put_outputs
+from landspeed.farm.artifacts import WHOLE, Artifacts
 from landspeed.farm.branch import BRANCH, ResultsBranch
+from landspeed.farm.keeping import Home, ResultsArtifact, ResultsDirectory
 from landspeed.farm.remote import Remote
 from landspeed.farm.tars import pack_files, unpack_files
+from landspeed.farm.tracking import Keep, Track
 from landspeed.farm.union import is_kept, unite
 from landspeed.options import emit, emit_json, json_option
 from landspeed.progress import say
@@ -43,7 +49,8 @@ def results_() -> None:
     """Results on a git branch of their own: fetch them, push what is new, carry them between jobs.
 
     Both ways it is a union: nothing is changed, nothing is lost, nothing is ever forced. What
-    lets us in is $GITHUB_TOKEN, if it is there.
+    lets us in is $GITHUB_TOKEN, if it is there. They stay in an artifact or a directory instead
+    where [track] keep says so.
 
     \b
     Examples:
@@ -63,7 +70,7 @@ def fetch(*, remote: str | None, branch: str, as_json: bool) -> None:
       landspeed results fetch
       landspeed results fetch --remote https://github.com/postgres-farm/landspeed.git
     """
-    new = _results_branch(remote, branch).fetch()
+    new = _home(remote, branch).fetch()
     say(f"{_files(new)} new here" if new else "nothing new there")
     if as_json:
         emit_json({"fetched": new})
@@ -80,7 +87,7 @@ def push(*, remote: str | None, branch: str, as_json: bool) -> None:
       landspeed results push
       landspeed results push --remote git@example.org:farm.git --branch results
     """
-    pushed = _results_branch(remote, branch).push()
+    pushed = _home(remote, branch).push()
     say(f"pushed {_files(pushed)}" if pushed else "nothing new to push")
     if as_json:
         emit_json({"pushed": pushed})
@@ -96,9 +103,8 @@ def pack(*, file: Path, remote: str | None, branch: str) -> None:
     Examples:
       landspeed results pack results-count.tar
     """
-    held = _results_branch(remote, branch)
-    names = held.unknown_files()
-    pack_files(file, held.paths.results, names)
+    names = _home(remote, branch).unknown_files()
+    pack_files(file, Paths.find().results, names)
     say(f"{_files(len(names))} packed")
     emit(str(file))
 
@@ -126,6 +132,33 @@ def unpack(*, paths: tuple[Path, ...]) -> None:
     say(f"{_files(new)} new here, from {files} packed" if files else "nothing is there to unpack")
 
 
+@results_.command()
+@json_option
+def recover(*, as_json: bool) -> None:
+    """Merge into results/ what workflow runs that ended badly left in artifacts: nobody pushed it.
+
+    Looked at are the runs of $GITHUB_REPOSITORY since the last `track` that ended well, by
+    $GITHUB_TOKEN.
+
+    \b
+    Examples:
+      landspeed results recover
+      landspeed results recover --json
+    """
+    artifacts, results, new = Artifacts.find(say), Paths.find().results, 0
+    for one in artifacts.left_over():
+        with tempfile.TemporaryDirectory(prefix="landspeed-recover-") as scratch:
+            try:
+                artifacts.take(one, Path(scratch))
+                new += unite(Path(scratch), results)
+            except (UsageError, RecordError) as error:
+                say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
+    put_outputs({"recovered": new})
+    say(f"{_files(new)} recovered of runs that ended badly" if new else "nothing to recover")
+    if as_json:
+        emit_json({"recovered": new})
+
+
 def _files_below(paths: tuple[Path, ...]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
@@ -134,9 +167,21 @@ def _files_below(paths: tuple[Path, ...]) -> list[Path]:
     return found
 
 
-def _results_branch(remote: str | None, branch: str) -> ResultsBranch:
+def _home(remote: str | None, branch: str) -> Home:
+    """Where the project's results stay: [track] keep, a branch unless it says otherwise."""
     paths = Paths.find()
-    return ResultsBranch(remote=Remote.find(remote, paths), paths=paths, say=say, name=branch)
+    track = Track.load(paths.project / CONFIG_NAME)
+    match Keep(track.keep):
+        case Keep.BRANCH:
+            found = Remote.find(remote, paths)
+            return ResultsBranch(remote=found, paths=paths, say=say, name=branch)
+        case Keep.ARTIFACT:
+            file = paths.project / f"{WHOLE}.tar"
+            return ResultsArtifact(artifacts=lambda: Artifacts.find(say), paths=paths, file=file)
+        case Keep.DIRECTORY:
+            return ResultsDirectory(directory=Path(track.directory), paths=paths)
+        case other:
+            assert_never(other)
 
 
 def _files(count: int) -> str:

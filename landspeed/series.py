@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from base.build import Origin, Variant
 from benchmarks.asv_names import Metric
+from benchmarks.record_columns import variant_of
 from builders.source import Place
 from landspeed.asv_benchmarks import Params
-from landspeed.likelihood import Floats
-from landspeed.points import Dot
+from landspeed.columns import Floats, Ints, Lazily, codes, joined
+from landspeed.points import CELL, Dot, Dots, params_of
 
 RELEASES_LINE = "releases"
 """The line of history that has one commit a release."""
@@ -29,8 +30,9 @@ class Series:
 
     ``epoch`` is all that must be the same for numbers to be comparable: of a measured time the
     machine, its epoch and the toolchain, of an exact count the toolchain and the libc it ran
-    with. ``samples`` has the numbers of each of ``dots``. Neighbours that are one server (Twins)
-    are one dot, that of the first of them; ``lasts`` are the last of them.
+    with. ``samples`` has the numbers of each of ``dots``, ``numbers`` the median of them, which
+    is what is drawn. Neighbours that are one server (Twins) are one dot, that of the first of
+    them; ``lasts`` are the last of them.
     """
 
     metric: Metric
@@ -39,21 +41,21 @@ class Series:
     params: Params
     line: str
     epoch: str
-    dots: tuple[Dot, ...]
-    samples: tuple[Floats, ...]
-    lasts: tuple[Origin, ...]
+    dots: Sequence[Dot]
+    samples: Sequence[Floats]
+    numbers: Floats
+    lasts: Sequence[Origin]
 
     @property
-    def numbers(self) -> Floats:
-        """One number for each dot: the median of its samples, which is what is drawn."""
-        return np.array([np.median(one) for one in self.samples])
-
-
-_Key = tuple[Metric, Variant, str, Params, str, str]
+    def name(self) -> str:
+        """What tells it from all others."""
+        params = "/".join(map(str, self.params))
+        cell = f"{self.metric.name} of {self.mode}/{params} {self.variant}"
+        return f"{cell} on {self.line}, {self.epoch}"
 
 
 def series_of(
-    dots: Iterable[Dot],
+    dots: Dots,
     metrics: Sequence[Metric],
     place_of: PlaceOf,
     toolchains: Mapping[tuple[str, str], str],
@@ -63,58 +65,92 @@ def series_of(
     A new kernel, processor, microcode, libc or toolchain ends a Series and begins another, so
     that nothing is ever compared across it.
     """
-    groups: dict[_Key, list[tuple[int, Dot, Floats]]] = {}
-    known: dict[Origin, Place | None] = {}
-    for dot in dots:
-        if dot.origin not in known:
-            known[dot.origin] = place_of(dot.origin)
-        place = known[dot.origin]
-        if place is None:
-            continue
-        for metric in metrics:
-            if metric.buffers != dot.buffers:
-                continue
-            samples = _positive(dot, metric)
-            if len(samples):
-                key = _key(dot, metric, place.line, toolchains.get((dot.digest, dot.epoch), ""))
-                groups.setdefault(key, []).append((place.position, dot, samples))
-    return [_series(key, found) for key, found in groups.items()]
+    world = _World.of(dots, place_of, toolchains)
+    return [series for metric in metrics for series in world.series(metric)]
 
 
-def _key(dot: Dot, metric: Metric, line: str, toolchain: str) -> _Key:
-    where = toolchain if metric.exact else f"{dot.machine} {dot.epoch} {toolchain}"
-    return metric, dot.variant, dot.mode, dot.params, line, where
+@dataclass(frozen=True, kw_only=True)
+class _World:
+    """Dots with their places and toolchains: each is one array of numbers for all of them."""
 
+    dots: Dots
+    lines: tuple[str, ...]
+    line: Ints  # of each dot; -1 where it has no place
+    position: Ints
+    toolchains: tuple[str, ...]
+    toolchain: Ints
 
-def _series(key: _Key, found: list[tuple[int, Dot, Floats]]) -> Series:
-    # of an exact metric several machines may have the same commit: the newest measurement stands
-    newest = {position: (dot, samples) for position, dot, samples in sorted(found, key=_age)}
-    kept = [list(same) for _, same in groupby((newest[i] for i in sorted(newest)), _digest)]
-    metric, variant, mode, params, line, epoch = key
-    return Series(
-        metric=metric,
-        variant=variant,
-        mode=mode,
-        params=params,
-        line=line,
-        epoch=epoch,
-        dots=tuple(twins[0][0] for twins in kept),
-        samples=tuple(twins[0][1] for twins in kept),
-        lasts=tuple(twins[-1][0].origin for twins in kept),
-    )
+    @classmethod
+    def of(cls, dots: Dots, place_of: PlaceOf, toolchains: Mapping[tuple[str, str], str]) -> _World:
+        known = {origin: place_of(origin) for origin in set(dots.origins)}
+        places = [known[origin] for origin in dots.origins]
+        lines = sorted({place.line for place in places if place})
+        at = [lines.index(place.line) if place else -1 for place in places]
+        heads = dots.heads
+        server = codes(heads, ["digest", "epoch"])
+        _, first, which = np.unique(server, return_index=True, return_inverse=True)
+        pairs = heads.select(["digest", "epoch"]).take(first).to_pylist()
+        named = [toolchains.get((pair["digest"], pair["epoch"]), "") for pair in pairs]
+        kinds = sorted(set(named))
+        kind = np.array([kinds.index(one) for one in named], dtype=np.int64)
+        return cls(
+            dots=dots,
+            lines=tuple(lines),
+            line=np.array(at, dtype=np.int64)[dots.whose],
+            position=np.array([p.position if p else 0 for p in places], dtype=np.int64)[dots.whose],
+            toolchains=tuple(kinds),
+            toolchain=kind[which.reshape(-1)][dots.rows],
+        )
 
+    def series(self, metric: Metric) -> Iterator[Series]:
+        """The Series of *metric*."""
+        dots, heads = self.dots, self.dots.heads
+        values = dots.values[metric.column]
+        medians = dots.groups.medians(np.where(values > 0, values, np.nan))
+        buffers = heads["buffers"]
+        asked = pc.equal(buffers, str(metric.buffers)) if metric.exact else buffers.is_null()
+        known = pc.fill_null(asked, False).to_numpy() & ~np.isnan(medians)
+        drawn = known[dots.rows] & (self.line >= 0)
+        key, size = joined(self.line, len(self.lines), self.toolchain, len(self.toolchains))
+        own = ["buffers"] if metric.exact else ["machine", "epoch"]
+        cells = codes(heads, [*CELL, *own])[dots.rows]
+        key, _ = joined(key, size, cells, int(cells.max(initial=0)) + 1)
+        here = np.flatnonzero(drawn)
+        # of an exact metric several machines may have the same commit: the newest, which comes
+        # last, stands
+        here = here[np.lexsort((here, self.position[here], key[here]))]
+        another = (np.diff(key[here]) != 0) | (np.diff(self.position[here]) != 0)
+        here = here[np.append(another, [True] * (len(here) > 0)).astype(bool)]
+        ends = np.flatnonzero(np.diff(key[here])) + 1
+        parts = [part for part in np.split(here, ends) if len(part)]
+        for part in sorted(parts, key=lambda part: int(part.min())):
+            yield self._series(metric, part, medians)
 
-def _age(one: tuple[int, Dot, Floats]) -> str:
-    return one[1].last_id
+    def _series(self, metric: Metric, part: Ints, medians: Floats) -> Series:
+        dots = self.dots
+        digests = codes(dots.heads.take(dots.rows[part]), ["digest"])
+        changes = np.flatnonzero(np.diff(digests))
+        firsts, lasts = part[np.append([0], changes + 1)], part[np.append(changes, len(part) - 1)]
+        (head,) = dots.heads.take(dots.rows[part[:1]]).to_pylist()
+        kind = self.toolchains[self.toolchain[part[0]]]
+        return Series(
+            metric=metric,
+            variant=variant_of(head),
+            mode=head["mode"],
+            params=params_of(head),
+            line=self.lines[self.line[part[0]]],
+            epoch=kind if metric.exact else f"{head['machine']} {head['epoch']} {kind}",
+            dots=Lazily(firsts, dots.__getitem__),
+            samples=Lazily(firsts, lambda index: self._samples(index, metric)),
+            numbers=medians[dots.rows[firsts]],
+            lasts=Lazily(lasts, lambda index: dots.origins[dots.whose[index]]),
+        )
 
-
-def _digest(one: tuple[Dot, Floats]) -> str:
-    return one[0].digest
-
-
-def _positive(dot: Dot, metric: Metric) -> Floats:
-    values = dot.samples[metric.column]
-    return np.array([value for value in values if value is not None and value > 0], dtype=float)
+    def _samples(self, index: int, metric: Metric) -> Floats:
+        groups, group = self.dots.groups, self.dots.rows[index]
+        rows = groups.order[groups.starts[group] : groups.ends[group]]
+        values = self.dots.values[metric.column][rows]
+        return np.asarray(values[values > 0])
 
 
 def toolchains_of(table: pa.Table) -> dict[tuple[str, str], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, CommitOf, Derived, derive
 from landspeed.ledger import ledger
 from landspeed.ledger_page import write_ledger_page
+from landspeed.pages.data import Told, page_files, write_page_files
 from landspeed.progress import say
 from landspeed.publish import asv_config, publish
 from landspeed.series import RELEASES_LINE
-from landspeed.surveying import survey_records
+from landspeed.steps import Step
+from landspeed.surveying import origins_of, placer, survey_records
 from landspeed.workshop import Workshop
 
 _REPOSITORY_LINK = "sources.git"
@@ -47,9 +49,24 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
     derived = derive(table, layout, commit_of, workshop.records.twins.all())
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
-    write_steps(survey_records(workshop).steps, commit_of, layout.results)
+    steps = survey_records(workshop).steps
+    write_steps(steps, commit_of, layout.results)
     write_ledger_page(ledger(table), layout.results)
+    write_pages(workshop, table, steps)
     return publish(paths, say, _branches(config, table, lines)), derived
+
+
+def write_pages(workshop: Workshop, table: pa.Table, steps: Sequence[Step]) -> None:
+    """Make the data of the pages for PostgreSQL people; *table* is that of all records."""
+    records, twins = workshop.records, workshop.records.twins.all()
+    confirmations, bisections = records.confirmations.all(), records.bisections.all()
+    origins = origins_of(workshop)
+    commits = workshop.builder.sources.history.commits(
+        row["commit"] for row in origins if row["commit"] and not row["release"]
+    )
+    told = Told(steps=steps, confirmations=confirmations, bisections=bisections, commits=commits)
+    files = page_files(table, placer(workshop, origins), told, twins)
+    write_page_files(files, workshop.paths.results)
 
 
 def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, str]) -> list[str]:
@@ -85,7 +102,7 @@ def _lines(workshop: Workshop) -> dict[str, str]:
     sources = workshop.builder.sources
     table = workshop.records.table(["commit", "release"]).filter(pc.field("release").is_null())
     twins = (twin.origin for twin in workshop.records.twins.all())
-    commits = set(table["commit"].drop_null().to_pylist())
+    commits = set(table["commit"].unique().drop_null().to_pylist())
     commits |= {one.commit for one in twins if one.commit and not one.release}
     # a machine that only publishes has not seen yet what was measured elsewhere
     sources.know(commits)
@@ -95,12 +112,13 @@ def _lines(workshop: Workshop) -> dict[str, str]:
 def _placer(workshop: Workshop, lines: Mapping[str, str]) -> CommitOf:
     sources = workshop.builder.sources
     branch = sources.releases_branch()
+    dates = sources.dates({*branch.values(), *lines})
 
     def commit_of(origin: Mapping[str, Any]) -> tuple[str, int] | None:
         commit = origin["commit"] if origin["commit"] in lines else None
         hash_ = branch.get(origin["release"]) if origin["release"] else commit
         if hash_ is None:
             return None
-        return hash_, int(sources.commit_date(hash_).timestamp() * 1000)
+        return hash_, int(dates[hash_].timestamp() * 1000)
 
     return commit_of

@@ -15,7 +15,7 @@ from base.build import Origin, Variant
 from benchmarks.asv_names import METRICS, Metric
 from benchmarks.twins import Twin
 from landspeed.asv_benchmarks import Params
-from landspeed.detector import LEVEL, SHORTEST, Basis, Jump, Scan, scan_points
+from landspeed.detector import LEVEL, SHORTEST, Basis, Jump, Scan, Trace, scan_points
 from landspeed.detector_few import SAMPLES_NEEDED, scan_exact, scan_samples
 from landspeed.discoveries import RATE, bar
 from landspeed.points import dots
@@ -81,6 +81,10 @@ VerdictOf = Callable[[Step], str | None]
 """What fresh samples have said of a Step, ``confirmed`` or ``refuted``; None if nothing yet."""
 
 
+Memory = dict[str, Trace]
+"""What has been read of Series, by their names."""
+
+
 def unconfirmed(step: Step) -> None:
     """A VerdictOf where nothing was put to the test."""
     del step
@@ -110,11 +114,16 @@ def survey(
     twins: Iterable[Twin] = (),
     metrics: Sequence[Metric] = FLAGGED,
     verdict_of: VerdictOf = unconfirmed,
+    memory: Memory | None = None,
 ) -> Survey:
-    """Every Step of *metrics* in *table* (RecordStore.table()), false discoveries controlled."""
+    """Every Step of *metrics* in *table* (RecordStore.table()), false discoveries controlled.
+
+    What *memory* has of a Series from another time is not reckoned again; it then has all.
+    """
     return survey_series(
-        series_of(dots(table, twins).dots, metrics, place_of, toolchains_of(table)),
+        series_of(dots(table, twins), metrics, place_of, toolchains_of(table)),
         verdict_of=verdict_of,
+        memory=memory,
     )
 
 
@@ -124,13 +133,14 @@ def survey_series(
     level: float = LEVEL,
     rate: float = RATE,
     verdict_of: VerdictOf = unconfirmed,
+    memory: Memory | None = None,
 ) -> Survey:
     """Every Step in *series*.
 
     Of a series without a step a Step is seen with probability *level* in 200 commits; of the
     series whose Steps are NOMINATED a share of *rate* at most has none, in the mean.
     """
-    scans = scan(series, level)
+    scans = scan(series, level, memory)
     family = [s for s in scans if s.basis in (Basis.POINTS, Basis.SAMPLES)]
     limit = bar([min((_p(jump) for jump in s.jumps), default=1.0) for s in family], rate)
     steps = [
@@ -146,7 +156,9 @@ def survey_series(
     )
 
 
-def scan(series: Sequence[Series], level: float = LEVEL) -> list[Scan]:
+def scan(
+    series: Sequence[Series], level: float = LEVEL, memory: Memory | None = None
+) -> list[Scan]:
     """What each of *series* shows, by the Basis that fits it.
 
     Between releases much changes, so their level never settles; they are judged by their Runs.
@@ -161,7 +173,11 @@ def scan(series: Sequence[Series], level: float = LEVEL) -> list[Scan]:
             by_points.append(number)
         else:
             scans[number] = scan_samples(one.samples, level)
-    found = scan_points([series[number].numbers for number in by_points], level)
+    memory = {} if memory is None else memory
+    names = [series[number].name for number in by_points]
+    lines = [series[number].numbers for number in by_points]
+    found = scan_points(lines, level, [memory.get(name) for name in names])
+    memory |= {n: one.trace for n, one in zip(names, found, strict=True) if one.trace}
     scans |= dict(zip(by_points, found, strict=True))
     return [scans[number] for number in range(len(series))]
 

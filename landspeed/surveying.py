@@ -11,6 +11,7 @@ from builders.source import Place
 from landspeed.nomination import Fate, Nomination, newest
 from landspeed.series import RELEASES_LINE, PlaceOf
 from landspeed.steps import FLAGGED, Step, Survey, VerdictOf, survey
+from landspeed.traces import Traces
 from landspeed.workshop import Workshop
 
 
@@ -51,11 +52,17 @@ def origins_of(workshop: Workshop) -> list[Mapping[str, Any]]:
 
 def survey_records(workshop: Workshop, metric: str | None = None) -> Survey:
     """The Survey of all records of *workshop*, of one *metric* or of those that flag."""
-    table = workshop.records.table()
-    return survey(
+    table, traces = workshop.records.table(), Traces.of(workshop.paths)
+    memory = traces.load()
+    before = dict(memory)
+    found = survey(
         table,
         placer(workshop, origins_of(workshop)),
         twins=workshop.records.twins.all(),
         metrics=[metric_named(metric)] if metric else FLAGGED,
         verdict_of=told(workshop.records.confirmations.all()),
+        memory=memory,
     )
+    if memory != before:
+        traces.save(memory)
+    return found

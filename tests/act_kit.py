@@ -68,8 +68,9 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class ActRun:
-    """An ActRun is what act told of one workflow run, record by record."""
+    """An ActRun is what act told of one workflow run, record by record; ``number`` is its id."""
 
+    number: int
     code: int
     records: Sequence[Mapping[str, Any]]
     stderr: str
@@ -217,7 +218,7 @@ class Hub:
         timeout: float = 300.0,
     ) -> ActRun:
         """One run of *workflow* (a file name) for *event*, dispatched with *inputs*."""
-        argv, work = self._prepared(workflow, event, inputs or {}, payload or {}, ref)
+        number, argv, work = self._prepared(workflow, event, inputs or {}, payload or {}, ref)
         done = subprocess.run(
             argv,
             cwd=self.repository,
@@ -230,7 +231,7 @@ class Hub:
         )
         records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         shutil.rmtree(work, ignore_errors=True)
-        return ActRun(code=done.returncode, records=records, stderr=done.stderr)
+        return ActRun(number=number, code=done.returncode, records=records, stderr=done.stderr)
 
     def run_and_kill(
         self,
@@ -239,10 +240,14 @@ class Hub:
         *,
         event: str = "workflow_dispatch",
         inputs: Mapping[str, object] | None = None,
-        timeout: float = 120.0,
-    ) -> None:
-        """Begin a run, and when *when* comes true kill the runner with all that it has started."""
-        argv, work = self._prepared(workflow, event, inputs or {}, {}, "refs/heads/main")
+        timeout: float = 900.0,
+    ) -> int:
+        """Begin a run, and when *when* comes true kill the runner with all that it has started.
+
+        The number of that run.
+        """
+        main = "refs/heads/main"
+        number, argv, work = self._prepared(workflow, event, inputs or {}, {}, main)
         with (work / "log").open("w") as log:
             process = subprocess.Popen(
                 argv,
@@ -262,6 +267,8 @@ class Hub:
                 process.kill()
                 self._kill_jobs()
                 process.wait()
+        shutil.rmtree(work, ignore_errors=True)
+        return number
 
     def _kill_jobs(self) -> None:
         """Kill what jobs of this Hub are running: they have its stubs in their environment."""
@@ -279,8 +286,8 @@ class Hub:
         inputs: Mapping[str, object],
         payload: Mapping[str, Any],
         ref: str,
-    ) -> tuple[list[str], Path]:
-        """The command line of act for a run, and the directory of its own that it works in."""
+    ) -> tuple[int, list[str], Path]:
+        """A run's number, the command line of act for it, the directory of its own it works in."""
         number = next(self._numbers)
         work = self.root / f"act-{number}"
         work.mkdir()
@@ -288,7 +295,8 @@ class Hub:
         told = {**({"inputs": text} if text else {}), "ref": ref, **payload}
         (work / "event.json").write_text(json.dumps(told))
         (work / "empty").write_text("")
-        return [str(act_program()), event, *self._options(workflow, work, number, ref)], work
+        argv = [str(act_program()), event, *self._options(workflow, work, number, ref)]
+        return number, argv, work
 
     def _options(self, workflow: str, work: Path, number: int, ref: str) -> Iterator[str]:
         yield from ("--workflows", f".github/workflows/{workflow}")
@@ -357,8 +365,3 @@ chmod +x .venv/bin/landspeed
 def _word(value: object) -> str:
     """An input as GitHub sends it: everything is text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def real_landspeed() -> list[str]:
-    """The command that is ``landspeed`` of this checkout."""
-    return ["env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-m", "landspeed.cli"]

@@ -1,18 +1,19 @@
 """``landspeed`` on a farm whose servers are made up: built as small files, counted as told.
 
 What workflows call in tests: sources, archives, records, steps, bisections, the site and issues
-are real. The world is $LANDSPEED_TEST_WORLD, JSON: what a transaction costs from each commit on
-(``costs``, by the number in its subject), which do not build (``broken``), which are one server
-(``same``), after how many deeds the process is killed (``kill_after``), and where they are noted.
+are real. The world is $LANDSPEED_TEST_WORLD, JSON: the fields of a `World`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import random
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from builders.source import Source
 from landspeed import campaign, counting, sampling
 from landspeed.bisect import bisecting
 from landspeed.cli import main as landspeed
+from landspeed.farm.github import GitHub
 from landspeed.target import Target
 from landspeed.workshop import Workshop
 from tests.stand_ins import nothing, timed_record
@@ -42,24 +44,44 @@ def command() -> list[str]:
 
 @dataclass(kw_only=True)
 class World:
-    """A World is how its servers behave; each build and each count is a line of ``log``."""
+    """A World is how its servers behave; each build, count and timed Run is a line of ``log``.
+
+    From each commit of ``costs`` on (by the number in its subject) a transaction costs so many
+    times more; ``broken`` ones do not build, those of ``same`` are one server, other ``subjects``
+    have a number too. At the deed that begins with ``kill`` the process is killed, at ``hang`` it
+    goes no further: once, and ``*.begun`` beside the log says so. A machine's results outlive a
+    job in its ``homes``.
+    """
 
     log: str
     costs: Mapping[str, float] = field(default_factory=dict)
     broken: Sequence[int] = ()
     same: Sequence[Sequence[int]] = ()
-    kill_after: str = ""
+    subjects: Mapping[str, int] = field(default_factory=dict)
+    kill: str = ""
+    hang: str = ""
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     def note(self, deed: str) -> None:
-        """Write *deed* down; be killed if it is the one to be killed at."""
+        """Write *deed* down, and have happen what is to happen at it."""
         with Path(self.log).open("a") as stream:
             stream.write(f"{deed}\n")
-        if self.kill_after and deed.startswith(self.kill_after):
-            # once: the next runner is told nothing of it
-            marker = Path(f"{self.log}.{self.kill_after}")
-            if not marker.exists():
-                marker.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+        if self.kill and deed.startswith(self.kill) and self.first(self.kill):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.hang and deed.startswith(self.hang) and self.first(self.hang):
+            time.sleep(900)
+
+    def first(self, deed: str) -> bool:
+        """Whether nothing has happened at *deed* yet: the next runner is told nothing of it."""
+        marker = Path(f"{self.log}.{deed}.begun")
+        if marker.exists():
+            return False
+        marker.touch()
+        return True
+
+    def number(self, subject: str) -> int:
+        """The number of the commit with that *subject*."""
+        return self.subjects[subject] if subject in self.subjects else int(subject.split()[1])
 
     def build(self, workshop: Workshop, source: Source, variant: Variant) -> Build:
         """The made-up Build of *source*, in the store under its real identifier."""
@@ -72,7 +94,7 @@ class World:
         number = -1
         if source.origin.release is None:
             commit = builder.sources.history.commit(str(source.origin.commit))
-            number = int(commit.subject.split()[1])
+            number = self.number(commit.subject)
         self.note(f"build {number}")
         if number in self.broken:
             raise BuildError(f"commit {number} does not compile")
@@ -97,11 +119,9 @@ class World:
 
     def count(self, *, build: Build, cell: Any, machine: Any, **rest: Any) -> dict[str, Any]:
         """The record of a count of *build*."""
-        number = int((build.prefix / "bin" / "postgres").read_text())
+        number = _number_of(build)
         self.note(f"count {number} {cell.scenario.mode} {cell.buffers}")
-        cost = BASE
-        for first, factor in self.costs.items():
-            cost *= factor if number >= int(first) else 1.0
+        cost = BASE * self.factor(number)
         run = {"instrument": "callgrind", "phases": {"count": 4.0}, **rest["context"]}
         return {
             **timed_record(build=build, cell=cell, machine=machine, run=run),
@@ -111,10 +131,32 @@ class World:
             "passes": [],
         }
 
+    def measure(
+        self, *, build: Build, cell: Any, machine: Any, seed: int, context: Any, **rest: Any
+    ) -> dict[str, Any]:
+        """The record of a timed Run on *build*: as noisy as a quiet machine."""
+        number = _number_of(build)
+        self.note(f"time {number} {cell.scenario.mode} c{cell.clients} {context['round']}")
+        run = {"seconds": rest["seconds"], "seed": seed, "phases": {"pgbench": 2.0}, **context}
+        noise = random.Random(f"{number}/{seed}").lognormvariate(0, 0.003)
+        latency = 0.1 * self.factor(number) * noise
+        return timed_record(build=build, cell=cell, machine=machine, run=run, latency=latency)
+
+    def factor(self, number: int) -> float:
+        """What a transaction of commit *number* costs, times that of the first."""
+        return math.prod(f for first, f in self.costs.items() if number >= int(first))
+
+
+def _number_of(build: Build) -> int:
+    return int((build.prefix / "bin" / "postgres").read_text())
+
 
 def main() -> None:
     """``landspeed`` in the World that the environment tells of."""
     world = World(**json.loads(os.environ["LANDSPEED_TEST_WORLD"]))
+    home = world.homes.get(os.environ.get("LANDSPEED_MACHINE", ""))
+    if home is not None:
+        os.environ["LANDSPEED_RESULTS"] = home
 
     def build(self: Workshop, source: Source, variant: Variant, *_: Any, **__: Any) -> Build:
         return world.build(self, source, variant)
@@ -135,12 +177,16 @@ def main() -> None:
     Workshop.build_all = build_all  # type: ignore[method-assign]
     for module in (counting, sampling):
         module.count = world.count  # type: ignore[assignment]
+    for module in (campaign, sampling):
+        module.measure = world.measure  # type: ignore[assignment]
     for module in (bisecting, valgrind):
         module.count_epoch = lambda: SimpleNamespace(identifier="counted")
     for module in (campaign, bisecting):
         module.measuring = nothing  # type: ignore[assignment]
     campaign.prepare = lambda **_: None  # type: ignore[assignment]
     campaign.templates = lambda *_: None  # type: ignore[assignment]
+    # who asks us to wait is believed, not waited for
+    GitHub.__init__.__kwdefaults__["pause"] = lambda _: None
     landspeed()
 
 

@@ -16,6 +16,7 @@ from benchmarks.records import RecordStore
 from builders.source import Place
 from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, Derived, derive
+from landspeed.pages.data import Told, page_files, write_page_files
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Survey, VerdictOf, survey, unconfirmed
 from tests.synthetic import RELEASES
@@ -69,18 +70,26 @@ class Project:
     def derive(self) -> Derived:
         """Derive asv's files, and the steps beside them, from all records."""
         derived = derive(self.store.table(), self.layout, self.commit_of)
-        write_steps(self.survey().steps, self.commit_of, self.layout.results)
+        steps = self.survey().steps
+        write_steps(steps, self.commit_of, self.layout.results)
+        self.write_pages(Told(steps=steps, commits={}))
         return derived
+
+    def write_pages(self, told: Told) -> None:
+        """Make the data of our own pages from all records and what is *told*."""
+        files = page_files(self.store.table(), self.place_of, told)
+        write_page_files(files, self.paths.results)
 
     def survey(self, verdict_of: VerdictOf = unconfirmed) -> Survey:
         """What the series of all records show."""
-        order = {release: position for position, release in enumerate(self.commits)}
+        return survey(self.store.table(), self.place_of, verdict_of=verdict_of)
 
-        def place_of(origin: Origin) -> Place | None:
-            known = origin.release in order
-            return Place(line=RELEASES_LINE, position=order[str(origin.release)]) if known else None
-
-        return survey(self.store.table(), place_of, verdict_of=verdict_of)
+    def place_of(self, origin: Origin) -> Place | None:
+        """Releases in their order on the branch; nothing else has a place."""
+        order = list(self.commits)
+        if origin.release not in self.commits:
+            return None
+        return Place(line=RELEASES_LINE, position=order.index(str(origin.release)))
 
 
 def bare_repository(path: Path, releases: Mapping[str, str]) -> dict[str, str]:

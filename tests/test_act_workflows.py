@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from builders.catalog import Catalog
 from tests.act_kit import ActRun, Hub, needs_act
 from tests.bisect_project import MadeUp, Pretence
+from tests.forked import forked
 from tests.github_api import github_api
 from tests.pretended_landspeed import command
 from tests.synthetic import Point, record
@@ -33,13 +35,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> MadeUp:
     return MadeUp.make(tmp_path_factory.mktemp("upstream"), COUNT)
 
 
-def hub_of(made: MadeUp, root: Path, world: Pretence = WORLD) -> Hub:
+@pytest.fixture(scope="module")
+def landspeed() -> Iterator[list[str]]:
+    """The command that is landspeed on made-up servers."""
+    with forked("tests.pretended_landspeed") as command:
+        yield command
+
+
+def hub_of(made: MadeUp, root: Path, landspeed: list[str]) -> Hub:
     """A farm that tracks *made*'s upstream; its results branch is in a repository of its own."""
-    hub = Hub.make(root, command(), {"Makefile": "lint test:\n\t@echo would $@\n"})
+    hub = Hub.make(root, landspeed, {"Makefile": "lint test:\n\t@echo would $@\n"})
     origin = root / "origin.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(origin)], check=True)
     (root / "runs.log").write_text("")
-    told = asdict(replace(world, log=str(root / "runs.log")))
+    told = asdict(replace(WORLD, log=str(root / "runs.log")))
     (root / "world.json").write_text(json.dumps(told))
     hub.variables = {
         "LANDSPEED_UPSTREAM": str(made.upstream.directory),
@@ -55,8 +64,8 @@ def hub_of(made: MadeUp, root: Path, world: Pretence = WORLD) -> Hub:
 
 
 @pytest.fixture
-def hub(made: MadeUp, tmp_path: Path) -> Hub:
-    return hub_of(made, tmp_path)
+def hub(made: MadeUp, tmp_path: Path, landspeed: list[str]) -> Hub:
+    return hub_of(made, tmp_path, landspeed)
 
 
 def runs_of(hub: Hub) -> list[str]:
@@ -168,6 +177,7 @@ def test_block_sizes_are_ranked_from_the_form(hub, made):
         ("scenario", "read-only; id", "does not exist"),
         ("blocksize", "3", "block"),
         ("budget", "0", "a budget of zero measures nothing"),
+        ("issue", "the first", "invalid value for '--comment'"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(hub, made, name, value, says):

@@ -215,7 +215,7 @@ def records(tmp_path) -> RecordStore:
 
 
 def test_runs_of_registered_servers_are_points_of_their_own(records):
-    names = {dot.origin.name for dot in dots(records.table()).dots}
+    names = {dot.origin.name for dot in dots(records.table())}
     assert names == {"18.1", "@debian15", "@vendor15"}
 
 

@@ -13,15 +13,18 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tests.act_kit import ActRun, Hub, needs_act
+from tests.act_kit import WORKFLOWS, ActRun, Hub, needs_act
 from tests.bisect_project import Pretence
+from tests.forked import forked
 from tests.github_api import github_api
-from tests.pretended_landspeed import command
 from tests.sourcekit import GitUpstream
+from tests.track_world import TRACK, TrackWorld, assert_fine, pretended_farm, track_world
 
+__all__ = ["pretended_farm"]  # a fixture
 pytestmark = needs_act
 
 SUBJECT = (
@@ -49,9 +52,15 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> GitUpstream:
     return found
 
 
+@pytest.fixture(scope="module")
+def landspeed() -> Iterator[list[str]]:
+    with forked("tests.pretended_landspeed") as command:
+        yield command
+
+
 @pytest.fixture
-def hub(upstream: GitUpstream, tmp_path: Path) -> Hub:
-    made = Hub.make(tmp_path, command(), {})
+def hub(upstream: GitUpstream, tmp_path: Path, landspeed: list[str]) -> Hub:
+    made = Hub.make(tmp_path, landspeed, {})
     origin = tmp_path / "origin.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(origin)], check=True)
     world = Pretence(steps={"3": 1.05}, noise=0.002, numbers={SUBJECT: 3})
@@ -116,13 +125,24 @@ def test_hostile_ends_of_a_bisection_are_refused_as_words(hub, upstream, end):
     assert_harmless(hub, run)
 
 
-@pytest.mark.parametrize("name", ["metric", "scenario", "budget"])
-def test_a_hostile_input_of_any_kind_does_nothing(hub, upstream, name):
+def form(workflow: str) -> dict[str, object]:
+    """The inputs of *workflow* that a person who dispatches it gives."""
+    on = yaml.safe_load((WORKFLOWS / workflow).read_text())[True]
+    return dict(on["workflow_dispatch"]["inputs"])
+
+
+@pytest.mark.parametrize(
+    ("workflow", "name"),
+    [(workflow, name) for workflow in ("bisect.yml", "compare.yml") for name in form(workflow)],
+)
+def test_a_hostile_input_of_any_kind_does_nothing(hub, upstream, workflow, name):
     commits = upstream.git("rev-list", "--reverse", "master").split()
+    ends = ("good", "bad") if workflow == "bisect.yml" else ("base", "patch")
     evil = f"{SUBJECT}\n::set-output name=runner::evil\nrunner=evil\n"
-    run = hub.run("bisect.yml", inputs={"good": commits[0], "bad": commits[-1], name: evil})
+    inputs = dict(zip(ends, (commits[0], commits[-1]), strict=True)) | {name: evil}
+    run = hub.run(workflow, inputs=inputs)
+    assert run.jobs == {"check": "failure"}, run.told()
     assert_harmless(hub, run)
-    assert run.jobs == {"check": "failure"}
 
 
 def test_a_hostile_branch_is_compared_by_no_other_name(hub):
@@ -138,6 +158,49 @@ def test_a_label_that_is_none_is_refused(hub, upstream):
     assert run.jobs == {"check": "failure"}
     assert "is not the label of a runner" in run.log("check")
     assert_harmless(hub, run)
+
+
+# --- track -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, pretended_farm: list[str]) -> Iterator[TrackWorld]:
+    """A farm that tracks every branch of an upstream where nobody means well."""
+    with track_world(tmp_path, pretended_farm, TRACK.replace('"master"', '"*"')) as made:
+        made.be(costs={"2": 1.01}, subjects={SUBJECT: 2})
+        upstream = made.farm.upstream
+        for number in range(5):
+            if number == 3:
+                upstream.git("checkout", "--quiet", "-b", NAME)
+            made.farm.commit(SUBJECT if number == 2 else f"commit {number}")
+            upstream.git("commit", "--quiet", "--amend", "--no-edit", f"--author={AUTHOR} <a@b>")
+            made.farm.commits[-1] = upstream.git("rev-parse", "HEAD").strip()
+        upstream.git("tag", f"REL_18_0{NAME}")
+        yield made
+
+
+def test_what_is_tracked_stays_words_from_the_plan_to_the_issue_and_the_site(hostile):
+    tracked = hostile.tracked
+    run = tracked.track()
+    assert_fine(run)
+    assert_harmless(tracked.hub, run)
+    culprit = hostile.farm.commits[2]
+    (issue,) = tracked.api.issues
+    assert culprit[:10] in issue["title"]
+    for text in (run.summary("plan"), issue["title"], issue["body"]):
+        assert "touch pwned" in text
+        for bad in ("<script", "<img", "@octocat", "closes #1", "bold", "evil.example", "pwned"):
+            assert bad not in rendered(text), rendered(text)
+    for path in tracked.site.rglob("*.html"):
+        assert "<script>alert(1)" not in path.read_text()
+
+
+@pytest.mark.parametrize("name", list(form("track.yml")))
+def test_a_hostile_input_of_track_measures_nothing(hostile, name):
+    run = hostile.tracked.track(**{name: f"{SUBJECT}\n::set-output name=builds::evil\n"})
+    assert run.jobs == {"plan": "failure"}, run.told()
+    assert_harmless(hostile.tracked.hub, run)
+    assert hostile.deeds("") == {}
 
 
 def test_the_test_can_see_a_command(hub):

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.records import RecordStore
 from landspeed.ledger import AlarmRate, Alarms, Ledger, Variation, ledger
-from landspeed.ledger_page import ledger_page
+from landspeed.ledger_page import ledger_body
 from tests.noise import differences, drifting, normal
 from tests.synthetic import START, Point, record
 from tests.synthetic import records as synthetic_records
@@ -128,9 +128,9 @@ def test_no_records_are_an_empty_ledger(store: RecordStore) -> None:
 
 
 def test_the_page_tells_the_ledger_and_loads_nothing_from_elsewhere(store: RecordStore) -> None:
-    assert "Nothing is recorded yet" in ledger_page(ledger(store.table()))
+    assert "Nothing is recorded yet" in ledger_body(ledger(store.table()))
     compared(store, "abc-1", blocks=20)
-    page = ledger_page(ledger(store.table()))
+    page = ledger_body(ledger(store.table()))
     assert "Nothing is recorded yet" not in page
     assert "bs8/read-only/prepared/small-5/c1/default 3 s" in page
     assert "0 of 1 (0 % … 97.5 %)" in page
@@ -139,4 +139,4 @@ def test_the_page_tells_the_ledger_and_loads_nothing_from_elsewhere(store: Recor
 
 def test_the_page_takes_no_name_for_markup(store: RecordStore) -> None:
     store.add(record(Point(profile="<script>")))
-    assert "<script>" not in ledger_page(ledger(store.table()))
+    assert "<script>" not in ledger_body(ledger(store.table()))

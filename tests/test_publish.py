@@ -15,7 +15,8 @@ import pytest
 from asv.util import UserError
 
 from base.errors import PublishError
-from landspeed.asv_publisher import STATIC, localised
+from landspeed.asv_publisher import localised
+from landspeed.pages.frame import STATIC
 from landspeed.publish import asv_config, publish
 from tests.synthetic import RELEASES, Point, record
 from tests.synthetic import records as synthetic_records

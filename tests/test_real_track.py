@@ -1,8 +1,7 @@
 """The whole story, with real servers under the real workflow: a planted slowdown is found and told.
 
 Three harmless commits and one that costs the executor 1 %. Counted, so that it says the same on
-any machine. What comes after, nothing new and a repair, is told on made-up servers:
-tests/test_act_track.py.
+any machine. Then nothing is new, and then a commit repairs it. The tests are one story, in order.
 """
 
 from __future__ import annotations
@@ -14,11 +13,13 @@ import pytest
 
 from base.build import Build
 from base.paths import Paths
-from tests.act_kit import ActRun, needs_act, real_landspeed
+from tests.act_kit import needs_act
+from tests.forked import forked
 from tests.history_kit import Edit, History, append, function
 from tests.site_check import browsing, served
 from tests.test_real_bisect import MORE, WORK, change, work
 from tests.track_kit import Tracked, tracked
+from tests.track_world import NOTHING_NEW, assert_fine
 
 pytestmark = [pytest.mark.postgres, pytest.mark.browser, needs_act]
 
@@ -53,7 +54,10 @@ def farm(
     history: History, newest_build: Build, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Tracked]:
     root = tmp_path_factory.mktemp("farm")
-    with tracked(root, history.directory, real_landspeed(), TRACK) as made:
+    with (
+        forked("landspeed.cli") as command,
+        tracked(root, history.directory, command, TRACK) as made,
+    ):
         made.hub.environment |= {"LANDSPEED_CACHE": str(cache_of(root, newest_build))}
         made.hub.environment |= {"HOME": str(root), "LANDSPEED_MACHINE": "counter"}
         yield made
@@ -67,11 +71,6 @@ def cache_of(root: Path, newest_build: Build) -> Path:
     shared.ccache.mkdir(parents=True, exist_ok=True)
     (cache / "ccache").symlink_to(shared.ccache)
     return cache
-
-
-def assert_fine(run: ActRun) -> None:
-    assert run.code == 0, run.told()
-    assert run.errors == [], run.told()
 
 
 def test_a_planted_slowdown_is_built_counted_flagged_confirmed_bisected_and_told(farm, history):
@@ -99,3 +98,28 @@ def test_a_planted_slowdown_is_built_counted_flagged_confirmed_bisected_and_told
     assert not complaints, complaints
     assert cells
     assert all(culprit.startswith(cell[2].strip()) for cell in cells), cells
+
+
+def test_with_nothing_new_nothing_is_done_and_it_says_so(farm):
+    before, tip = list(farm.api.writes()), farm.git("rev-parse", "results")
+    records = farm.records(("commit",))
+    run = farm.track()
+    assert_fine(run)
+    assert run.jobs == NOTHING_NEW
+    assert "nothing new: all that is watched is measured" in run.log("plan")
+    assert farm.api.writes() == before
+    assert farm.git("rev-parse", "results") == tip
+    # of each commit that is another server, warm and cold; the bisection counted its ends anew
+    assert set(records.values()) <= {2, 3}, records
+
+
+def test_a_commit_that_repairs_it_closes_the_issue(farm, history):
+    repair = history.commit("Do it once", change(MORE, WORK))
+    run = farm.track()
+    assert_fine(run)
+    (issue,) = farm.api.issues
+    assert issue["state"] == "closed"
+    assert f"**Gone since {repair} `Do it once`**" in issue["body"]
+    posts = [path for path in farm.api.writes() if path.startswith("POST")]
+    assert posts == ["POST /repos/example/landspeed/issues"]
+    assert farm.track().jobs == NOTHING_NEW

@@ -115,6 +115,34 @@ def mark(number: int) -> Mark:
     )
 
 
+def test_what_two_runs_told_at_once_is_one_open_issue_the_older(github, api):
+    deeds(github, step(3, 4))
+    twin = {**api.issues[0], "number": 2}
+    api.issues.append(twin)
+    assert deeds(github, step(3, 4)) == [Deed.LEFT]
+    assert [one["state"] for one in api.issues] == ["open", "closed"]
+    assert api.issues[1]["body"] == "The same as #1: two runs found it at once."
+    # nobody's now: it is not the one that is closed, updated or believed
+    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [Deed.CLOSED]
+    assert "**Gone since" in api.issues[0]["body"]
+    assert len(api.writes()) == 3
+
+
+def test_who_opens_an_issue_looks_whether_another_was_as_fast(github, api):
+    original = api.answer
+
+    def another_first(method: str, path: str, facts: dict[str, Any]) -> tuple[int, Any]:
+        if method == "POST" and not api.issues:
+            original(method, path, facts)
+        return original(method, path, facts)
+
+    api.answer = another_first  # type: ignore[method-assign]
+    found = regressions([step(3, 4)], place_of)
+    (told,) = tell(found, place_of, subject_of, github)
+    assert told.number == 1
+    assert [one["state"] for one in api.issues] == ["open", "closed"]
+
+
 def test_more_than_a_page_of_issues_is_read(github, api):
     for number in range(1, 151):
         text = str(mark(4)) if number == 130 else "nothing"
@@ -231,6 +259,16 @@ def test_the_verb_says_what_is_missing_and_dry_run_asks_nobody(tmp_path):
     assert "no confirmed regression; 0 API calls" in done.stderr
     done = farm.landspeed("report", "--comment", "3", check=False)
     assert done.returncode == 2
+
+
+def test_a_number_of_an_issue_is_checked_before_there_is_a_report(tmp_path):
+    farm = Farm.make(tmp_path, commits=1)
+    done = farm.landspeed("report", "--dry-run", "--comment", "42")
+    assert "would comment on issue 42" in done.stderr
+    for wrong in ("0", "-1", "#42", "42; id", "$(id)", "::set-output name=a::b"):
+        done = farm.landspeed("report", "--dry-run", "--comment", wrong, check=False)
+        assert done.returncode == 2, wrong
+        assert "invalid value for '--comment'" in done.stderr
 
 
 def test_the_verb_comments_what_a_file_holds(tmp_path: Path, api):

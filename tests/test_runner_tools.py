@@ -238,10 +238,62 @@ def test_the_image_has_what_setup_would_install():
     assert [name for name in packages[1].replace("\\", " ").split() if name not in image] == []
 
 
-@pytest.mark.skipif(shutil.which("nft") is None, reason="no nft")
-def test_the_rules_that_close_the_way_out_are_understood():
-    rules = (TOOLS / "egress.nft").read_text().replace('"landspeed-runner" accept', "0 accept")
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
+def test_the_unit_is_one_that_systemd_understands(tmp_path):
+    unit = tmp_path / "landspeed-runner.service"
+    text = (TOOLS / unit.name).read_text().replace("/opt/landspeed", str(PROJECT))
+    for wrong in ("", "NoSuchPrivileges=yes\n"):
+        unit.write_text(text.replace("NoNewPrivileges=yes\n", f"NoNewPrivileges=yes\n{wrong}"))
+        argv = ["systemd-analyze", "verify", "--man=no", str(unit)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        # what it does not know it only tells of
+        assert ("Unknown key" in done.stderr) == bool(wrong), done.stderr
+
+
+TRY_THE_WAY_OUT = """
+import errno, socket
+for where in ("127.0.0.1", "192.0.2.2"):
+    with socket.socket() as one:
+        one.settimeout(1)
+        try:
+            one.connect((where, 9))
+        except TimeoutError:
+            print(where, "is silent")
+        except OSError as error:
+            print(where, errno.errorcode[error.errno])
+"""
+
+
+def has_networks_of_its_own() -> bool:
+    argv = ["unshare", "--net", "ip", "link", "add", "out", "type", "veth", "peer", "name", "in"]
+    programs = all(shutil.which(name) for name in ("nft", "unshare", "ip", "setpriv"))
+    return programs and subprocess.run(argv, capture_output=True, check=False).returncode == 0
+
+
+def test_the_runners_user_reaches_this_machine_and_nothing_else(tmp_path):
+    """In a network of its own, with the rules as they are, but for the user's number."""
+    if os.geteuid() != 0 or not has_networks_of_its_own():
+        pytest.skip("takes root, nft, ip and networks of one's own")
+    rules = tmp_path / "egress.nft"
+    text = (TOOLS / "egress.nft").read_text()
+    assert text.count('"landspeed-runner"') == 1
+    rules.write_text(text.replace('"landspeed-runner"', str(NOBODYS)))
+    there = [*("ip link set lo up", "ip link add out type veth peer name in")]
+    there += ["ip addr add 192.0.2.1/24 dev out", "ip link set out up", "ip link set in up"]
+    # loading it again, as at each start of the machine, is no error
+    there += [f"nft --file {rules}", f"nft --file {rules}"]
+    script = "\n".join(["set -e", *there, 'for who; do $who /usr/bin/python3 -c "$TRY"; done'])
+    users = [" ".join(as_nobody()), "env"]
     done = subprocess.run(
-        ["nft", "--check", "--file", "-"], input=rules, text=True, capture_output=True, check=False
+        ["unshare", "--net", "bash", "-c", script, "bash", *users],
+        env={**os.environ, "TRY": TRY_THE_WAY_OUT},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.returncode == 0 or "Operation not permitted" in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        *("127.0.0.1 ECONNREFUSED", "192.0.2.2 EHOSTUNREACH"),
+        *("127.0.0.1 ECONNREFUSED", "192.0.2.2 is silent"),
+    ]

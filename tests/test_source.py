@@ -218,7 +218,8 @@ def test_the_branch_has_one_commit_per_release_in_version_order(harness: Harness
 
 def test_the_branchs_dates_ascend_and_every_major_keeps_its_day(harness: Harness) -> None:
     sources = harness.sources(*three(harness))
-    dates = [sources.commit_date(commit) for commit in sources.releases_branch().values()]
+    branch = sources.releases_branch().values()
+    dates = [sources.dates(branch)[commit] for commit in branch]
     assert dates == sorted(dates)
     assert dates[0] == datetime(2023, 9, 14, 12, tzinfo=UTC)
     assert dates[1] == datetime(2024, 9, 26, 11, 59, 59, tzinfo=UTC)
@@ -290,7 +291,7 @@ def test_a_hash_that_is_no_release_is_none(harness: Harness) -> None:
     assert sources.release_at("0" * 40) is None
     assert sources.release_at("--all") is None
     with pytest.raises(RefError):
-        sources.commit_date("0" * 40)
+        sources.dates(["0" * 40])
 
 
 def test_many_minors_of_an_old_major_stay_in_order() -> None:

@@ -136,7 +136,7 @@ def test_twins_are_one_point_and_the_step_is_after_the_last_of_them() -> None:
         )
         for n in (38, 39)
     ]
-    (series,) = series_of(dots(table, twins).dots, [LATENCY], place_of, toolchains_of(table))
+    (series,) = series_of(dots(table, twins), [LATENCY], place_of, toolchains_of(table))
     assert len(series.dots) == 50
     (step,) = survey(table, place_of, twins=twins).steps
     assert (step.before.commit, step.after.commit) == (commit(39), commit(40))

@@ -48,7 +48,7 @@ def store(tmp_path: Path) -> RecordStore:
 
 def drawn(store: RecordStore) -> dict[str, list[str]]:
     """The samples' ids, cut to what tells them apart, and the commit of each dot."""
-    found = dots(store.table(), store.twins.all()).dots
+    found = dots(store.table(), store.twins.all())
     return {str(dot.origin.commit)[0]: [dot.last_id, str(dot.count)] for dot in found}
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.records import RecordStore
 from tests.act_kit import ActRun, Hub
 from tests.github_api import GitHubApi, github_api
 
@@ -24,9 +30,34 @@ class Tracked:
 
     def track(self, **inputs: object) -> ActRun:
         """One run of track.yml, by hand if there are *inputs*, else by its schedule."""
+        began = datetime.now(UTC)
         if inputs:
-            return self.hub.run("track.yml", inputs=inputs)
-        return self.hub.run("track.yml", "schedule", timeout=1500)
+            run = self.hub.run("track.yml", inputs=inputs)
+        else:
+            run = self.hub.run("track.yml", "schedule", timeout=1500)
+        self.api.ended(run.number, began, "success" if run.code == 0 else "failure")
+        return run
+
+    def killed(self, when: Callable[[], bool]) -> None:
+        """One run of track.yml by its schedule, killed with all its runners when *when* is true."""
+        began = datetime.now(UTC)
+        number = self.hub.run_and_kill("track.yml", when, event="schedule")
+        self.api.ended(number, began, "cancelled")
+
+    def records(self, columns: Sequence[str]) -> Counter[tuple[Any, ...]]:
+        """How many records the results branch has of each combination of *columns*."""
+        with TemporaryDirectory() as directory:
+            archive = subprocess.run(
+                ["git", "-C", str(self.origin), "archive", "results"],
+                capture_output=True,
+                check=True,
+            )
+            with tarfile.open(fileobj=BytesIO(archive.stdout)) as tar:
+                tar.extractall(directory, filter="data")
+            store = RecordStore(Path(directory) / "records")
+            store.verify()
+            rows = store.table(columns).to_pylist()
+        return Counter(tuple(row[name] for name in columns) for row in rows)
 
     def branch(self) -> list[str]:
         """The names of the files on the results branch."""
@@ -70,4 +101,5 @@ def tracked(
     }
     with github_api() as api:
         hub.environment = api.environment()
+        api.stubs = hub.stubs
         yield Tracked(hub=hub, api=api, origin=origin)

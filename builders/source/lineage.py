@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from base.errors import RefError
@@ -58,6 +59,15 @@ class History:
         """What is known of one commit."""
         line = self.git.run("show", "--no-patch", f"--format={_FORM}", hash_)
         return _parsed(line.decode(errors="replace").rstrip("\n"))
+
+    def commits(self, hashes: Iterable[str]) -> dict[str, Commit]:
+        """What is known of each of *hashes* (full); those that are not here are left out."""
+        asked = "".join(f"{one}\n" for one in sorted(set(hashes)))
+        if not asked:
+            return {}
+        argv = ("log", "--no-walk=unsorted", "--ignore-missing", f"--format={_FORM}", "--stdin")
+        lines = self.git.run(*argv, stdin=asked.encode()).decode(errors="replace").split("\n")
+        return {one.hash: one for one in map(_parsed, filter(None, lines))}
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The commit where the ways to *one* and *other* parted; None if they never met."""

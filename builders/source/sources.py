@@ -276,9 +276,9 @@ class Sources:
         """The release that a full hash stands for, on the branch as it is or once was."""
         return self._view.release_at(commit_hash) if self._repository.exists else None
 
-    def commit_date(self, commit_hash: str) -> datetime:
-        """The author date of a commit, of the ``releases`` branch or of upstream."""
-        return self._view.date_of(commit_hash)
+    def dates(self, commits: Collection[str]) -> dict[str, datetime]:
+        """The author dates of *commits* (full hashes), of ``releases`` or of upstream."""
+        return self._view.dates_of(commits)
 
     def places(self, commits: Collection[str]) -> dict[str, Place]:
         """Where in history *commits* (full hashes) are; those on no branch are left out."""

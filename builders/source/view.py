@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -80,14 +81,15 @@ class View:
         match = _SUBJECT.match(message)
         return match[1] if match and f"\nauthor {_AUTHOR} " in header else None
 
-    def date_of(self, commit: str) -> datetime:
-        """The author date of *commit*, which is the one asv shows; RefError if it is not here."""
-        git = self.repository.git
-        full = git.peel(commit, "commit") if re.fullmatch(r"[0-9a-f]{4,40}", commit) else None
-        if full is None:
-            raise RefError(f'"{commit}" is no commit in the source repository')
-        seconds = git.text("show", "--no-patch", "--format=%at", full)
-        return datetime.fromtimestamp(int(seconds), UTC)
+    def dates_of(self, commits: Collection[str]) -> dict[str, datetime]:
+        """The author dates of *commits*, which asv shows; RefError if one is not here."""
+        git, asked = self.repository.git, sorted(set(commits))
+        if asked and not self.repository.has(asked):
+            raise RefError("a commit is not in the source repository", detail=", ".join(asked[:9]))
+        lines = "".join(f"{commit}\n" for commit in asked)
+        form = ("log", "--no-walk=unsorted", "--format=%H %at", "--stdin")
+        rows = map(str.split, git.text(*form, stdin=lines).splitlines()) if asked else ()
+        return {commit: datetime.fromtimestamp(int(seconds), UTC) for commit, seconds in rows}
 
     @property
     def _path(self) -> Path:

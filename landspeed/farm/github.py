@@ -1,5 +1,5 @@
-"""GitHub's REST API, as much of it as issues need: asked again when that helps, one clear error
-when it does not. https://docs.github.com/rest/issues/issues, /rest/using-the-rest-api/
+"""GitHub's REST API, as much of it as issues and artifacts need: asked again when that helps, one
+clear error when it does not. https://docs.github.com/rest/issues/issues, /rest/using-the-rest-api/
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ import json
 import os
 import random
 import re
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from http.client import HTTPException, HTTPResponse
+from pathlib import Path
 from typing import Any, Self
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -26,6 +28,7 @@ _TRIES = 5
 _PATIENCE_SECONDS = 900.0
 _TIMEOUT_SECONDS = 30.0
 _PAGE = 100
+_FOUND = 302
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 Facts = dict[str, Any]
 
@@ -77,12 +80,12 @@ class GitHub:
 
     def issues(self, label: str) -> list[Facts]:
         """Every issue with *label*, open or closed; pull requests, which the API mixes in, not."""
-        found = self._pages(f"issues?state=all&labels={quote(label)}")
+        found = self.listed(f"issues?state=all&labels={quote(label)}")
         return [one for one in found if "pull_request" not in one]
 
     def comments(self, number: int) -> list[Facts]:
         """Every comment on the issue *number*."""
-        return self._pages(f"issues/{number}/comments?")
+        return self.listed(f"issues/{number}/comments?")
 
     def create(
         self, path: str, facts: Mapping[str, Any], existing: Callable[[], Facts | None]
@@ -105,25 +108,63 @@ class GitHub:
         """What is at *path* with *facts* changed."""
         return dict(self._ask("PATCH", path, facts))
 
-    def _pages(self, path: str) -> list[Facts]:
+    def listed(self, path: str, key: str = "", *, pages: int = 1000) -> list[Facts]:
+        """What is listed at *path* (with its query), of at most so many *pages*; below *key*."""
         found: list[Facts] = []
-        for page in range(1, 1000):
-            some = self._ask("GET", f"{path}&per_page={_PAGE}&page={page}")
+        for page in range(1, pages + 1):
+            answer = self._ask("GET", f"{path}&per_page={_PAGE}&page={page}")
+            some = answer[key] if key else answer
             found += some
             if len(some) < _PAGE:
                 break
         return found
 
+    # -- files -------------------------------------------------------------------------------
+
+    def download(self, path: str, file: Path) -> None:
+        """Write to *file* what is at *path*, which GitHub keeps elsewhere: no token goes there."""
+        for number in range(_TRIES):
+            # where it is holds for a minute: asked for anew each time
+            where = str(self._ask("GET", path, moved=True))
+            if not where.startswith(("https://", "http://")):
+                raise RemoteError(f"{self.api} sends us nowhere", detail=f"GET {path}: {where!r}")
+            try:
+                self._load(where, file)
+            except (OSError, HTTPException) as error:
+                failure = RemoteError("a file of GitHub's could not be read", detail=str(error))
+                self._back_off(number, failure)
+            else:
+                return
+        raise self._in_vain("GET", path)
+
+    def _load(self, where: str, file: Path) -> None:
+        self.calls += 1
+        opener = build_opener(_NoRedirect)
+        answer: HTTPResponse
+        with opener.open(where, timeout=_TIMEOUT_SECONDS) as answer, file.open("wb") as out:
+            shutil.copyfileobj(answer, out)
+
     # -- asking ------------------------------------------------------------------------------
 
     def _ask(
-        self, method: str, path: str, facts: Mapping[str, Any] | None = None, *, once: bool = False
+        self,
+        method: str,
+        path: str,
+        facts: Mapping[str, Any] | None = None,
+        *,
+        once: bool = False,
+        moved: bool = False,
     ) -> Any:
-        """The JSON that the API answers; *once* only where asking again could do it twice."""
+        """The JSON that the API answers, or where it sends us if what we ask for is *moved*.
+
+        It is asked *once* only where asking again could do it twice.
+        """
         for number in range(_TRIES):
             try:
                 return self._open(method, path, facts)
             except HTTPError as error:
+                if moved and error.code == _FOUND:
+                    return error.headers.get("location", "")
                 said = _said(error)
                 wait = self._wait(error, said)
                 if wait is not None:
@@ -137,7 +178,10 @@ class GitHub:
             if once:
                 raise _Unclear(failure.message, detail=failure.detail, hint=failure.hint)
             self._back_off(number, failure)
-        raise RemoteError(
+        raise self._in_vain(method, path)
+
+    def _in_vain(self, method: str, path: str) -> RemoteError:
+        return RemoteError(
             f"{self.api} did not do it, though asked {_TRIES} times",
             detail=f"{method} {path}",
             hint="Give the same command again later: what is done already is not done again.",
@@ -189,9 +233,10 @@ class GitHub:
         self.pause(seconds)
 
     def _failure(self, code: int, method: str, path: str, said: str) -> RemoteError:
+        right = "actions: read" if path.startswith("actions/") else "issues: write"
         hints = {
             401: "GITHUB_TOKEN is not valid, or not any more.",
-            403: "The job needs the permission issues: write.",
+            403: f"The job needs the permission {right}.",
             404: f"Is there a repository {self.repository} that GITHUB_TOKEN may see?",
             410: f"Issues are disabled in {self.repository}.",
         }

@@ -52,7 +52,7 @@ def tell(
         for one in found:
             yield _told(Deed.LEFT, None, one, subject_of)
         return
-    issues = github.issues(LABEL)
+    issues = _each_once(github.issues(LABEL), github)
     for one in found:
         yield _tell(one, issues, place_of, subject_of, github)
 
@@ -68,9 +68,11 @@ def _tell(
     if issue is None:
         if one.is_gone:
             return _told(Deed.LEFT, None, one, subject_of)
-        made = _open(one, place_of, subject_of, github)
-        issues.append(made)
-        return _told(Deed.OPENED, made["number"], one, subject_of)
+        _open(one, place_of, subject_of, github)
+        # another run may have been as fast
+        issues[:] = _each_once(github.issues(LABEL), github)
+        made = _issue_of(one, issues, place_of)
+        return _told(Deed.OPENED, made["number"] if made else None, one, subject_of)
     told = _told(Deed.LEFT, issue["number"], one, subject_of)
     if issue["state"] != "open":
         return told
@@ -83,6 +85,27 @@ def _tell(
         return told
     github.update(f"issues/{issue['number']}", wanted)
     return _told(Deed.UPDATED, issue["number"], one, subject_of)
+
+
+def _each_once(issues: list[Facts], github: GitHub) -> list[Facts]:
+    """*issues*, but of open ones that are about the very same the oldest; others are closed.
+
+    They are of runs that found it at once and did not see each other's.
+    """
+    first: dict[Mark, int] = {}
+    kept = []
+    for issue in sorted(issues, key=lambda one: int(one["number"])):
+        mark = Mark.read(issue.get("body") or "") if issue["state"] == "open" else None
+        if mark is not None and mark in first:
+            # without the mark it is nobody's
+            text = f"The same as #{first[mark]}: two runs found it at once."
+            wanted = {"state": "closed", "state_reason": "not_planned", "body": text}
+            github.update(f"issues/{issue['number']}", wanted)
+            continue
+        if mark is not None:
+            first[mark] = int(issue["number"])
+        kept.append(issue)
+    return kept
 
 
 def _told(deed: Deed, number: int | None, one: Regression, subject_of: SubjectOf) -> Told:

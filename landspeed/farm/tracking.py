@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +20,14 @@ _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PATTERN = re.compile(r"[A-Za-z0-9_*?./-]+")
 
 
+class Keep(StrEnum):
+    """A Keep is the kind of place where a farm's results stay."""
+
+    BRANCH = "branch"
+    ARTIFACT = "artifact"
+    DIRECTORY = "directory"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Track:
     """A Track is what a farm follows, and how much of it at once.
@@ -26,7 +35,8 @@ class Track:
     ``branches`` are patterns such as REL_*_STABLE, each looked at ``depth`` commits back;
     ``releases`` is the oldest major whose release tags are, empty for none. They are built in
     ``variants`` and measured as ``preset`` says (``modes`` in place of its own, if any): counted
-    on any machine, and timed on each of ``machines``. One go takes ``budget`` on each.
+    on any machine, and timed on each of ``machines``. One go takes ``budget`` on each. Results
+    are kept where ``keep`` says, a Keep; ``directory`` is that of the machine's it may be.
     """
 
     branches: tuple[str, ...] = ("master",)
@@ -37,6 +47,8 @@ class Track:
     modes: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
     budget: str = "2h"
+    keep: str = "branch"
+    directory: str = ""
 
     def __post_init__(self) -> None:
         try:
@@ -49,6 +61,8 @@ class Track:
             Variant.parse(variant)
         preset_named(self.preset)
         parse_duration(self.budget)
+        if Keep(self.keep) is Keep.DIRECTORY and not Path(self.directory).is_absolute():
+            raise ValueError(f'"{self.directory}" is not the full path of a directory to keep in')
         for mode in self.modes:
             Mode(mode)
         if self.releases:

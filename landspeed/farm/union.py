@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from base.errors import RecordError
@@ -57,6 +59,31 @@ def unite(other: Path, results: Path) -> int:
         if is_kept(f"{JOURNALS}/{path.name}"):
             copied += _take_journal(path, results / JOURNALS / path.name)
     return copied
+
+
+def unite_new(other: Path, results: Path) -> int:
+    """`unite` of what *results* does not have by name: what it has is not read again there."""
+    ours = set(kept_files(results))
+    wanted = [name for name in kept_files(other) if name not in ours or is_journal(name)]
+    if not wanted:
+        return 0
+    with tempfile.TemporaryDirectory(prefix="landspeed-results-") as scratch:
+        for name in wanted:
+            (Path(scratch) / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(other / name, Path(scratch) / name)
+        return unite(Path(scratch), results)
+
+
+def unknown(results: Path, known: Mapping[str, int]) -> list[str]:
+    """The kept files of *results* that are not *known* by name (see `contents`), or went on."""
+    return [name for name, events in contents(results).items() if known.get(name, -1) < events]
+
+
+def contents(results: Path) -> dict[str, int]:
+    """The kept files of *results*, and how much each has seen: of a Journal its events, else 0."""
+    return {
+        name: _events(results / name) if is_journal(name) else 0 for name in kept_files(results)
+    }
 
 
 def _take_journal(source: Path, target: Path) -> int:

@@ -1,44 +1,27 @@
-"""A page of the site for a report: its Markdown as HTML, which loads nothing from elsewhere."""
+"""A page of the site for a report: its Markdown in the frame that all our pages have."""
 
 from __future__ import annotations
 
-from html import escape
-
 from markdown_it import MarkdownIt
 
-_FRAME = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>landspeed: {title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ max-width: 72em; margin: 0 auto; padding: 1em; font: 16px/1.5 system-ui, sans-serif; }}
-h1, h2, h3 {{ line-height: 1.2; }}
-img {{ max-width: 100%; height: auto; background: white; padding: .5em; box-sizing: border-box; }}
-table {{ border-collapse: collapse; display: block; overflow-x: auto; margin: 1em 0; }}
-th, td {{ padding: .2em .7em; border-bottom: 1px solid color-mix(in srgb, currentColor 20%, \
-transparent); text-align: left; vertical-align: top; font-variant-numeric: tabular-nums; }}
-pre {{ overflow-x: auto; padding: .7em; background: color-mix(in srgb, currentColor 8%, \
-transparent); }}
-</style>
-</head>
-<body>
-<nav><a href="{up}index.html">landspeed</a> · <a href="{studies}index.html">studies</a></nav>
-<main>
-{body}</main>
-</body>
-</html>
-"""
+from landspeed.pages.frame import STUDIES, View, page
+
+PAGE = "index.html"
+_WIDE = '<div class="scroll">'
 
 
-def page(title: str, markdown: str, *, depth: int = 3) -> str:
-    """The page called *title* that shows *markdown*, so many directories below the site.
+def study_page(place: str, title: str, markdown: str) -> str:
+    """The HTML of the page called *title* in directory *place* of the studies ("" for their list).
 
-    What *markdown* has of HTML is shown as text.
+    It shows *markdown*, whose own title is left out: the frame has it. What *markdown* has of
+    HTML is shown as text.
     """
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    return _FRAME.format(
-        title=escape(title), body=body, up="../" * depth, studies="../" * (depth - 1)
+    heading, _, text = markdown.partition("\n")
+    if not heading.startswith("# "):
+        raise ValueError("a report begins with its title")
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    body = body.replace("<table>", '<div class="scroll"><table>').replace(
+        "</table>", "</table></div>"
     )
+    address = "/".join(filter(None, (STUDIES, place, PAGE)))
+    return page(View(address=address, title=title), body=body, studies=True)

@@ -19,14 +19,14 @@ from landspeed.cautions import cautions
 from landspeed.evidence_text import evidence_rows
 from landspeed.markup import cell, code, plain
 from landspeed.study.definition import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
-from landspeed.study.page import page
+from landspeed.study.page import PAGE, study_page
 from landspeed.study.planning import StudyPlan
 from landspeed.study.plots import Series, draw
 from landspeed.study.repeat import study_commands
 from landspeed.study.samples import StudyRow, effects, grouped
 from landspeed.study.tables import exhibit, markdown_table, ranking
 
-FACTS, PAGE, MARKDOWN = "report.json", "index.html", "report.md"
+FACTS, MARKDOWN = "report.json", "report.md"
 _SAMPLES, _SECONDS = "samples.parquet", "seconds.parquet"
 _METHOD = """Every number is of one invocation of pgbench on a server that was started for it, on \
 data in the state in which it was loaded: vacuumed, frozen, checkpointed, and for what writes a \
@@ -88,7 +88,8 @@ def write_report(report: StudyReport, directory: Path) -> Path:
     try:
         text = "\n\n".join(_sections(report, fresh)) + "\n"
         write_atomic(fresh / MARKDOWN, text)
-        write_atomic(fresh / PAGE, page(report.plan.study.title, text))
+        place = f"{report.plan.name}/{report.plan.wish.size.value}"
+        write_atomic(fresh / PAGE, study_page(place, report.plan.study.title, text))
         write_atomic(fresh / FACTS, canonical_json(report.facts()))
         _write_data(report, fresh)
         exchange(fresh, directory)
@@ -271,7 +272,8 @@ def write_index(reports: Path) -> Path | None:
         rest = (facts["size"], cell(facts["machine"]), str(facts["runs"]), str(facts["last"]))
         lines.append([link, *rest])
     text = "# Studies\n\nEach is one command, `landspeed study NAME`.\n\n"
-    write_atomic(reports / PAGE, page("Studies", text + markdown_table(titles, lines, 5), depth=1))
+    text += markdown_table(titles, lines, 5)
+    write_atomic(reports / PAGE, study_page("", "Studies", text))
     return reports / PAGE
 
 

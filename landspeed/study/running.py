@@ -6,8 +6,8 @@ from pathlib import Path
 
 from base.errors import LandspeedError
 from benchmarks.point import Comparable, Point
-from landspeed.asv_publisher import STUDIES
 from landspeed.campaign import Campaign, Tally
+from landspeed.pages.frame import STUDIES
 from landspeed.study.planning import StudyPlan
 from landspeed.study.report import StudyReport, write_index, write_report
 from landspeed.study.samples import StudyRow, rows

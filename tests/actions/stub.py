@@ -70,10 +70,13 @@ def upload_artifact() -> None:
         return
     shutil.rmtree(target, ignore_errors=True)
     root = root_of(some)
+    part = ROOT / f"part-{os.getpid()}"
     for path in found:
-        copy = target / path.resolve().relative_to(root.resolve())
+        copy = part / path.resolve().relative_to(root.resolve())
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)  # the real one keeps no permissions either
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part.replace(target)
     print(f"{len(found)} files are artifact {name}")
 
 
@@ -102,9 +105,12 @@ def cache_save() -> None:
     if not found:
         print("Path Validation Error: nothing to save")
         return
-    with tarfile.open(target, "w") as archive:
+    # whole or not there, though its runner is killed or another saves the same
+    part = ROOT / f"part-{os.getpid()}.tar"
+    with tarfile.open(part, "w") as archive:
         for path in found:
             archive.add(path, arcname=os.path.relpath(path, WORKSPACE))
+    part.replace(target)
     os.utime(target, ns=(time.time_ns(), time.time_ns()))
 
 

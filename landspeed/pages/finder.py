@@ -1,0 +1,91 @@
+"""What the search finds: every version that is measured, by name, commit, subject and author."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from base.build import Origin
+from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
+from benchmarks.twins import Origins
+from landspeed.markup import plain
+from landspeed.pages.changes import Commits
+from landspeed.series import PlaceOf
+
+RELEASES = "releases"
+"""The name of the list that has what is no commit of upstream's."""
+
+
+@dataclass(kw_only=True)
+class Measured:
+    """A Measured is what was measured of one Origin: where, in which builds, in how many Runs."""
+
+    origin: Origin
+    version: str
+    machines: set[str] = field(default_factory=set)
+    variants: set[str] = field(default_factory=set)
+    modes: set[str] = field(default_factory=set)
+    runs: int = 0
+
+    def facts(self) -> dict[str, Any]:
+        """The Measured as JSON can hold it."""
+        return {
+            "name": self.origin.name,
+            "date": self.origin.date[:10],
+            "version": self.version,
+            "machines": sorted(self.machines),
+            "variants": sorted(self.variants),
+            "modes": sorted(self.modes),
+            "runs": self.runs,
+        }
+
+
+def measured(table: pa.Table, origins: Origins, versions: Mapping[str, str]) -> list[Measured]:
+    """What *table* (RecordStore.table()) has of each of *origins*; *versions* is by digest too."""
+    keys = ["digest", "machine", "mode", *VARIANT_COLUMNS]
+    found: dict[str, Measured] = {}
+    for row in table.group_by(keys).aggregate([("id", "count")]).to_pylist():
+        for name, origin in origins.get(row["digest"], {}).items():
+            one = found.get(name)
+            if one is None:
+                version = versions.get(row["digest"], "")
+                one = found[name] = Measured(origin=origin, version=version)
+            one.machines.add(row["machine"])
+            one.variants.add(variant_of(row).name)
+            one.modes.add(row["mode"])
+            one.runs += row["id_count"]
+    return list(found.values())
+
+
+def search_lists(
+    all_measured: Iterable[Measured], place_of: PlaceOf, commits: Commits
+) -> dict[str, list[dict[str, Any]]]:
+    """What can be found, by list: the releases, and the commits of each year, newest first.
+
+    What the years before have been stays as it is: only the last lists change from day to day.
+    """
+    lists: dict[str, list[dict[str, Any]]] = {RELEASES: []}
+    placed: list[tuple[str, int, Measured]] = []
+    for one in all_measured:
+        place = place_of(one.origin)
+        if one.origin.release is not None or one.origin.registered is not None:
+            lists[RELEASES].append(one.facts())
+        elif place is not None:
+            placed.append((place.line, place.position, one))
+    before: dict[str, str] = {}
+    for line, _, one in sorted(placed, key=lambda item: item[:2]):
+        full = str(one.origin.commit)
+        row = one.facts() | {"commit": full, "line": line}
+        known = commits.get(full)
+        if known is not None:
+            row |= {"subject": plain(known.subject), "author": plain(known.author)}
+        if line in before:
+            row["before"] = before[line]
+        before[line] = one.origin.name
+        lists.setdefault(row["date"][:4], []).append(row)
+    for rows in lists.values():
+        rows.sort(key=lambda row: (row["date"], row["name"]), reverse=True)
+    return lists

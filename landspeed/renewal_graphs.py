@@ -1,0 +1,113 @@
+"""asv's graphs of a site that is renewed: what the last one had, and what has come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from asv.benchmarks import Benchmarks
+from asv.config import Config
+from asv.graph import Graph, GraphSet
+from asv.results import Results
+from asv.util import is_na
+
+from landspeed.asv_history import Drawn
+from landspeed.asv_steps import cuts_of, levels
+from landspeed.imprint import Drawing
+
+_Rows = list[tuple[int, Any]]
+
+
+class RenewedGraph(Graph):  # type: ignore[misc]
+    """A RenewedGraph is a graph of asv's that has its rows from the last site, *old*, and *news*.
+
+    It has no weights: only asv's own steps go by them. ``drawing`` is what is known of it.
+    """
+
+    def __init__(self, drawing: Drawing, old: Path | None, news: Mapping[int, Any]) -> None:
+        super().__init__(drawing.benchmark, dict(drawing.params))
+        self.drawing, self._old, self._news = drawing, old, news
+        self.n_series, self.scalar_series = drawing.width, drawing.scalar
+        self._rows: list[tuple[int, Any, None]] | None = None
+
+    def get_data(self) -> list[tuple[int, Any, None]]:
+        """The rows as asv has them, read when they are first asked for."""
+        if self._rows is None:
+            self._rows = [(revision, values, None) for revision, values in self._read()]
+        return self._rows
+
+    def _read(self) -> _Rows:
+        nothing = None if self.scalar_series else [None] * self.n_series
+        rows = dict.fromkeys(self.drawing.silent, nothing)
+        rows |= dict(json.loads(self._old.read_text())) if self._old else {}
+        rows |= {n: nothing if values is None else values for n, values in self._news.items()}
+        ordered = sorted(rows.items(), key=lambda row: row[0])
+        ends = [at for at, (_, values) in enumerate(ordered) if not _is_silent(values)]
+        drawn = ordered[ends[0] : ends[-1] + 1] if ends else []
+        silent = rows.keys() - {row[0] for row in drawn}
+        self.drawing = replace(self.drawing, silent=tuple(sorted(silent)))
+        return drawn
+
+
+def _is_silent(values: Any) -> bool:
+    return all(map(is_na, values)) if isinstance(values, list) else bool(is_na(values))
+
+
+def dots_of(
+    name: str,
+    results: Results,
+    benchmarks: Benchmarks,
+    drawn: Drawn,
+    params: Mapping[str, list[Any]],
+) -> Iterator[tuple[Drawing, Any]]:
+    """Each graph that *results*, called *name*, has a dot on, and its numbers, if it has any."""
+    for benchmark in sorted(results.get_result_keys(benchmarks)):
+        axes = benchmarks[benchmark]["params"]
+        values = results.get_result_value(benchmark, axes)
+        for branch in drawn.branches[results.commit_hash]:
+            own = {**results.params, "branch": branch}
+            own |= dict.fromkeys(one for one in params if one not in own)
+            graph = Graph(benchmark, own)
+            graph.add_data_point(0, values if axes else values[0])
+            rows = graph.get_data()
+            yield (
+                Drawing(
+                    benchmark=benchmark,
+                    params=own,
+                    first=(name, params["branch"].index(branch)),
+                    width=graph.n_series,
+                    scalar=graph.scalar_series,
+                ),
+                rows[0][1] if rows else None,
+            )
+
+
+def both(known: Drawing, dot: Drawing) -> Drawing:
+    """The Drawing *known* when it has *dot* as well."""
+    return replace(
+        known,
+        first=min(known.first, dot.first),
+        width=max(known.width, dot.width),
+        scalar=known.scalar and dot.scalar,
+    )
+
+
+def levelled(
+    conf: Config,
+    graphs: GraphSet,
+    news: Collection[str],
+    benchmarks: Benchmarks,
+    revisions: Mapping[str, int],
+) -> Iterator[Drawing]:
+    """Give *graphs* their levels, anew where *news* or Steps change them; their Drawings."""
+    cuts = cuts_of(Path(conf.results_dir), graphs, benchmarks, revisions)
+    for path, graph in graphs:
+        own = cuts.get(path, {})
+        if path in news or own != graph.drawing.cuts:
+            found = levels(graph, own)
+            graph.drawing = replace(graph.drawing, cuts=own, levels=found)
+        graph._steps = graph.drawing.levels
+        yield graph.drawing

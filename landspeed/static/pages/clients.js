@@ -1,0 +1,76 @@
+/* A number against clients on a log2 axis, several versions and builds at once. */
+
+import {
+    asked, better, check, chips, h, interval, nothing, number, oneOf, options, remember, run,
+    put, sources, spellMetric, table,
+} from './lib.js';
+import {chart} from './chart.js';
+import {controls, loadPanel, metricControl, narrow, words} from './choice.js';
+import {linesOf, seriesOf, usual} from './lines.js';
+
+run(async function draw(index, place) {
+    const timed = index.panels.filter((panel) => !panel.buffers);
+    if (!timed.length) {
+        nothing(place, 'Nothing is timed yet.');
+        return;
+    }
+    const again = () => draw(index, place);
+    const {chosen, fields, panels} = narrow(timed);
+    const panel = await loadPanel(panels[0]);
+    const metric = oneOf(asked('metric'), panel.metrics, 'tps');
+    const zero = asked('zero') !== 'no';
+    const lines = linesOf(panel);
+    const wanted = (asked('lines') || '').split(',');
+    const picked = lines.filter((one) => wanted.includes(one.key));
+    const shown = picked.length ? picked : usual(panel, lines);
+    const data = {index, panel, metric, zero, shown};
+    put(place,
+        h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
+            controls(fields, chosen, again).filter(Boolean),
+            metricControl(index, panel.metrics, metric, again),
+            check('y axis from zero', zero, (value) => {
+                remember({zero: value ? '' : 'no'});
+                again();
+            }),
+            chips('Versions and builds', lines.map(
+                (one) => ({value: one.key, text: one.label, minor: one.minor})),
+                shown.map((one) => one.key), (values) => {
+                    remember({lines: values});
+                    again();
+                })),
+        figure(data),
+        h('details', {'data-key': 'table'},
+            h('summary', {'data-key': 'numbers'}, 'The numbers as a table'), numbersTable(data)));
+});
+
+function figure(data) {
+    const {index, panel, metric, zero, shown} = data;
+    const title = spellMetric(index, metric);
+    const only = shown.length === 1 ? shown[0].variant : undefined;
+    return h('figure', {},
+        h('p', {class: 'plot-title'}, title, ' ', h('span', {},
+            `· ${better(index, metric)} · ${words(panel)}`)),
+        chart({
+            label: `${title} against clients`,
+            x: {kind: 'ladder', values: panel.clients},
+            y: {zero},
+            series: seriesOf(data),
+            height: 400,
+        }),
+        h('figcaption', {}, 'x axis: clients, each step twice as many (log2). ', index.method),
+        sources(panel, metric, {x: 'clients', variant: only}));
+}
+
+function numbersTable({index, panel, metric, shown}) {
+    const cell = (one, clients) => {
+        const point = one.points.find((p) => p.clients === clients);
+        const numbers = point && point[metric];
+        return numbers ? h('span', {title: `95 %: ${interval(numbers)}`}, number(numbers.mean)) : '–';
+    };
+    return table([
+        {title: 'Version', cell: (one) => one.version},
+        {title: 'Build', cell: (one) => one.variant},
+        ...options(panel.clients).map(({value}) => ({title: `${value}`, number: true,
+            cell: (one) => cell(one, value)})),
+    ], shown, `${spellMetric(index, metric)} by clients, ${words(panel)}`);
+}

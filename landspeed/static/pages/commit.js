@@ -1,0 +1,86 @@
+/* What a dot is: the release or commit named after the #, what is known of it, how to see its runs. */
+
+import {count, fetchJson, h, load, run, site} from './lib.js';
+
+run(async function draw(index, place) {
+    const asked = decoded(location.hash.slice(1));
+    const asv = await fetchJson(new URL('index.json', site)).catch(() => null);
+    const names = asv ? find(asv, asked) : null;
+    const lists = await Promise.all(index.searches.map((name) => load(`search/${name}.json`)));
+    const known = lists.flat().find((one) => one.name === (names?.tag ?? asked)
+        || (one.commit && asked.length >= 7 && one.commit.startsWith(asked)));
+    const heading = document.querySelector('main h1');
+    if (!names && !known) {
+        heading.textContent = 'Not on this site';
+        place.replaceChildren(h('p', {}, `No dot of this site is called “${asked}”.`));
+        return;
+    }
+    const release = names?.tag ?? (known && !known.commit ? known.name : null);
+    const hash = known?.commit ?? names?.hash;
+    const name = release ?? hash.slice(0, 10);
+    heading.textContent = release ? (release.startsWith('@') ? release : `PostgreSQL ${name}`)
+        : `commit ${name}`;
+    document.title = `${name} · landspeed`;
+    place.replaceChildren(...about({release, hash, name, known, names}));
+});
+
+addEventListener('hashchange', () => location.reload());
+
+function decoded(text) {
+    try {
+        return decodeURIComponent(text);
+    } catch (error) {
+        return text;
+    }
+}
+
+/* The tag, the hash and the date that asv's index has of what was asked for. */
+function find(asv, asked) {
+    const entries = Object.entries(asv.revision_to_hash);
+    const tagged = asv.tags[asked];
+    const [revision, hash] = entries.find(([number, one]) => String(tagged) === number
+        || one === asked || (asked.length >= 7 && one.startsWith(asked))) ?? [];
+    if (revision === undefined) {
+        return null;
+    }
+    const tag = Object.entries(asv.tags).find(([, number]) => String(number) === revision);
+    return {tag: tag ? tag[0] : null, hash, date: asv.revision_to_date[revision]};
+}
+
+function about({release, hash, name, known, names}) {
+    const date = known?.date ?? new Date(names.date).toISOString().slice(0, 10);
+    const variants = known?.variants ?? ['bs8'];
+    const parts = [
+        known?.subject ? h('p', {class: 'strong'}, known.subject) : null,
+        h('p', {}, [`of ${date}`, known?.author, known?.line && `on ${known.line}`,
+            known && `${count(known.runs, 'run')} on ${known.machines.join(', ')}`]
+            .filter(Boolean).join(' · ')),
+        elsewhere(release, hash),
+        known?.before ? h('p', {}, h('a', {href: compared(known.before, name)},
+            `Against ${known.before}, measured before it`)) : null,
+        release ? h('p', {}, h('a', {href: compared('', name)}, 'Against another version')) : null,
+        h('h2', {}, 'The runs behind its dots'),
+        h('p', {}, 'In the checkout that published this site:'),
+        h('pre', {}, variants.map((one) => `landspeed show ${name}:${one}`).join('\n')),
+    ];
+    return parts.filter(Boolean);
+}
+
+function compared(a, b) {
+    const address = new URL('landspeed/compare.html', site);
+    address.search = new URLSearchParams(a ? {a, b} : {b});
+    return address.href;
+}
+
+function elsewhere(release, hash) {
+    if (release && /^\d+(\.\d+)+$/.test(release)) {
+        return h('p', {}, h('a', {rel: 'noreferrer',
+            href: `https://www.postgresql.org/docs/release/${release}/`}, 'Release notes'));
+    }
+    if (!release && hash) {
+        return h('p', {}, h('a', {rel: 'noreferrer', href: 'https://git.postgresql.org/gitweb/'
+            + `?p=postgresql.git;a=commit;h=${encodeURIComponent(hash)}`},
+        'The commit at git.postgresql.org'));
+    }
+    return null;
+}

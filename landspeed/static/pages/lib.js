@@ -1,0 +1,252 @@
+/* What the pages share: elements without HTML strings, data, the address as state, numbers. */
+
+/* Everything shown is put in as text or as an attribute of our choice: no HTML of others. */
+export function h(tag, attributes = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+        if (value === null || value === undefined || value === false) {
+            continue;
+        }
+        if (name.startsWith('on')) {
+            element.addEventListener(name.slice(2), value);
+        } else if (name === 'class') {
+            element.className = value;
+        } else if (value === true) {
+            element.setAttribute(name, '');
+        } else {
+            element.setAttribute(name, String(value));
+        }
+    }
+    element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    return element;
+}
+
+export function svg(tag, attributes = {}, ...children) {
+    const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+    for (const [name, value] of Object.entries(attributes)) {
+        element.setAttribute(name, String(value));
+    }
+    element.append(...children);
+    return element;
+}
+
+const here = new URL('.', import.meta.url);
+export const site = new URL('..', here);
+const loaded = new Map();
+
+/* A data file of the pages, once. */
+export function load(path) {
+    if (!loaded.has(path)) {
+        loaded.set(path, fetchJson(new URL(`data/${path}`, here)));
+    }
+    return loaded.get(path);
+}
+
+export async function fetchJson(address) {
+    const answer = await fetch(address);
+    if (!answer.ok) {
+        throw new Error(`${answer.status} ${address.pathname || address}`);
+    }
+    return answer.json();
+}
+
+export const dataAddress = (path) => new URL(`data/${path}`, here).href;
+
+/* --- the address is the state: what is seen can be sent to somebody ------------------------- */
+
+export function asked(name) {
+    return new URLSearchParams(location.search).get(name);
+}
+
+export function remember(choices) {
+    const query = new URLSearchParams(location.search);
+    for (const [name, value] of Object.entries(choices)) {
+        const text = Array.isArray(value) ? value.join(',') : value;
+        if (text === null || text === undefined || text === '') {
+            query.delete(name);
+        } else {
+            query.set(name, text);
+        }
+    }
+    history.replaceState(null, '', `${location.pathname}?${query}`);
+}
+
+/* --- controls ------------------------------------------------------------------------------- */
+
+/* A list to choose one of; not shown where there is no choice. */
+export function select(label, options, chosen, changed) {
+    if (options.length < 2) {
+        return null;
+    }
+    const list = h('select', {'data-key': label, onchange: () => changed(options[list.selectedIndex].value)},
+        options.map((one) => h('option', {selected: one.value === chosen}, one.text)));
+    list.selectedIndex = Math.max(0, options.findIndex((one) => one.value === chosen));
+    return h('label', {class: 'field'}, h('span', {}, label), list);
+}
+
+export function check(label, checked, changed) {
+    const box = h('input', {type: 'checkbox', 'data-key': label,
+        onchange: () => changed(box.checked)});
+    box.checked = checked;
+    return h('label', {class: 'check'}, box, label);
+}
+
+/* Several of a list, in its order; what is minor and not chosen stands behind one more click. */
+export function chips(label, options, chosen, changed) {
+    if (options.length < 2) {
+        return null;
+    }
+    const boxes = options.map((one) => {
+        const box = h('input', {type: 'checkbox', value: one.value, 'data-key': one.value});
+        box.checked = chosen.includes(one.value);
+        box.addEventListener('change', () => changed(
+            boxes.filter((other) => other.checked).map((other) => other.value)));
+        return box;
+    });
+    const chip = (one, i) => h('label', {}, boxes[i], one.text);
+    const isMinor = (one) => one.minor && !chosen.includes(one.value);
+    const major = options.map((one, i) => (isMinor(one) ? null : chip(one, i)));
+    const minor = options.map((one, i) => (isMinor(one) ? chip(one, i) : null)).filter(Boolean);
+    return h('fieldset', {class: 'chips'}, h('legend', {}, label), h('div', {}, major),
+        minor.length ? h('details', {'data-key': `more ${label}`},
+            h('summary', {'data-key': `all ${label}`}, `${minor.length} more`),
+            h('div', {}, minor)) : null);
+}
+
+export const options = (values, text = String) => values.map(
+    (value) => ({value, text: text(value)}));
+
+/* What was asked for if it can be had, else what is offered first. */
+export const oneOf = (wanted, values, other = values[0]) =>
+    (values.includes(wanted) ? wanted : other);
+
+export const unique = (values) => [...new Set(values)];
+
+/* --- words and numbers ---------------------------------------------------------------------- */
+
+const FORM = new Intl.NumberFormat('en', {maximumSignificantDigits: 4});
+const WHOLE = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+
+export function number(value) {
+    if (value === null || value === undefined || Number.isNaN(value)) {
+        return '–';
+    }
+    return Math.abs(value) >= 1000 ? WHOLE.format(value) : FORM.format(value);
+}
+
+export const count = (value, noun) => `${WHOLE.format(value)} ${noun}${value === 1 ? '' : 's'}`;
+
+/* A ratio as a change: +1.2 %. */
+export function change(ratio) {
+    const share = 100 * (ratio - 1);
+    const digits = Math.abs(share) >= 9.95 ? 0 : Math.abs(share) >= 1 ? 1 : 2;
+    const text = Math.abs(share).toFixed(digits);
+    return `${share < 0 ? '−' : '+'}${text} %`;
+}
+
+export const interval = (numbers) => (numbers.low === undefined ? 'no interval'
+    : `${number(numbers.low)} … ${number(numbers.high)}`);
+
+export const spellMetric = (index, name) =>
+    `${name.replaceAll('_', ' ')}, ${index.metrics[name].unit}`;
+
+export const better = (index, name) => `${index.metrics[name].better} is better`;
+
+/* Names of versions in the order of versions. */
+export function versionOrder(index) {
+    const ranks = new Map(index.order.map((name, i) => [name, i]));
+    return (one, other) => (ranks.get(one) ?? -1) - (ranks.get(other) ?? -1);
+}
+
+export const scaleText = (panel) =>
+    (panel.factor === null ? panel.tier : `${panel.tier} (scale ${panel.factor})`);
+
+/* --- tables --------------------------------------------------------------------------------- */
+
+/* columns: [{title, cell(row) → text or element, number}] */
+export function table(columns, rows, caption) {
+    const head = h('thead', {}, h('tr', {}, columns.map((one) => h('th',
+        {scope: 'col', class: one.number ? 'number' : null}, one.title))));
+    const body = h('tbody', {}, rows.map((row) => h('tr', {}, columns.map((one, i) => {
+        const cell = one.cell(row);
+        return h(i === 0 ? 'th' : 'td', {
+            scope: i === 0 ? 'row' : null,
+            class: one.number ? 'number' : one.whole ? 'whole' : null,
+        }, cell === undefined || cell === null ? '' : cell);
+    }))));
+    return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
+        h('table', {}, h('caption', {}, caption), head, body));
+}
+
+/* --- where else a number is ----------------------------------------------------------------- */
+
+/* The address of asv's graph of these choices. */
+export function asvAddress(benchmark, choices) {
+    const query = Object.entries(choices).filter(([, value]) => value !== null).map(
+        ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+    return new URL(`index.html#${encodeURIComponent(benchmark)}?${query.join('&')}`, site).href;
+}
+
+export function asvOfPanel(panel, metric, more = {}) {
+    return asvAddress(panel.asv.benchmarks[metric],
+        {machine: panel.machine, ...panel.asv.choices, ...more});
+}
+
+/* What shows the runs of a point, as landspeed spells it. */
+export function showCommand(panel, {version = '*', variant = '*', clients = '*'} = {}) {
+    const target = variant === '*' ? version : `${version}:${variant}`;
+    const rungs = clients === '*' ? '*' : `c${clients}`;
+    const parts = [target, panel.mode, panel.protocol, panel.scale, rungs, panel.profile];
+    if (panel.buffers) {
+        parts.push(panel.buffers);
+    }
+    return `landspeed show '${parts.join('/').replaceAll("'", "'\\''")}'`;
+}
+
+/* The links that go with every plot: asv's page, the runs, the command that shows them. */
+export function sources(panel, metric, {x, clients, variant} = {}) {
+    const axes = variant && panel.asv.axes[variant];
+    const more = {
+        ...(axes || {}),
+        ...(clients ? {'p-clients': clients} : {}),
+        ...(x ? {'x-axis': x} : {}),
+    };
+    return h('ul', {class: 'links'},
+        h('li', {}, h('a', {href: asvOfPanel(panel, metric, more)}, 'Trend in asv')),
+        h('li', {}, h('a', {href: dataAddress(panel.runs_file), download: ''},
+            `All ${count(panel.runs, 'run')} (CSV)`)),
+        h('li', {}, h('a', {href: dataAddress(panel.file)}, 'Data (JSON)')),
+        h('li', {}, h('code', {}, showCommand(panel, {variant: variant || '*', clients}))));
+}
+
+/* --- pages ---------------------------------------------------------------------------------- */
+
+/* Fill the page by *draw*(index, place), and say so where something is missing. */
+export async function run(draw) {
+    const place = document.getElementById('view');
+    try {
+        const index = await load('index.json');
+        await draw(index, place);
+    } catch (error) {
+        place.replaceChildren(h('p', {class: 'note', role: 'alert'},
+            `This page could not be drawn: ${error.message}`));
+        throw error;
+    }
+}
+
+/* Fill *place* anew; what had the focus or was opened has it, and is, again. */
+export function put(place, ...children) {
+    const key = document.activeElement?.dataset?.key;
+    const open = [...place.querySelectorAll('details[open][data-key]')].map((one) => one.dataset.key);
+    place.replaceChildren(...children.filter(Boolean));
+    for (const one of place.querySelectorAll('details[data-key]')) {
+        one.open = open.includes(one.dataset.key);
+    }
+    if (key) {
+        place.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
+    }
+}
+
+export function nothing(place, words) {
+    place.replaceChildren(h('p', {class: 'note'}, words));
+}

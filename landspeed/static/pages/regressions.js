@@ -1,0 +1,131 @@
+/* Changes of level and what became of each. */
+
+import {
+    asked, asvAddress, change, check, h, load, nothing, options, remember, run, select, site, unique, put,
+} from './lib.js';
+
+const SURE = ['bisected', 'confirmed', 'nominated', 'undecided'];
+
+run(async function draw(index, place) {
+    const {rows, meanings} = await load('changes.json');
+    if (!rows.length) {
+        nothing(place, 'No trend shows a change of level.');
+        return;
+    }
+    const again = () => draw(index, place);
+    const machines = unique(rows.map((row) => row.machine)).sort();
+    const machine = machines.includes(asked('machine')) ? asked('machine') : '';
+    const state = Object.keys(meanings).includes(asked('state')) ? asked('state') : '';
+    const all = asked('all') === 'yes';
+    const gains = asked('gains') === 'yes';
+    const kept = rows.filter((row) => (!machine || row.machine === machine)
+        && (state ? row.state === state : all || (SURE.includes(row.state) && row.current))
+        && (gains || row.worse));
+    put(place,
+        h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
+            select('Machine', [{value: '', text: 'all'}, ...options(machines)], machine, (value) => {
+                remember({machine: value});
+                again();
+            }),
+            select('State', [{value: '', text: 'all that stand'}, ...Object.keys(meanings).map(
+                (one) => ({value: one, text: `${one} (${count(rows, one)})`}))], state, (value) => {
+                remember({state: value});
+                again();
+            }),
+            check('gains too', gains, (value) => {
+                remember({gains: value ? 'yes' : ''});
+                again();
+            }),
+            check('refuted, doubtful and past ones too', all, (value) => {
+                remember({all: value ? 'yes' : ''});
+                again();
+            })),
+        kept.length ? list(kept) : h('p', {class: 'note'}, 'None that is chosen above.'),
+        h('h2', {}, 'The states'),
+        h('div', {class: 'scroll'}, h('table', {}, h('tbody', {}, Object.entries(meanings).map(
+            ([name, words]) => h('tr', {}, h('th', {scope: 'row'}, badge(name)),
+                h('td', {class: 'number'}, String(count(rows, name))), h('td', {}, words)))))));
+});
+
+const count = (rows, state) => rows.filter((row) => row.state === state).length;
+
+const badge = (state) => h('span', {class: `state ${state}`}, state);
+
+function list(rows) {
+    const caption = 'Changes, the most certain first, of those the largest';
+    const columns = ['State', 'Change', 'Between', 'Cell', 'Fresh runs', 'Found'];
+    return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
+        h('table', {}, h('caption', {}, caption),
+            h('thead', {}, h('tr', {}, columns.map((one) => h('th', {scope: 'col'}, one)))),
+            h('tbody', {}, rows.map(line))));
+}
+
+const range = (interval) => (interval
+    ? h('div', {class: 'small quiet whole'}, `${change(interval[0])} … ${change(interval[1])}`) : null);
+
+function line(row) {
+    const tone = row.worse ? 'worse' : 'better';
+    return h('tr', {'data-state': row.state},
+        h('td', {}, badge(row.state), row.current ? null
+            : h('div', {class: 'small quiet'}, 'not in the trend now')),
+        h('td', {}, h('span', {class: `strong whole ${tone}`}, change(row.ratio)),
+            h('div', {class: 'small whole'}, row.metric.replaceAll('_', ' ')), range(row.interval)),
+        h('td', {}, side(row.before), ' → ', side(row.after),
+            h('div', {class: 'small quiet'}, row.line ? `on ${row.line}` : null)),
+        h('td', {}, cell(row)),
+        h('td', {}, fresh(row)),
+        h('td', {}, found(row)));
+}
+
+function side(one) {
+    const address = new URL(`commit.html#${encodeURIComponent(one.commit || one.name)}`, site).href;
+    return [h('a', {href: address, class: 'whole'}, one.name),
+        one.subject ? h('div', {class: 'small quiet'}, `${one.subject} (${one.author})`) : null];
+}
+
+function cell(row) {
+    const {params, variant, asv, machine} = row;
+    const words = [row.mode, params.scale, params.protocol, `${params.clients} clients`,
+        params.profile, variant].join(' · ');
+    const compare = new URL('landspeed/compare.html', site);
+    compare.search = new URLSearchParams({machine, metric: row.metric,
+        a: `${row.before.name}:${variant}`, b: `${row.after.name}:${variant}`});
+    return [h('div', {}, machine), h('div', {class: 'small'}, words),
+        h('div', {class: 'small'}, h('a', {href: asvAddress(asv.benchmark,
+            {machine, ...asv.choices, ...(row.line ? {branch: row.line} : {})})}, 'Trend in asv'),
+        ' · ', h('a', {href: compare.href}, 'A against B'))];
+}
+
+function fresh(row) {
+    const told = row.confirmation;
+    if (!told) {
+        return h('span', {class: 'quiet'}, 'none yet');
+    }
+    return [
+        told.ratio === null || told.ratio === undefined ? null
+            : h('span', {class: 'strong whole'}, change(told.ratio)),
+        range(told.interval),
+        h('div', {class: 'small quiet'}, [told.fate, told.blocks ? `${told.blocks} blocks` : '',
+            told.reason, told.time.slice(0, 10)].filter(Boolean).join(', ')),
+    ].filter(Boolean);
+}
+
+function found(row) {
+    const report = row.bisection;
+    if (!report) {
+        return h('span', {class: 'quiet'}, '–');
+    }
+    const sure = report.confidence === null || report.confidence === undefined ? ''
+        : `, ${(100 * report.confidence).toFixed(1)} % sure`;
+    const culprit = report.culprit;
+    return [
+        culprit ? h('a', {class: 'mono', href: new URL(
+            `commit.html#${encodeURIComponent(culprit.ref)}`, site).href}, culprit.name)
+            : h('span', {}, report.answer),
+        culprit ? h('div', {class: 'small'}, culprit.subject) : null,
+        culprit?.author ? h('div', {class: 'small quiet'}, culprit.author) : null,
+        h('div', {class: 'small quiet'}, `${report.answer}${sure}; ${report.runs} runs, `
+            + `${report.builds} builds`),
+        h('details', {class: 'small'}, h('summary', {}, 'Repeat it'), h('pre', {}, report.command)),
+    ].filter(Boolean);
+}

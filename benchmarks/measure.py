@@ -17,7 +17,7 @@ from base.paths import Paths
 from benchmarks.clone import drop_cached, keep_cached
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, server_error
 from benchmarks.evidence import Watch, watching
-from benchmarks.home import ServerHome
+from benchmarks.home import RunDirectory, ServerHome
 from benchmarks.machine import Machine
 from benchmarks.observe import (
     Observation,
@@ -61,6 +61,17 @@ class Seen:
     server_log: str
     pooler: Pooler | None
     watched: dict[str, Any] | None
+
+    def sample(self) -> dict[str, Any]:
+        """The numbers of the Run: pgbench's own, and what the server says that it did."""
+        return {
+            **asdict(self.outcome.sample),
+            "server_cpu_seconds": self.observation.server_cpu_seconds,
+            "client_cpu_seconds": self.outcome.cpu_seconds,
+            "wal_bytes": self.observation.wal_bytes,
+            "blocks_hit": self.observation.blocks_hit,
+            "blocks_read": self.observation.blocks_read,
+        }
 
     def evidence(self) -> dict[str, Any] | None:
         """What server and machine were doing; None where nobody looked."""
@@ -158,7 +169,7 @@ def measure(
         phases=phases,
         observing=observing,
     )
-    outcome, observation = seen.outcome, seen.observation
+    outcome = seen.outcome
     record = {
         **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
         "epoch": machine.epoch.facts(),
@@ -170,17 +181,10 @@ def measure(
             "argv": ["pgbench", *outcome.argv[1:]],
             "phases": phases.seconds,
         },
-        "sample": {
-            **asdict(outcome.sample),
-            "server_cpu_seconds": observation.server_cpu_seconds,
-            "client_cpu_seconds": outcome.cpu_seconds,
-            "wal_bytes": observation.wal_bytes,
-            "blocks_hit": observation.blocks_hit,
-            "blocks_read": observation.blocks_read,
-        },
+        "sample": seen.sample(),
         "series": outcome.series.facts(),
         "settings": seen.settings,
-        "statistics": observation.statistics,
+        "statistics": seen.observation.statistics,
         "evidence": seen.evidence(),
         "database_bytes": seen.database_bytes,
         "stderr": outcome.stderr,
@@ -221,19 +225,11 @@ def _run(
         with phases.phase("prepare"):
             server = store.home.reachable(build)
             run = stack.enter_context(store.home.run_directory())
-            writes = scenario.mode.writes
-            data = stack.enter_context(store.lease(server, scenario.scale, writes=writes))
+            lease = store.lease(server, scenario.scale, writes=scenario.mode.writes)
+            data = stack.enter_context(lease)
             _set_page_cache(scenario.tier, data, limited=machine.memory_limit is not None)
         with phases.phase("start"):
-            cluster = Cluster(
-                build=server,
-                data=data,
-                run=run,
-                settings=profile.settings(build.version, machine.memory_bytes),
-                keep=not writes,
-                memory_limit=machine.memory_limit,
-            )
-            stack.enter_context(cluster)
+            cluster = stack.enter_context(_server(server, data, run, cell, machine))
             processors = placement(cell.clients, allowed_processors())
             cluster.confine(processors)
         with phases.phase("warm"):
@@ -270,6 +266,18 @@ def _run(
         server_log=log,
         pooler=pooler,
         watched=watch.facts() if watch else None,
+    )
+
+
+def _server(build: Build, data: Path, run: RunDirectory, cell: Cell, machine: Machine) -> Cluster:
+    """The Cluster on *data* that a Run of *cell* is made on, not started yet."""
+    return Cluster(
+        build=build,
+        data=data,
+        run=run,
+        settings=Profile.named(cell.profile).settings(build.version, machine.memory_bytes),
+        keep=not cell.scenario.mode.writes,
+        memory_limit=machine.memory_limit,
     )
 
 

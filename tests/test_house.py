@@ -25,6 +25,8 @@ MAY_START_PROCESSES = (
     "builders.source",
     "benchmarks.cluster",
     "benchmarks.pgbench",
+    "benchmarks.pooler",
+    "benchmarks.storage",
     "benchmarks.valgrind",
     "landspeed.publish",
 )

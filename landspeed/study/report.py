@@ -223,7 +223,8 @@ def _provenance(report: StudyReport) -> Iterator[str]:
         build = record["build"]
         origin = build["origin"]
         named = origin.get("registered") or origin["release"] or origin["commit"]
-        source = f"{named} of {origin['date']}, tree {origin['tree'][:12]}"
+        tree = f", tree {origin['tree'][:12]}" if origin["tree"] else ""
+        source = f"{named} of {origin['date']}{tree}"
         digest = f"sha256 {build['digest'][:16]}…"
         toolchain = build["toolchain"].get("cc", "not known")
         lines.append([str(build["version"]), source, build["identifier"], toolchain, digest])

@@ -79,3 +79,7 @@ class Drawn:
             raise MadeAnewError("a commit is on no branch")
         dates = {one: repo.get_date_from_name(one) for one in tagged - last.revisions.keys()}
         return cls(refs=refs, revisions=revisions, branches=placed, dates=dates)
+
+    def tagged(self, tag: str) -> int | None:
+        """The number of the commit at *tag*; None if there is none."""
+        return self.revisions.get(self.refs.tags.get(tag, ""))

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +82,7 @@ def log_wealth(differences: Floats) -> Floats:
     return total
 
 
+@cache
 def fewest_blocks(alpha: float) -> int:
     """The blocks it takes to refute anything at *alpha*, were all signs the same."""
     blocks = 1

@@ -119,7 +119,7 @@ class Renewal:
             self._repo(conf), conf.branches, last, {one.commit for one in taken.values()}
         )
         index = json.loads((self.site / _INDEX).read_text())
-        if any(drawn.revisions.get(drawn.refs.tags.get(t)) != n for t, n in index["tags"].items()):
+        if any(drawn.tagged(name) != number for name, number in index["tags"].items()):
             raise MadeAnewError("a tag is gone or another")
         index["params"] = _params(index["params"], taken.values())
         drawings = {one.path: one for one in last.drawings}
@@ -183,11 +183,11 @@ class Renewal:
         for name in {graphs._graphs[path].benchmark_name for path in news}:
             make_summary_graph(graphs.get_graph_group(name)).save(str(fresh))
         for name in last.files:
-            path = fresh / name
+            kept = fresh / name
             # what SummaryList writes is written anew
-            if name.startswith(_GRAPHS) and path.name != _LIST and not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.hardlink_to(self.site / name)
+            if name.startswith(_GRAPHS) and kept.name != _LIST and not kept.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.hardlink_to(self.site / name)
 
     def _save_index(
         self,
@@ -206,7 +206,7 @@ class Renewal:
         }
         several = {json.dumps(one.params, sort_keys=True): one.params for one in drawings}
         index["graph_param_list"] = list(several.values())
-        index["tags"] = {tag: drawn.revisions[at] for tag, at in drawn.refs.tags.items()}
+        index["tags"] = {tag: drawn.tagged(tag) for tag in drawn.refs.tags}
         _write(fresh / _INDEX, index)
         info = json.loads((self.site / _INFO).read_text())
         info["timestamp"] = datetime_to_js_timestamp(datetime.now(UTC))

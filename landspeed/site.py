@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 from base.errors import PublishError, StorageError
 from base.files import storage_errors
 from benchmarks.point import scheduled
+from builders.config import CONFIG_NAME
 from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, CommitOf, Derived, derive
+from landspeed.farm.tracking import Track
 from landspeed.ledger import ledger
 from landspeed.ledger_page import write_ledger_page
-from landspeed.pages.data import Told, page_files, write_page_files
+from landspeed.pages.data import Tidings, page_files, write_page_files
 from landspeed.progress import say
 from landspeed.publish import asv_config, publish
 from landspeed.series import RELEASES_LINE
@@ -59,13 +61,17 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
 def write_pages(workshop: Workshop, table: pa.Table, steps: Sequence[Step]) -> None:
     """Make the data of the pages for PostgreSQL people; *table* is that of all records."""
     records, twins = workshop.records, workshop.records.twins.all()
-    confirmations, bisections = records.confirmations.all(), records.bisections.all()
     origins = origins_of(workshop)
     commits = workshop.builder.sources.history.commits(
         row["commit"] for row in origins if row["commit"] and not row["release"]
     )
-    told = Told(steps=steps, confirmations=confirmations, bisections=bisections, commits=commits)
-    files = page_files(table, placer(workshop, origins), told, twins)
+    tidings = Tidings(
+        steps=steps,
+        confirmations=records.confirmations.all(),
+        bisections=records.bisections.all(),
+        commits=commits,
+    )
+    files = page_files(table, placer(workshop, origins), tidings, twins)
     write_page_files(files, workshop.paths.results)
 
 
@@ -98,7 +104,7 @@ def link_repository(workshop: Workshop) -> None:
 
 
 def _lines(workshop: Workshop) -> dict[str, str]:
-    """The branch that each commit of the records is drawn on."""
+    """The branch that each commit of the records is drawn on: one that is watched, or stable."""
     sources = workshop.builder.sources
     table = workshop.records.table(["commit", "release"]).filter(pc.field("release").is_null())
     twins = (twin.origin for twin in workshop.records.twins.all())
@@ -106,7 +112,8 @@ def _lines(workshop: Workshop) -> dict[str, str]:
     commits |= {one.commit for one in twins if one.commit and not one.release}
     # a machine that only publishes has not seen yet what was measured elsewhere
     sources.know(commits)
-    return sources.lines(commits)
+    watched = Track.load(workshop.paths.project / CONFIG_NAME).branches
+    return sources.lines(commits, watched)
 
 
 def _placer(workshop: Workshop, lines: Mapping[str, str]) -> CommitOf:

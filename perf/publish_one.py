@@ -64,7 +64,10 @@ def table_of(commits: list[str], first: int, runs: int) -> pa.Table:
         "tree": commits,
         "origin_date": [str(START + 3600 * number) for number in numbered],
     }
-    per_cell = {"protocol": [p for p, _ in CELLS], "clients": [c for _, c in CELLS]}
+    per_cell: dict[str, list[Any]] = {
+        "protocol": [p for p, _ in CELLS],
+        "clients": [c for _, c in CELLS],
+    }
     same: dict[str, Any] = {
         "time": "2026-01-01T00:00:00.000Z",
         "version": "19devel",

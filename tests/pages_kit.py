@@ -14,7 +14,7 @@ from benchmarks.record_columns import scalars
 from builders.source import Place
 from builders.source.lineage import Commit
 from landspeed.nomination import Confirmation, Fate, Nomination
-from landspeed.pages.data import Told, page_files
+from landspeed.pages.data import Tidings, page_files
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Survey, survey
 from tests.synthetic import RELEASES, START, Point, record
@@ -107,8 +107,8 @@ def whole_table(commits_: int = 3) -> pa.Table:
     )
 
 
-def files_of(table: pa.Table, told: Told | None = None) -> dict[str, str]:
-    return page_files(table, place_of, told or Told(commits=commits(40)))
+def files_of(table: pa.Table, tidings: Tidings | None = None) -> dict[str, str]:
+    return page_files(table, place_of, tidings or Tidings(commits=commits(40)))
 
 
 def stepped() -> Survey:

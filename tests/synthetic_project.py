@@ -16,7 +16,7 @@ from benchmarks.records import RecordStore
 from builders.source import Place
 from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, Derived, derive
-from landspeed.pages.data import Told, page_files, write_page_files
+from landspeed.pages.data import Tidings, page_files, write_page_files
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Survey, VerdictOf, survey, unconfirmed
 from tests.synthetic import RELEASES
@@ -38,9 +38,8 @@ class Project:
     def make(cls, root: Path, releases: Mapping[str, str] = RELEASES) -> Project:
         """A project below *root* whose ``releases`` branch has these releases (name → date)."""
         root.mkdir(parents=True, exist_ok=True)
-        config = (CHECKOUT / "asv.conf.json").read_text()
-        assert _ENVIRONMENTS in config
-        (root / "asv.conf.json").write_text(config.replace(_ENVIRONMENTS, ""))
+        config = without_environments((CHECKOUT / "asv.conf.json").read_text())
+        (root / "asv.conf.json").write_text(config)
         commits = bare_repository(root / "sources.git", releases)
         paths = Paths(cache=root / "cache", project=root)
         return cls(paths=paths, commits=commits, dates=releases)
@@ -72,12 +71,12 @@ class Project:
         derived = derive(self.store.table(), self.layout, self.commit_of)
         steps = self.survey().steps
         write_steps(steps, self.commit_of, self.layout.results)
-        self.write_pages(Told(steps=steps, commits={}))
+        self.write_pages(Tidings(steps=steps, commits={}))
         return derived
 
-    def write_pages(self, told: Told) -> None:
-        """Make the data of our own pages from all records and what is *told*."""
-        files = page_files(self.store.table(), self.place_of, told)
+    def write_pages(self, tidings: Tidings) -> None:
+        """Make the data of our own pages from all records and *tidings*."""
+        files = page_files(self.store.table(), self.place_of, tidings)
         write_page_files(files, self.paths.results)
 
     def survey(self, verdict_of: VerdictOf = unconfirmed) -> Survey:
@@ -90,6 +89,12 @@ class Project:
         if origin.release not in self.commits:
             return None
         return Place(line=RELEASES_LINE, position=order.index(str(origin.release)))
+
+
+def without_environments(config: str) -> str:
+    """asv's *config* without the plug-in that needs builders."""
+    assert _ENVIRONMENTS in config
+    return config.replace(_ENVIRONMENTS, "")
 
 
 def bare_repository(path: Path, releases: Mapping[str, str]) -> dict[str, str]:

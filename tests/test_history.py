@@ -67,11 +67,11 @@ def test_a_branch_that_only_upstream_has_is_a_line_too(repository: Repository) -
     feature = repository.line("feature", master[-1])
     repository.branch("refs/landspeed/heads/master", master[-1])
     repository.branch("refs/heads/master", master[-1])
-    repository.branch("refs/landspeed/heads/my-feature", feature[-1])
+    repository.branch("refs/landspeed/heads/my/feature", feature[-1])
     found = places(repository.git, [master[0], feature[-1]])
     assert found == {
         master[0]: Place(line="master", position=0),
-        feature[-1]: Place(line="my-feature", position=2),
+        feature[-1]: Place(line="my/feature", position=2),
     }
 
 

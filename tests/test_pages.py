@@ -20,8 +20,8 @@ from scipy import stats
 from base.build import Origin
 from landspeed.nomination import Fate
 from landspeed.pages.changes import Fortune, changes
-from landspeed.pages.data import Told, write_page_files
-from landspeed.pages.frame import STATIC, VIEWS, View, page
+from landspeed.pages.data import Tidings, write_page_files
+from landspeed.pages.frame import STATIC, VIEWS, SitePage, page
 from landspeed.pages.numbers import LARGEST_FREEDOM, Numbers, t_table
 from landspeed.pages.page_files import sync
 from landspeed.pages.panels import PanelKey
@@ -301,7 +301,7 @@ def test_what_no_trend_shows_any_more_is_told_of_as_past() -> None:
 
 def test_changes_are_a_file_also_where_there_are_none(files: dict[str, str]) -> None:
     assert json.loads(files["changes.json"])["rows"] == []
-    told = Told(steps=stepped().steps, commits={})
+    told = Tidings(steps=stepped().steps, commits={})
     assert json.loads(files_of(whole_table(), told)["changes.json"])["rows"]
 
 
@@ -309,7 +309,7 @@ def test_changes_are_a_file_also_where_there_are_none(files: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.address)
-def test_a_page_has_no_script_or_style_of_its_own_and_allows_none(view: View) -> None:
+def test_a_page_has_no_script_or_style_of_its_own_and_allows_none(view: SitePage) -> None:
     html = page(view)
     assert "default-src 'self'" in html
     assert not re.search(r"<script(?![^>]*\bsrc=)", html)

@@ -17,8 +17,8 @@ from scipy import stats
 from landspeed.ledger import ledger
 from landspeed.ledger_page import write_ledger_page
 from landspeed.nomination import Fate
-from landspeed.pages.data import Told, write_page_files
-from landspeed.pages.frame import VIEWS, View
+from landspeed.pages.data import Tidings, write_page_files
+from landspeed.pages.frame import VIEWS, SitePage
 from landspeed.publish import publish
 from tests.pages_kit import (
     AUTHORS,
@@ -52,7 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.add(runs(releases(), at=timedelta(hours=3), tier="large", scale=900, count=2))
     project.derive()
     one, two, *_ = stepped().steps
-    told = Told(
+    told = Tidings(
         steps=stepped().steps,
         confirmations=[confirmed(one, Fate.CONFIRMED), confirmed(two, Fate.REFUTED)],
         bisections=[bisected(one)],
@@ -93,7 +93,7 @@ def drawn(page: Page, address: str) -> None:
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.address)
 def test_a_page_is_drawn_fits_and_has_the_colours_of_the_system(
-    browser: tuple[Page, str], view: View
+    browser: tuple[Page, str], view: SitePage
 ) -> None:
     page, address = browser
     drawn(page, f"{address}/{view.address}{'#18.1' if view.module == 'commit' else ''}")

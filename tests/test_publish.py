@@ -102,7 +102,7 @@ def test_left_overs_of_a_killed_publish_are_cleaned_up(tmp_path: Path) -> None:
     site = publish(project.paths, said().append)
     assert not (site / "half").exists()
     left = sorted(path.name for path in (tmp_path / ".site-publish").iterdir())
-    assert left == ["asv.conf.json", "lock"]
+    assert left == ["asv.conf.json", "imprint.json", "lock"]
 
 
 def test_a_publish_that_is_killed_leaves_the_old_site_and_the_next_one_is_whole(

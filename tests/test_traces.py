@@ -11,6 +11,7 @@ from base.paths import Paths
 from landspeed import detector
 from landspeed.columns import Floats
 from landspeed.detector import Scan, scan_points
+from landspeed.likelihood import Batch, scores
 from landspeed.traces import Traces
 
 
@@ -63,9 +64,8 @@ def test_a_commit_that_came_between_is_read_with_all_that_follows() -> None:
 def test_only_what_is_new_is_reckoned(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = [scan.trace for scan in scan_points([line[:-1] for line in LINES])]
     reckoned: list[int] = []
-    scores = detector.scores
 
-    def counting(batch: detector.Batch, known: list[Floats]) -> Floats:
+    def counting(batch: Batch, known: list[Floats]) -> Floats:
         lengths = zip(batch.lengths, known, strict=True)
         reckoned.append(sum(length - len(own) for length, own in lengths))
         return scores(batch, known)

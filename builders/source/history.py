@@ -20,17 +20,18 @@ class Place:
     position: int
 
 
-def places(git: Git, commits: Collection[str]) -> dict[str, Place]:
-    """The Place of each of *commits* that is on a branch: full hash → Place.
+def places(git: Git, commits: Collection[str], *, ours: bool = False) -> dict[str, Place]:
+    """The Place of each of *commits* that is on a branch, or one of *ours*: full hash → Place.
 
     What several branches share belongs to master, else to the first of them by name; of a merge
     only the first parent is on the branch, as PostgreSQL has no merges and forks do.
     """
     left, found = set(commits), {}
-    names = git.text("for-each-ref", "--format=%(refname)", _OURS, HEADS, TRACKED).splitlines()
+    spaces = (_OURS,) if ours else (_OURS, HEADS, TRACKED)
+    names = git.text("for-each-ref", "--format=%(refname)", *spaces).splitlines()
     done: list[str] = []
     for name in sorted(names, key=_rank):
-        line = name.rpartition("/")[2]
+        line = _line(name)
         if not left or name == f"{_OURS}/{_VIEW}" or line == "HEAD":
             continue
         argv = [
@@ -48,6 +49,12 @@ def places(git: Git, commits: Collection[str]) -> dict[str, Place]:
     return found
 
 
+def _line(name: str) -> str:
+    for space in (_OURS, HEADS, TRACKED):
+        name = name.removeprefix(f"{space}/")
+    return name
+
+
 def _rank(name: str) -> tuple[bool, bool, str]:
     # our own copies of a branch come before the upstream's, and master before all
-    return name.rpartition("/")[2] != "master", not name.startswith(_OURS), name
+    return _line(name) != "master", not name.startswith(_OURS), name

@@ -286,14 +286,14 @@ class Sources:
             return {}
         return places(self._repository.git, commits)
 
-    def lines(self, commits: Collection[str]) -> dict[str, str]:
-        """The branch of our own that each of *commits* is on; those on none are left out."""
+    def lines(self, commits: Collection[str], watched: Iterable[str] = ()) -> dict[str, str]:
+        """The branch of our own that each is on, those that match *watched* made such."""
         if not commits or not self._repository.exists:
             return {}
-        names = self._repository.git.text("for-each-ref", "--format=%(refname)", "refs/heads")
-        ours = {name.removeprefix("refs/heads/") for name in names.splitlines()}
-        found = self.places(commits)
-        return {one: place.line for one, place in found.items() if place.line in ours}
+        with self._lock():
+            self._upstream.show(watched)
+        found = places(self._repository.git, commits, ours=True)
+        return {one: place.line for one, place in found.items()}
 
     # -- what is new upstream --------------------------------------------------------------
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from base.errors import RefError, SourceError
@@ -27,6 +28,8 @@ _REFSPECS = (
     f"+refs/remotes/origin/*:{TRACKED}/*",
     f"+refs/tags/REL*:{TAGS}/REL*",
 )
+_SHOWN = ("master", "REL*_STABLE")
+_VIEW = "releases"
 DAY = 86400
 MINUTES = 600
 
@@ -45,9 +48,9 @@ class TaggedRelease:
 class Upstream:
     """An Upstream brings the history of PostgreSQL into the repository, and names its commits.
 
-    master and the REL…_STABLE branches appear as real branches; everything upstream calls
-    anything is under refs/landspeed. Where a branch was rewritten, what it was stays under
-    refs/landspeed/kept: a measured commit must not vanish.
+    master, the REL…_STABLE branches and those that are shown appear as real branches; everything
+    upstream calls anything is under refs/landspeed. Where a branch was rewritten, what it was
+    stays under refs/landspeed/kept: a measured commit must not vanish.
     """
 
     repository: Repository
@@ -93,7 +96,7 @@ class Upstream:
                 hint="Check [sources.git] upstream in landspeed.toml.",
             ) from error
         self._keep_rewritten(before)
-        self._publish()
+        self.show(_SHOWN)
         write_atomic(self._stamp, f"{self.clock()} {self.config.upstream}")
 
     def _fetch(self) -> None:
@@ -188,15 +191,18 @@ class Upstream:
             pack.parent.mkdir(parents=True, exist_ok=True)
             self._git.run("pack-objects", "--quiet", str(pack), stdin=listed)
 
-    def _publish(self) -> None:
-        """Show master and the stable branches as real ones, a clone's tracked ones preferred."""
-        wanted: dict[str, str] = {}
-        for name, tip in self._tips().items():  # HEADS sort before TRACKED, which so win
-            branch = name.removeprefix(f"{HEADS}/").removeprefix(f"{TRACKED}/")
-            if branch == "master" or (branch.startswith("REL") and branch.endswith("_STABLE")):
-                wanted[f"refs/heads/{branch}"] = tip
-        updates = "".join(f"update {name} {tip}\n" for name, tip in wanted.items())
-        self._git.run("update-ref", "--stdin", stdin=updates.encode())
+    def show(self, patterns: Iterable[str]) -> None:
+        """Make branches of our own of those that match one of *patterns*, as last fetched.
+
+        asv draws no others. ``releases`` is our view's, whatever upstream has by that name.
+        """
+        some = list(patterns)
+        updates = [
+            f"update refs/heads/{name} {tip}\n"
+            for name, tip in self.branches().items()
+            if name.partition("/")[0] != _VIEW and any(fnmatchcase(name, one) for one in some)
+        ]
+        self._git.run("update-ref", "--stdin", stdin="".join(updates).encode())
 
     def branches(self) -> dict[str, str]:
         """All its branches, as last fetched: name → the hash at the tip."""

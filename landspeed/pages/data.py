@@ -34,8 +34,8 @@ _METHOD = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """A Told is what besides the records' numbers the pages tell of: Steps and what became of them.
+class Tidings:
+    """Tidings are what the pages tell of besides numbers: Steps and what became of them.
 
     ``confirmations`` and ``bisections`` are the records' notes, ``commits`` what git knows.
     """
@@ -47,7 +47,7 @@ class Told:
 
 
 def page_files(
-    table: pa.Table, place_of: PlaceOf, told: Told, twins: Sequence[Twin] = ()
+    table: pa.Table, place_of: PlaceOf, tidings: Tidings, twins: Sequence[Twin] = ()
 ) -> dict[str, str]:
     """Every data file, path → text; the same for the same arguments, whenever it is made.
 
@@ -63,10 +63,10 @@ def page_files(
     for panel in drawn:
         files[f"{panel.key.stem}.json"] = json_file(panel.facts(environments) | _asv(panel))
         files[f"{panel.key.stem}.csv"] = panel.runs_csv()
-    lists = search_lists(measured(table, origins, versions), place_of, told.commits)
+    lists = search_lists(measured(table, origins, versions), place_of, tidings.commits)
     for name, rows in lists.items():
         files[f"search/{name}.json"] = json_file(rows)
-    rows = changes(told.steps, told.confirmations, told.bisections, told.commits)
+    rows = changes(tidings.steps, tidings.confirmations, tidings.bisections, tidings.commits)
     files["changes.json"] = json_file(
         {"meanings": {state.value: words for state, words in MEANINGS.items()}, "rows": rows}
     )

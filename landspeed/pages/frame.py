@@ -20,8 +20,8 @@ DATA = "landspeed/data"
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
-    """A View is one page of ours: its address from the site's root, what it draws, in words.
+class SitePage:
+    """A SitePage is one page of ours: its address from the site's root, what it draws, in words.
 
     ``label`` is what the navigation calls it; without one it is not in the navigation. ``module``
     is the script that fills it, if any; ``about`` is HTML.
@@ -34,8 +34,8 @@ class View:
     about: str = ""
 
 
-VIEWS: Sequence[View] = (
-    View(
+VIEWS: Sequence[SitePage] = (
+    SitePage(
         address="landspeed/index.html",
         title="Versions",
         label="Versions",
@@ -44,14 +44,14 @@ VIEWS: Sequence[View] = (
         "Each dot is the mean of independent runs, the bar its 95 % interval, the small marks "
         "are the runs.",
     ),
-    View(
+    SitePage(
         address="landspeed/clients.html",
         title="Clients",
         label="Clients",
         module="clients",
         about="How far a version goes as clients are added, from one to many.",
     ),
-    View(
+    SitePage(
         address="landspeed/scales.html",
         title="Scales and modes",
         label="Scales × modes",
@@ -59,21 +59,21 @@ VIEWS: Sequence[View] = (
         about="The same ladder of clients for every size of data and every mode: "
         "<em>small</em> fits shared_buffers, <em>medium</em> fits memory, <em>large</em> does not.",
     ),
-    View(
+    SitePage(
         address="landspeed/blocks.html",
         title="Block sizes",
         label="Block sizes",
         module="blocks",
         about="What a page of another size gains and costs, everything else being equal.",
     ),
-    View(
+    SitePage(
         address="landspeed/compare.html",
         title="A against B",
         label="A against B",
         module="compare",
         about="One version or build against another, in every cell that has both.",
     ),
-    View(
+    SitePage(
         address="landspeed/regressions.html",
         title="Regressions",
         label="Regressions",
@@ -81,14 +81,14 @@ VIEWS: Sequence[View] = (
         about="Changes of level that trends show, and what became of them. "
         "A trend only nominates; fresh interleaved runs of both sides confirm or refute.",
     ),
-    View(address="ledger.html", title="The ledger", label="Ledger"),
-    View(
+    SitePage(address="ledger.html", title="The ledger", label="Ledger"),
+    SitePage(
         address="landspeed/search.html",
         title="Search",
         module="search",
         about="Every version that is measured, by its name, commit, subject or author.",
     ),
-    View(address="commit.html", title="Commit", module="commit"),
+    SitePage(address="commit.html", title="Commit", module="commit"),
 )
 
 _PLOT_STYLE = "vendor/uplot/uPlot.min.css"
@@ -96,7 +96,7 @@ _MOUNT = '      <div id="view"><p class="waiting quiet">One moment …</p></div>
 _NO_SCRIPT = "      <noscript><p>These plots are drawn by a script.</p></noscript>"
 
 
-def page(view: View, *, body: str = "", studies: bool = False) -> str:
+def page(view: SitePage, *, body: str = "", studies: bool = False) -> str:
     """The HTML of *view*; *body* is HTML that stands before what its module draws.
 
     *studies* is whether the site has a page of studies, which the navigation then names.

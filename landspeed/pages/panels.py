@@ -173,7 +173,7 @@ def panels(
     digests = [digest for digest, named in origins.items() if categories.keys() & named.keys()]
     shown = pa.array(sorted(digests), type=pa.string())
     table = table.filter(pc.is_in(table["digest"].cast(pa.string()), value_set=shown))
-    chosen = [dot for dot in dots(table, twins).dots if dot.origin.name in categories]
+    chosen = [dot for dot in dots(table, twins) if dot.origin.name in categories]
     runs = _runs_of(table)
     grouped: dict[PanelKey, list[Dot]] = {}
     for dot in chosen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from landspeed.pages.frame import STUDIES, View, page
+from landspeed.pages.frame import STUDIES, SitePage, page
 
 PAGE = "index.html"
 
@@ -23,4 +23,4 @@ def study_page(place: str, title: str, markdown: str) -> str:
         "</table>", "</table></div>"
     )
     address = "/".join(filter(None, (STUDIES, place, PAGE)))
-    return page(View(address=address, title=title), body=body, studies=True)
+    return page(SitePage(address=address, title=title), body=body, studies=True)

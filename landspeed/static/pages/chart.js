@@ -222,7 +222,8 @@ function across(plot, state, one, value, onCanvas) {
     if (state.x.kind !== 'category') {
         return middle;
     }
-    const shown = state.series.filter((other) => !state.hidden.has(state.series.indexOf(other)));
+    const shown = state.series.filter((other, i) => !state.hidden.has(i)
+        && other.points.some((point) => point.x === value));
     const room = Math.abs(plot.valToPos(1, 'x', onCanvas) - plot.valToPos(0, 'x', onCanvas));
     const step = Math.min(14 * (onCanvas ? devicePixelRatio : 1), 0.7 * room / shown.length);
     return middle + (shown.indexOf(one) - (shown.length - 1) / 2) * step;

@@ -138,11 +138,13 @@ function summary(index, known, metric, a, b) {
     }
     const mean = Math.exp(known.reduce((sum, row) => sum + Math.log(row.found.ratio), 0) / known.length);
     const of = (word) => known.filter((row) => row.word === word).length;
-    const word = verdict({ratio: mean, low: mean, high: mean}, index.metrics[metric]);
+    /* a mean of what shows no difference shows none */
+    const isShown = of('better') + of('worse') > 0;
+    const word = isShown && verdict({ratio: mean, low: mean, high: mean}, index.metrics[metric]);
     return h('p', {id: 'summary'}, h('strong', {}, `${b.label} against ${a.label}: `),
-        h('strong', {class: word}, change(mean)), ` in ${spellMetric(index, metric)}, geometric mean of `,
+        h('strong', {class: word || null}, change(mean)), ` in ${spellMetric(index, metric)}, geometric mean of `,
         `${known.length} cell${known.length > 1 ? 's' : ''}; better in ${of('better')}, `
-        + `worse in ${of('worse')}.`);
+        + `worse in ${of('worse')}, no difference shown in the others.`);
 }
 
 /* *heads* is how many rows this one's cell is the head of; none where it is under another's. */

@@ -7,7 +7,6 @@ from markdown_it import MarkdownIt
 from landspeed.pages.frame import STUDIES, SitePage, page
 
 PAGE = "index.html"
-_WIDE = '<div class="scroll">'
 
 
 def study_page(place: str, title: str, markdown: str) -> str:

@@ -187,7 +187,7 @@ class Renewal:
             # what SummaryList writes is written anew
             if name.startswith(_GRAPHS) and kept.name != _LIST and not kept.exists():
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.hardlink_to(self.site / name)
+                _link(self.site / name, kept)
 
     def _save_index(
         self,
@@ -261,3 +261,10 @@ def _write(path: Path, data: Any) -> None:
     # the very text that asv writes piece by piece, in a tenth of the time
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data))
+
+
+def _link(old: Path, new: Path) -> None:
+    try:
+        new.hardlink_to(old)
+    except OSError:  # a file system without links, or with as many as it can have
+        shutil.copy2(old, new)

@@ -132,8 +132,7 @@ def test_a_machine_that_is_killed_while_it_takes_the_time_goes_on_and_makes_no_r
 def test_a_program_that_is_killed_is_one_job_that_fails_and_all_else_goes_on(world):
     world.be(costs={"2": 1.01}, kill="build 2")
     first = world.tracked.track()
-    assert first.jobs.pop("build") == "failure"
-    assert set(first.jobs.values()) == {"success"}
+    assert [job for job, result in first.jobs.items() if result != "success"] == ["build"]
     # who counts and who puts to the test make it for themselves
     assert world.deeds("build")["build 2"] == 3
     (issue,) = world.tracked.api.issues
@@ -194,8 +193,7 @@ exec git --git-dir={tracked.origin} fetch --quiet {theirs} results:results"""
     world.be(costs={"2": 1.01})
     api.failures = [Failure(500, where="/issues")] * 5
     run = tracked.track()
-    assert run.jobs.pop("report") == "failure"
-    assert set(run.jobs.values()) == {"success"}
+    assert [job for job, result in run.jobs.items() if result != "success"] == ["report"]
     assert "though asked 5 times" in run.log("report")
     assert "somebody else pushed results meanwhile" in run.log("publish/results")
     assert {machine for (machine,) in tracked.records(("machine",))} == {"counter", "elsewhere"}

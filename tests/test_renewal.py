@@ -105,6 +105,19 @@ def test_nothing_new_is_the_same_site(published: Project) -> None:
     assert same_as_by_asv(published)
 
 
+def test_where_files_cannot_be_linked_they_are_copied(
+    published: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+    last = Imprint.load(imprint_of(published))
+    assert last is not None
+    renewal_of(published).make(last, tmp_path / "fresh")
+    assert tree(tmp_path / "fresh") == tree(published.paths.site)
+
+
 def spoilt_cell(project: Project) -> None:
     project.add(line({"17.1": 0.1}, clients=64, runs=1))
     project.derive()

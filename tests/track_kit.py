@@ -53,7 +53,7 @@ class Tracked:
                 check=True,
             )
             with tarfile.open(fileobj=BytesIO(archive.stdout)) as tar:
-                tar.extractall(directory, filter="data")
+                tar.extractall(directory)  # of our own git
             store = RecordStore(Path(directory) / "records")
             store.verify()
             rows = store.table(columns).to_pylist()

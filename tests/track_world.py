@@ -33,13 +33,16 @@ class TrackWorld:
         self.log = root / "deeds.log"
         self.log.write_text("")
         self.facts: dict[str, Any] = {"log": str(self.log)}
-        tracked.hub.environment |= {"LANDSPEED_CACHE": ".cache/landspeed", "HOME": str(root)}
+        own = {"LANDSPEED_CACHE": ".cache/landspeed", "LANDSPEED_MACHINE": "counter"}
+        tracked.hub.environment |= {**own, "HOME": str(root)}
         self.be()
 
     def be(self, **facts: Any) -> None:
         """From now on the servers are like this."""
         self.facts |= facts
-        self.tracked.hub.environment["LANDSPEED_TEST_WORLD"] = json.dumps(self.facts)
+        told = self.root / "world.json"
+        told.write_text(json.dumps(self.facts))
+        self.tracked.hub.environment["LANDSPEED_TEST_WORLD"] = str(told)
 
     def commit(self, count: int) -> None:
         """*count* more commits upstream."""

@@ -158,7 +158,7 @@ class Campaign:
             held.enter_context(self.workshop.builder.store.in_use([build]))
             builds.append(build)
             self._first_dot(build, pgbench, cells)
-        return list({build.identifier: build for build in builds}.values())
+        return list({(one.identifier, one.origin.name): one for one in builds}.values())
 
     def _built(self, named: Source | Build, variant: Variant, which: str) -> Build:
         if isinstance(named, Build):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -96,7 +96,12 @@ class Builder:
         self, source: Source, variant: Variant, system: BuildSystem | None = None
     ) -> Build | None:
         """The Build if it is in the store."""
-        return self.store.find(self.identifier(source, self.recipe(source, variant, system)))
+        return self._kept(self.identifier(source, self.recipe(source, variant, system)), source)
+
+    def _kept(self, identifier: str, source: Source) -> Build | None:
+        # a commit that takes others back has the very tree of an earlier one: one Build, two names
+        found = self.store.find(identifier)
+        return replace(found, origin=source.origin) if found else None
 
     def build(
         self,
@@ -112,7 +117,7 @@ class Builder:
         """
         plan = self.recipe(source, variant, system)
         identifier = self.identifier(source, plan)
-        found = self.store.find(identifier)
+        found = self._kept(identifier, source)
         if found:
             return found
         lock = self.store.lock(identifier)
@@ -132,7 +137,7 @@ class Builder:
         progress: Callable[[Progress], None],
         lock: int,
     ) -> Build:
-        found = self.store.find(identifier)
+        found = self._kept(identifier, source)
         if found:
             return found
         with storage_errors(f"build {source.origin.name} {plan.variant}", self.paths.trees):

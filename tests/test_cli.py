@@ -138,7 +138,3 @@ def test_every_verb_has_help_with_examples(verb: str) -> None:
     assert done.exit_code == 0
     assert "Examples:" in done.output
     assert f"landspeed {verb}" in done.output
-
-
-def test_there_are_no_more_verbs_than_a_person_can_keep_in_mind() -> None:
-    assert len(VERBS) <= 20

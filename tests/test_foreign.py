@@ -225,7 +225,7 @@ def test_its_points_are_shown_by_its_name(records, text):
     assert point.name.startswith("@debian15:bs8/read-only/")
     (again,) = find_points(records.table(), parse_point(point.name, lambda _: None))
     assert again == point
-    shown = as_text(details(point, records.get(point.runs[0]["id"])))
+    shown = as_text(details(point, [records.get(point.runs[0]["id"])]))
     assert "built elsewhere" in shown
     assert SAID in shown
 

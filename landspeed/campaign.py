@@ -150,7 +150,7 @@ class Campaign:
         finally:
             self.workshop.records.seal()
         builds = list({build.identifier: build for build in made.values()}.values())
-        self._note_twins(builds)
+        self._note_twins(list(made.values()))
         self._keep_ledger(builds, pgbench, [cell for asked in cells for cell in asked])
         # also when nothing is new: the last one may have been ended before it published
         if self.publish and builds:
@@ -210,18 +210,12 @@ class Campaign:
                 continue
             # the store may make room while the next one is built: this one is to be measured
             held.enter_context(self.workshop.builder.store.in_use([build]))
-<<<<<<< HEAD
             builds[target] = build
             asked = zip(self.requests, cells, strict=True)
             first = next((some for r, some in asked if target in r.targets and some), None)
             if first:
                 self._first_dot(Point(build=build, cell=first[0]), pgbench)
         return builds
-=======
-            builds.append(build)
-            self._first_dot(build, pgbench, cells)
-        return list({(one.identifier, one.origin.name): one for one in builds}.values())
->>>>>>> refs/heads/flows
 
     def _built(self, named: Source | Build, variant: Variant, which: str) -> Build:
         if isinstance(named, Build):

@@ -48,6 +48,16 @@ def test_a_build_has_its_facts_its_files_and_leaves_nothing_else(cache):
     assert is_empty(cache / "trees")
 
 
+def test_a_commit_that_has_the_tree_of_another_has_its_build_under_its_own_name(cache):
+    maker = builder(cache)
+    made = build(maker)
+    source = maker.sources.resolve("13.16")
+    reverted = replace(source, origin=replace(source.origin, release=None, commit="c" * 40))
+    assert maker.find(reverted, Variant()) == replace(made, origin=reverted.origin)
+    again = maker.build(reverted, Variant(), progress=lambda _: None)
+    assert again == replace(made, origin=reverted.origin)
+
+
 def test_every_directory_of_the_real_recipe_is_visited(cache):
     made = build(builder(cache, kind=Builder))
     installed = {p.name for p in (made.prefix / "bin").iterdir()}

@@ -78,6 +78,7 @@ class RecordStore:
         self.bisections = NoteStore(root=root / "bisections")
         self.failures = NoteStore(root=root / "failures")
         self.profiles = root / PROFILES
+        self._read: tuple[list[Path], pa.Table] | None = None
 
     def add(self, record: Mapping[str, Any]) -> Path:
         """Keep *record* durably; the path of its loose file.
@@ -119,7 +120,9 @@ class RecordStore:
         names = wanted if "id" in wanted else ["id", *wanted]
         # Loose first: what a seal moves meanwhile is then seen twice, never missed.
         loose = scalars(json.loads(text) for _, text in self._read_loose())
-        sealed = cached_scalars(self.root, self._segment_paths())
+        sealed = self._sealed_scalars()
+        if not loose.num_rows:
+            return sealed.select(wanted)
         table = pa.concat_tables([sealed, loose]).select(names)
         return each_once(table.unify_dictionaries()).select(wanted)
 
@@ -188,6 +191,12 @@ class RecordStore:
             verify_segment(path)
         ids = set(read_scalars(segments, ["id"])["id"].to_pylist())
         return len(ids | self._loose_texts().keys())
+
+    def _sealed_scalars(self) -> pa.Table:
+        paths = self._segment_paths()
+        if self._read is None or self._read[0] != paths:  # Segments never change
+            self._read = (paths, cached_scalars(self.root, paths))
+        return self._read[1]
 
     def _segment_paths(self) -> list[Path]:
         return sorted(self._segments.glob(f"*/*/[!.]*{SUFFIX}"))

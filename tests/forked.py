@@ -46,7 +46,7 @@ def forked(module: str) -> Iterator[list[str]]:
         server = subprocess.Popen(
             [sys.executable, "-m", "tests.forked", module, address],
             cwd=CHECKOUT,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # ends with us, however we end
             stdout=subprocess.PIPE,
         )
         assert server.stdout is not None
@@ -59,13 +59,16 @@ def forked(module: str) -> Iterator[list[str]]:
 
 
 def serve(main: Callable[[], None], address: str) -> None:
-    """Serve *main* at *address* until we are killed."""
+    """Serve *main* at *address* until we are killed, or who started us is gone."""
     with socket.socket(socket.AF_UNIX) as here:
         here.bind(address)
         here.listen(64)
         print("ready", flush=True)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those ended that serve one
         while True:
+            ready, _, _ = select.select([here, sys.stdin], [], [])
+            if sys.stdin in ready:
+                return
             there, _ = here.accept()
             if os.fork() == 0:
                 here.close()

@@ -187,7 +187,7 @@ def main() -> None:
     for module in (campaign, bisecting):
         module.measuring = nothing  # type: ignore[assignment]
     campaign.prepare = lambda **_: None  # type: ignore[assignment]
-    campaign.templates = lambda *_: None  # type: ignore[assignment]
+    campaign.templates = lambda *_, **__: None  # type: ignore[assignment]
     # who asks us to wait is believed, not waited for
     GitHub.__init__.__kwdefaults__["pause"] = lambda _: None
     landspeed()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -169,9 +170,17 @@ def _check(name: str, words: list[tuple[str, str, str | None]]) -> None:
         )
 
 
-def difference() -> tuple[str, ...]:
-    """The settings that "tuned" has and "default" has not, or otherwise, in the table's order."""
-    rows = [row.name for row in _table()[1] if row.profiles == (_SOURCE,)]
+def difference(versions: Collection[Version] = ()) -> tuple[str, ...]:
+    """The settings that "tuned" has and "default" has not, or otherwise, in the table's order.
+
+    Of *versions*, if any are given, those that one of them has.
+    """
+    rows = [
+        row.name
+        for row in _table()[1]
+        if row.profiles == (_SOURCE,)
+        and (not versions or any(version in row.range for version in versions))
+    ]
     return tuple(dict.fromkeys(rows))
 
 

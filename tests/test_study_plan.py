@@ -127,3 +127,12 @@ def test_larger_rows_need_more_disk(tmp_path: Path) -> None:
     facts = study_facts(*planned(tmp_path, "page-size"))
     less = planned(tmp_path, "page-size", Wish(axes=Axes(modes=("read-write",))))
     assert facts["disk_bytes"] > study_facts(*less)["disk_bytes"]
+
+
+def test_a_setting_that_the_measured_version_does_not_have_is_not_left_out_of_it(
+    tmp_path: Path,
+) -> None:
+    _, plan = planned(tmp_path, "tuned")
+    names = {name for one in plan.requests for name in one.preset.profiles}
+    assert "default-with-max_wal_size" in names
+    assert not any("checkpoint_segments" in name for name in names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from base.build import Variant
 from base.errors import LandspeedError, UsageError
+from base.version import Version
 from benchmarks.asv_names import METRICS
 from benchmarks.pooler import POOLERS
 from benchmarks.profiles import Profile, difference
@@ -292,12 +293,17 @@ def _said(where: tuple[int | str, ...], message: str) -> str:
     return f"{place}: {text}" if place else text
 
 
-def each_profile(names: tuple[str, ...]) -> tuple[str, ...]:
-    """*names* with ``default-with-*`` and ``tuned-without-*`` as one for every setting tuned."""
+def each_profile(names: tuple[str, ...], versions: Collection[Version] = ()) -> tuple[str, ...]:
+    """*names* with ``default-with-*`` and ``tuned-without-*`` as one for every setting tuned.
+
+    One that none of *versions* has, if any are given, is left out.
+    """
     found: list[str] = []
     for name in names:
         match = _EACH.fullmatch(name)
-        each = [f"{match['base']}-{setting}" for setting in difference()] if match else [name]
+        each = (
+            [f"{match['base']}-{setting}" for setting in difference(versions)] if match else [name]
+        )
         found += [Profile.named(one).name for one in each]
     return tuple(dict.fromkeys(found))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from base.build import Build, Variant
 from base.errors import SourceError, UsageError, VariantError
+from base.version import Version
 from benchmarks.planning import planned_cells
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import (
@@ -122,7 +123,7 @@ def plan_study(workshop: Workshop, name: str, study: Study, wish: Wish) -> Study
             continue
         targets, unfit = planner.targets(part)
         left += unfit
-        preset = planner.preset(part)
+        preset = planner.preset(part, targets)
         if targets and preset.profiles:
             scales = {**study.amount(wish.size).scales, **wish.scales}
             request = Request(targets=targets, preset=preset, scales=scales)
@@ -164,10 +165,13 @@ class _Planner:
         own = {name: v for name, v in part.given().items() if name in Axes.model_fields}
         return own | self.study.amount(self.wish.size).axes.given() | self.wish.axes.given()
 
-    def preset(self, part: Part) -> Preset:
-        """The Preset of *part*; without profiles if it wants settings, and nobody gives any."""
+    def preset(self, part: Part, targets: Iterable[Target]) -> Preset:
+        """The Preset of *part* for *targets*.
+
+        It has no profiles if the part wants settings, and nobody gives any.
+        """
         axes, amount, wish = self.axes(part), self.study.amount(self.wish.size), self.wish
-        profiles = each_profile(axes.get("profiles", ("default",)))
+        profiles = each_profile(axes.get("profiles", ("default",)), self._versions(targets))
         if part.with_settings:
             extra = "".join(f"-with-{name}={value}" for name, value in wish.settings)
             profiles = tuple(f"{one}{extra}" for one in profiles) if extra else ()
@@ -204,6 +208,14 @@ class _Planner:
                 else:
                     left.append(Left(part=part.name, what=str(target), reason=reason))
         return list(dict.fromkeys(found)), left
+
+    def _versions(self, targets: Iterable[Target]) -> set[Version]:
+        """The versions of *targets*."""
+        foreigners, sources = self.workshop.foreigners, self.workshop.builder.sources
+        return {
+            foreigners.find(t.registered).version if t.registered else sources.glance(t.ref)[0]
+            for t in targets
+        }
 
     def _refs(self, part: Part, ref: str) -> tuple[list[str], list[Left]]:
         """The REFs that *ref* stands for."""

@@ -60,11 +60,11 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedDocker:
 
 
 def make_project(directory: Path) -> Path:
-    """A project with this checkout's configuration and code, and results of its own."""
+    """A project with this checkout's configuration, code and studies, and results of its own."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in ("asv.conf.json", "landspeed.toml"):
         (directory / name).write_text((CHECKOUT / name).read_text())
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, "studies"):
         (directory / name).symlink_to(CHECKOUT / name)
     return directory
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.pooler import pooler_reason
-from tests.conftest import CHECKOUT, make_project, program, run_in
+from tests.conftest import make_project, program, run_in
 
 pytestmark = pytest.mark.postgres
 ONCE = ("--samples", "1", "--seconds", "1")
@@ -19,9 +19,7 @@ ONCE = ("--samples", "1", "--seconds", "1")
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with this checkout's studies, and results of its own."""
-    made = make_project(tmp_path_factory.mktemp("study"))
-    (made / "studies").symlink_to(CHECKOUT / "studies")
-    return made
+    return make_project(tmp_path_factory.mktemp("study"))
 
 
 def study(project: Path, *words: str) -> dict[str, object]:

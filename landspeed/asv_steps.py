@@ -179,9 +179,11 @@ def levels(graph: Graph, cuts: Cuts) -> list[Any]:
     data = graph.get_data()
     revisions = np.array([row[0] for row in data], dtype=np.int64)
     rows = [[row[1]] if graph.scalar_series else row[1] for row in data]
-    numbers = np.array(rows, dtype=float).reshape(len(rows), -1)
+    # a graph of commits that have no number yet has no rows
+    width = graph.n_series or 1
+    numbers = np.array(rows, dtype=float).reshape(len(rows), width)
     lines = []
-    for index in range(graph.n_series or 1):
+    for index in range(width):
         known = ~np.isnan(numbers[:, index])
         places, values = revisions[known], numbers[known, index]
         ends = [0, *np.searchsorted(places, cuts.get(index, [])), len(places)]

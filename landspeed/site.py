@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,19 @@ def _lines(workshop: Workshop) -> dict[str, str]:
     # a machine that only publishes has not seen yet what was measured elsewhere
     sources.know(commits)
     watched = Track.load(workshop.paths.project / CONFIG_NAME).branches
-    return sources.lines(commits, watched)
+    lines = sources.lines(commits, watched)
+    return {commit: line for commit, line in lines.items() if can_be_drawn(line)}
+
+
+def can_be_drawn(branch: str) -> bool:
+    """Whether asv takes *branch* for one name: it splits what it hands to git as a shell would.
+
+    See ``Git.get_hashes_from_range`` in asv's ``plugins/git.py``.
+    """
+    try:
+        return shlex.split(branch) == [branch]
+    except ValueError:
+        return False
 
 
 def _placer(workshop: Workshop, lines: Mapping[str, str]) -> CommitOf:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from landspeed.site import can_be_drawn
 from tests.farm_kit import Farm
 from tests.synthetic_project import CHECKOUT, without_environments
 
@@ -57,3 +58,10 @@ def test_a_commit_on_a_watched_branch_comes_to_the_last_site(farm: Farm) -> None
     farm.landspeed("publish")
     assert dict(drawn(farm)) == {"REL_17_STABLE": 4, "master": 3, "team/faster": 5}
     assert kept & {path.stat().st_ino for path in farm.paths.site.glob("graphs/**/*.json")}
+
+
+def test_a_branch_whose_name_asv_would_take_apart_is_not_drawn() -> None:
+    assert can_be_drawn("team/faster")
+    assert can_be_drawn("REL_17_STABLE")
+    for name in ("it's", 'a"b', "two words", "back\\slash", "x;`touch`'", ""):
+        assert not can_be_drawn(name), name

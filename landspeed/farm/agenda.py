@@ -235,7 +235,9 @@ def _suspects(workshop: Workshop, found: Survey, machines: set[str]) -> tuple[st
 
 def outputs(workshop: Workshop, track: Track, plan: Agenda) -> dict[str, Any]:
     """The Agenda as the jobs of track.yml take it: a matrix for each of them, and how many."""
-    builds = [_build_row(workshop, target) for target in _to_build(plan)]
+    rows = (_build_row(workshop, target) for target in _to_build(plan))
+    # a commit and the one that restores it are one build, and an artifact is left once
+    builds = list({row["identifier"]: row for row in rows}.values())
     counts = [
         {"name": str(number), "targets": _words(batch)}
         for number, batch in enumerate(_batches(plan.counted.targets), start=1)

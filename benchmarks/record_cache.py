@@ -20,8 +20,8 @@ from benchmarks.record_columns import COLUMNS, SCALARS
 from benchmarks.segments import read_scalars
 
 _SEGMENTS = b"segments"
-# Fewer are read as quickly as the cache is written.
-_WORTHWHILE = 64
+# Fewer Segments, or rows, are read as quickly as the cache is written.
+_WORTHWHILE_SEGMENTS, _WORTHWHILE_ROWS = 64, 1 << 16
 
 
 def each_once(table: pa.Table) -> pa.Table:
@@ -30,8 +30,8 @@ def each_once(table: pa.Table) -> pa.Table:
         table = table.sort_by("id")
         ids = table["id"].combine_chunks()
         first = pc.not_equal(ids.slice(1), ids.slice(0, len(ids) - 1))
-        table = table.filter(pa.concat_arrays([pa.array([True]), first]))
-    return table.combine_chunks()
+        table = table.filter(pa.concat_arrays([pa.array([True]), first])).combine_chunks()
+    return table
 
 
 def _increasing(column: pa.ChunkedArray) -> bool:
@@ -55,7 +55,7 @@ def cached_scalars(root: Path, segments: Sequence[Path]) -> pa.Table:
     if fresh:
         new = read_scalars(fresh, [column.name for column in COLUMNS])
         table = each_once(pa.concat_tables([table, new]).unify_dictionaries())
-        if len(segments) >= _WORTHWHILE:
+        if len(fresh) >= _WORTHWHILE_SEGMENTS or new.num_rows >= _WORTHWHILE_ROWS:
             _save(path, list(names), table)
     return table
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -109,8 +109,8 @@ def codes(table: pa.Table, names: Iterable[str]) -> Ints:
     """One number for each row of *table*: equal where all columns called *names* are."""
     total, size = np.zeros(table.num_rows, dtype=np.int64), 1
     for name in names:
-        own, count = _coded(table[name])
-        total, size = joined(total, size, own, count)
+        own, known = words(table[name])
+        total, size = joined(total, size, own, len(known) + 1)
     return total
 
 
@@ -122,13 +122,21 @@ def joined(total: Ints, size: int, own: Ints, count: int) -> tuple[Ints, int]:
     return total * count + own, size * count
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[Ints, int]:
+def words(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
+    """The index of each row's value in *column*, one past the last for null; and the values."""
     whole = pa.chunked_array(column.chunks, type=column.type).combine_chunks()
     if not pa.types.is_dictionary(whole.type):
         whole = whole.dictionary_encode()
-    count = len(whole.dictionary)
-    indices = pc.fill_null(whole.indices.cast(pa.int64()), count)
-    return indices.to_numpy(zero_copy_only=False), count + 1
+    known = whole.dictionary
+    indices = pc.fill_null(whole.indices.cast(pa.int64()), len(known))
+    return indices.to_numpy(zero_copy_only=False), known
+
+
+def distinct(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of *table* that differ in the columns *names*, these alone, by their first rows."""
+    _, firsts = np.unique(codes(table, names), return_index=True)
+    rows: list[dict[str, Any]] = table.select(names).take(np.sort(firsts)).to_pylist()
+    return rows
 
 
 def numbers(column: pa.ChunkedArray) -> Floats:
@@ -142,11 +150,11 @@ def marks(ids: pa.ChunkedArray) -> Marks:
     The letters of an id, mixed as by the finalizer of SplitMix64 (Steele, Lea & Flood 2014,
     OOPSLA, doi 10.1145/2660193.2660195).
     """
-    names = np.asarray(ids.to_numpy()).astype("S")
-    letters = names.view(np.uint8).reshape(len(names), -1) if len(names) else np.zeros((0, 1))
+    # eight letters at a time
+    names = np.asarray(ids.to_numpy()).astype("S32")
     mixed = np.zeros(len(names), dtype=np.uint64)
-    for place in range(letters.shape[1]):
-        mixed = mixed * np.uint64(0x100000001B3) + letters[:, place].astype(np.uint64)
+    for part in names.view(np.uint64).reshape(-1, 4).T:
+        mixed = (mixed ^ (mixed >> np.uint64(32)) ^ part) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return mixed ^ (mixed >> np.uint64(31))

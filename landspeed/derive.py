@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from asv.benchmarks import Benchmarks
 from asv.config import Config
 from asv.environment import get_env_name
@@ -24,14 +24,14 @@ from asv.machine import Machine as AsvMachine
 from asv.results import Results, get_filename
 from asv.runner import BenchmarkResult
 
-from base.build import Origin
+from base.build import Origin, Variant
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
 from benchmarks.asv_names import metrics_of
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
-from benchmarks.twins import Twin
 from landspeed.asv_benchmarks import Asked, Params, benchmark_entries, benchmark_entry, in_order
 from landspeed.columns import Groups, Ints, codes, joined
-from landspeed.points import CELL, Dot, Dots, dots, params_of
+from landspeed.points import CELL, Dot, Dots, params_of
+from landspeed.seen import MACHINE_FILE, result_files
 
 CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
 """From a record's origin (release, commit, tree, date) to the commit asv draws it at.
@@ -42,7 +42,7 @@ The answer is the full hash and its date in ms since 1970, or None where asv has
 _STAMPS = ".derived.json.stamps"
 _SCRATCH = ".asv-derive-"
 # Part of every stamp: raise it when the same records are to give other files.
-_FORM = 3
+_FORM = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,44 +99,50 @@ class _File:
     machine: Mapping[str, str]
     commit: str
     date: int
-    requirements: Mapping[str, str]
+    variant: Variant
     dots: Ints
     mark: int
 
+    @property
+    def requirements(self) -> dict[str, str]:
+        """asv's requirements of the environment."""
+        return self.variant.axes()
+
+    @cached_property
     def stamp(self) -> str:
         """A digest over everything that goes into the file."""
-        where = [dict(self.machine), self.commit, self.date, dict(self.requirements)]
+        where = [dict(self.machine), self.commit, self.date, self.requirements]
         return digest_text(canonical_json([_FORM, *where, self.mark]))
 
 
-def derive(
-    table: pa.Table, layout: AsvLayout, commit_of: CommitOf, twins: Iterable[Twin] = ()
-) -> Derived:
-    """Make the files below ``layout.results`` say what *table* (RecordStore.table()) says.
+def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> Derived:
+    """Make the files below ``layout.results`` say what the dots *found* say.
 
-    *twins* are drawn with the samples of what they are twins of. Files that would not change
-    are left alone, files of dots that are gone are removed. One derivation at a time.
+    Files that would not change are left alone, files of dots that are gone are removed. One
+    derivation at a time.
     """
     layout.results.mkdir(parents=True, exist_ok=True)
     with locked(layout.results / ".derive.lock"):
         for left_over in layout.results.parent.glob(f"{_SCRATCH}*"):
             remove_tree(left_over)
-        found = dots(table, twins)
-        known = {origin: commit_of(asdict(origin)) for origin in set(found.origins)}
+        known = {origin: commit_of(vars(origin)) for origin in set(found.origins)}
         places = [known[origin] for origin in found.origins]
         drawn = np.flatnonzero(np.array([p is not None for p in places], bool)[found.whose])
         files = _named(_files(found, drawn, places), layout)
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
             written = _write_files(found, files, layout, Path(scratch))
             _write_frame(found, drawn, files.values(), layout, Path(scratch))
-        removed = _remove_stale(files, layout)
-        _save_stamps(files, layout)
+        there = result_files(layout.results)
+        stale = there.keys() - files.keys()
+        for name in stale:
+            (layout.results / name).unlink()
+        _save_stamps({name: [file.stamp, *there[name]] for name, file in files.items()}, layout)
     return Derived(
         points=len(drawn),
         superseded=found.superseded,
         written=written,
         kept=len(files) - written,
-        removed=removed,
+        removed=len(stale),
         unplaced=_unplaced(found, places),
     )
 
@@ -150,7 +156,8 @@ def _files(found: Dots, drawn: Ints, places: Sequence[tuple[str, int] | None]) -
     key, _ = joined(where, int(where.max(initial=0)) + 1, commit, len(commits) + 1)
     groups = Groups.of(key)
     marks = groups.sums(found.marks[found.rows[drawn]])
-    heads = found.heads.take(found.rows[drawn[groups.lasts]]).to_pylist()
+    named = found.heads.select(["machine", *VARIANT_COLUMNS])
+    heads = named.take(found.rows[drawn[groups.lasts]]).to_pylist()
     for number, head in enumerate(heads):
         part = drawn[groups.order[groups.starts[number] : groups.ends[number]]]
         place = places[found.whose[part[0]]]
@@ -159,7 +166,7 @@ def _files(found: Dots, drawn: Ints, places: Sequence[tuple[str, int] | None]) -
                 machine=found.machines[head["machine"]],
                 commit=place[0],
                 date=place[1],
-                requirements=variant_of(head).axes(),
+                variant=variant_of(head),
                 dots=part,
                 mark=int(marks[number]),
             )
@@ -175,33 +182,33 @@ def _unplaced(found: Dots, places: Sequence[tuple[str, int] | None]) -> tuple[Un
     return tuple(sorted(left, key=lambda one: one.origin.name))
 
 
-def _named(files: Iterable[_File], layout: AsvLayout) -> dict[Path, _File]:
+def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
     # asv names a file by eight digits of the commit (asv.results.get_filename); among tens of
     # thousands of commits two may share them: those are named in full, which asv reads as well
     same: dict[tuple[str, str], list[_File]] = {}
+    environments: dict[Variant, str] = {}
     for file in files:
-        path = get_filename(
-            file.machine["machine"], file.commit, layout.environment(file.requirements)
-        )
-        same.setdefault((path, file.commit[:8]), []).append(file)
+        if file.variant not in environments:
+            environments[file.variant] = layout.environment(file.requirements)
+        name = get_filename(file.machine["machine"], file.commit, environments[file.variant])
+        same.setdefault((name, file.commit[:8]), []).append(file)
     return {
-        layout.results
-        / (path if len(some) == 1 else path.replace(f"/{digits}", f"/{file.commit}")): file
-        for (path, digits), some in same.items()
+        name if len(some) == 1 else name.replace(f"/{digits}", f"/{file.commit}"): file
+        for (name, digits), some in same.items()
         for file in some
     }
 
 
-def _write_files(found: Dots, files: Mapping[Path, _File], layout: AsvLayout, scratch: Path) -> int:
-    stamps = _load_stamps(layout)
+def _write_files(found: Dots, files: Mapping[str, _File], layout: AsvLayout, scratch: Path) -> int:
+    there, stamps = result_files(layout.results), _load_stamps(layout)
     written = 0
-    for path, file in files.items():
-        name = path.relative_to(layout.results).as_posix()
-        if path.is_file() and stamps.get(name) == [file.stamp(), *_seen(path)]:
+    for name, file in files.items():
+        # a result file that asv run wrote over has another size or time
+        if name in there and stamps.get(name) == [file.stamp, *there[name]]:
             continue
         _results(found, file, layout).save(str(scratch))
         (saved,) = (scratch / file.machine["machine"]).glob("*.json")
-        _move(saved, path)
+        _move(saved, layout.results / name)
         written += 1
     return written
 
@@ -262,7 +269,7 @@ def _write_frame(
         machine = AsvMachine()
         machine.__dict__.update(fields)
         machine.save(str(scratch))
-        _move(scratch / name / "machine.json", layout.results / name / "machine.json")
+        _move(scratch / name / MACHINE_FILE, layout.results / name / MACHINE_FILE)
     config = Config()
     config.results_dir = str(scratch)
     Benchmarks(config, benchmark_entries(all_asked)).save()
@@ -276,21 +283,6 @@ def _move(source: Path, target: Path) -> None:
         write_atomic(target, data, durable=False)
 
 
-def _remove_stale(files: Mapping[Path, _File], layout: AsvLayout) -> int:
-    removed = 0
-    for path in layout.results.glob("*/*.json"):
-        if path.name != "machine.json" and path not in files:
-            path.unlink()
-            removed += 1
-    return removed
-
-
-def _seen(path: Path) -> list[int]:
-    # a result file that asv run wrote over has another size or time
-    status = path.stat()
-    return [status.st_size, status.st_mtime_ns]
-
-
 def _load_stamps(layout: AsvLayout) -> dict[str, list[Any]]:
     try:
         return dict(json.loads((layout.results / _STAMPS).read_text()))
@@ -298,9 +290,5 @@ def _load_stamps(layout: AsvLayout) -> dict[str, list[Any]]:
         return {}
 
 
-def _save_stamps(files: Mapping[Path, _File], layout: AsvLayout) -> None:
-    stamps = {
-        path.relative_to(layout.results).as_posix(): [file.stamp(), *_seen(path)]
-        for path, file in files.items()
-    }
+def _save_stamps(stamps: Mapping[str, list[Any]], layout: AsvLayout) -> None:
     write_atomic(layout.results / _STAMPS, canonical_json(stamps), durable=False)

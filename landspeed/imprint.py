@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
@@ -19,12 +19,10 @@ from asv.graph import Graph, GraphSet
 from asv.results import Results
 
 from base.files import write_atomic
+from landspeed.seen import Seen
 
 IMPRINT = "LANDSPEED_IMPRINT"
 """The environment variable that tells ``asv publish`` where to write the Imprint, if at all."""
-
-Seen = tuple[int, int]
-"""Size and time of change (ns) of a file: another one is another file."""
 
 Cuts = Mapping[int, list[int]]
 """The revisions at which the lines of a graph change their level, by the line's index."""
@@ -105,11 +103,13 @@ class Imprint:
         def number(value: Any) -> int:
             return kinds.setdefault(json.dumps(value), len(kinds))
 
-        facts = asdict(self)
+        # asdict() of all would copy every number
+        facts = dict(vars(self))
         facts["results"] = {
             name: [one.commit, one.date, number(one.params), number(one.names), one.seen]
             for name, one in self.results.items()
         }
+        facts["drawings"] = [vars(one) for one in self.drawings]
         facts["kinds"] = [json.loads(kind) for kind in kinds]
         write_atomic(path, json.dumps(facts), durable=False)
 
@@ -146,12 +146,6 @@ def _drawing(facts: Mapping[str, Any]) -> Drawing:
             "cuts": {int(index): at for index, at in facts["cuts"].items()},
         }
     )
-
-
-def seen(path: Path | os.DirEntry[str]) -> Seen:
-    """What the file at *path* is seen to be."""
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns
 
 
 def drawn_twice(results: Iterable[Taken]) -> bool:

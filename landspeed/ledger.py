@@ -181,7 +181,9 @@ class Ledger:
 def ledger(table: pa.Table) -> Ledger:
     """The Ledger of *table* (RecordStore.table())."""
     table = table.select(_NEEDED)
-    table = table.filter(pc.fill_null(pc.greater(table[_METRIC], 0), False))
+    timed = pc.fill_null(pc.greater(table[_METRIC], 0), False)
+    # filtering copies all columns
+    table = table if pc.all(timed).as_py() else table.filter(timed)
     groups = _by_server(table)
     blind = _blind(table)
     return Ledger(

@@ -17,17 +17,32 @@ from benchmarks.point import scheduled
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import SERVER_COLUMNS, Twin, origins_by_digest
 from landspeed.asv_benchmarks import Params
-from landspeed.columns import Floats, Groups, Ints, Marks, codes, joined, marks, numbers
+from landspeed.columns import (
+    Floats,
+    Groups,
+    Ints,
+    Marks,
+    codes,
+    distinct,
+    joined,
+    marks,
+    numbers,
+    words,
+)
 
 CELL = (*VARIANT_COLUMNS, "mode", "protocol", "tier", "scale", "clients", "profile", "buffers")
 """The columns of RecordStore.table() that tell a cell, but for its machine."""
 
 _SERVER = ("digest", "epoch")
+_TOOLS = ("cc", "libc", "runtime_libc")
 _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
 _LISTS = tuple(dict.fromkeys(metric.column for metric in METRICS))
 _NEEDED = tuple(
     dict.fromkeys(
-        ("id", "time", "preset", "machine", *CELL, *_SERVER, *SERVER_COLUMNS, *_MACHINE, *_LISTS)
+        (
+            *("id", "time", "preset", "machine", *CELL, *_SERVER, *SERVER_COLUMNS),
+            *(*_TOOLS, *_MACHINE, *_LISTS),
+        )
     )
 )
 
@@ -76,11 +91,12 @@ class Dots(Sequence[Dot]):
         self.origins = tuple(origin for some in known.values() for origin in some.values())
         firsts = np.cumsum([0, *map(len, known.values())])
         at = dict(zip(known, firsts.tolist(), strict=False))
-        digests = self.heads["digest"].to_pylist()
-        counts = np.array([len(known[one]) for one in digests], dtype=np.int64)
-        rows = np.repeat(np.arange(len(digests)), counts)
+        which, found = words(self.heads["digest"])
+        digests = found.to_pylist()
+        counts = np.array([len(known.get(one, ())) for one in digests], dtype=np.int64)[which]
+        rows = np.repeat(np.arange(len(which)), counts)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        whose = np.array([at[one] for one in digests], dtype=np.int64)[rows] + within
+        whose = np.array([at.get(one, 0) for one in digests], dtype=np.int64)[which[rows]] + within
         newest = self._newest(rows, whose)
         self.superseded = len(rows) - len(newest)
         self.rows, self.whose = rows[newest], whose[newest]
@@ -142,6 +158,13 @@ class Dots(Sequence[Dot]):
         return {name: numbers(self._table[name]) for name in _LISTS}
 
     @cached_property
+    def toolchains(self) -> Mapping[tuple[str, str], str]:
+        """What each server was built by and ran with: toolchains_of() its newest runs."""
+        _, one = np.unique(codes(self.heads, _SERVER), return_index=True)
+        named = self._table.select([*_SERVER, *_TOOLS])
+        return toolchains_of(named.take(self.groups.lasts[one]))
+
+    @cached_property
     def marks(self) -> Marks:
         """For each row of ``heads`` a number that tells which runs it is of."""
         return self.groups.sums(marks(self._table["id"]))
@@ -164,6 +187,18 @@ def params_of(row: Mapping[str, Any]) -> Params:
     return Params(
         row["protocol"], scale_param(row["tier"], row["scale"]), row["clients"], row["profile"]
     )
+
+
+def toolchains_of(table: pa.Table) -> dict[tuple[str, str], str]:
+    """What each server of *table* (RecordStore.table()) was built by and ran with.
+
+    Compiler and libc of the build, and the libc that was there when it ran; by the digest of the
+    server and the epoch.
+    """
+    return {
+        (row["digest"], row["epoch"]): ", ".join(str(row[name]) for name in _TOOLS)
+        for row in distinct(table, [*_SERVER, *_TOOLS])
+    }
 
 
 def machines(table: pa.Table) -> dict[str, dict[str, str]]:

@@ -25,6 +25,7 @@ from base.paths import Paths
 from landspeed.asv_history import MadeAnewError
 from landspeed.imprint import IMPRINT, Imprint
 from landspeed.renewal import Renewal
+from landspeed.seen import result_files
 
 CONFIG = "asv.conf.json"
 # Beside the site, so that both are on one file system; named so that git ignores it.
@@ -97,7 +98,7 @@ def _made(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -
             return renewal.make(last, fresh)
         except MadeAnewError:
             remove_tree(fresh)
-    before = renewal.result_files()
+    before = result_files(renewal.results)
     _make(paths, fresh, config, say)
     return renewal.whole(Imprint.load(fresh.parent / _IMPRINT), fresh, before)
 

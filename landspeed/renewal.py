@@ -8,7 +8,6 @@ list of benchmarks, a machine, history, results that are gone), asv makes all of
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from typing import Any
 import asv
 from asv.benchmarks import Benchmarks
 from asv.config import Config
-from asv.graph import GraphSet, make_summary_graph
+from asv.graph import GraphSet
 from asv.plugins.git import Git
 from asv.plugins.summarylist import SummaryList
 from asv.results import Results
@@ -29,8 +28,9 @@ from base.files import digest_text
 from landspeed.asv_history import Drawn, MadeAnewError, Refs
 from landspeed.asv_publisher import LocalAssets
 from landspeed.asv_steps import STEPS_FILE, Nominations
-from landspeed.imprint import Drawing, Imprint, Seen, Taken, drawn_twice, in_order, seen
-from landspeed.renewal_graphs import RenewedGraph, both, dots_of, levelled
+from landspeed.imprint import Drawing, Imprint, Taken, drawn_twice, in_order
+from landspeed.renewal_graphs import RenewedGraph, both, dots_of, levelled, summary_graph
+from landspeed.seen import Seen, result_files, seen
 
 PLUGINS = frozenset(
     {".builders.asv_environment", ".landspeed.asv_publisher", ".landspeed.asv_steps"}
@@ -62,16 +62,6 @@ class Renewal:
         texts = [path.read_text() for path in files]
         return digest_text(json.dumps([asv.__version__, *texts]))
 
-    def result_files(self) -> dict[str, Seen]:
-        """asv's result files by their names, in asv's order, as they are seen to be now."""
-        found = {}
-        for machine in self.results.glob("*/machine.json"):
-            with os.scandir(machine.parent) as entries:
-                for entry in entries:
-                    if entry.name.endswith(".json") and entry.name != machine.name:
-                        found[f"{machine.parent.name}/{entry.name}"] = seen(entry)
-        return dict(sorted(found.items()))
-
     def site_files(self, root: Path) -> dict[str, Seen]:
         """The files of the site at *root* that a renewal goes on from."""
         some = [root / _INDEX, root / _INFO, *(root / _GRAPHS).rglob("*.json")]
@@ -84,7 +74,8 @@ class Renewal:
 
         None if asv left none, or the results that there were *before* have changed meanwhile.
         """
-        if made is None or before != self.result_files() or before.keys() != made.results.keys():
+        now = result_files(self.results)
+        if made is None or before != now or before.keys() != made.results.keys():
             return None
         try:
             refs = Refs.of(self._repo(self._conf(fresh))).digest
@@ -112,7 +103,7 @@ class Renewal:
             raise MadeAnewError("asv, its configuration, benchmarks or machines are others")
         if last.files != self.site_files(self.site):
             raise MadeAnewError("the site is not the one that was made last")
-        files, benchmarks = self.result_files(), Benchmarks.load(conf)
+        files, benchmarks = result_files(self.results), Benchmarks.load(conf)
         changed = self._changed(last, files)
         taken = _taken(last, changed, files, benchmarks)
         drawn = Drawn.of(
@@ -178,10 +169,9 @@ class Renewal:
         self, graphs: GraphSet, news: Mapping[str, Any], last: Imprint, fresh: Path
     ) -> None:
         for path in news:
-            rows = [row[:2] for row in graphs._graphs[path].get_data()]
-            _write(fresh / f"{path}.json", rows)
+            _write(fresh / f"{path}.json", graphs._graphs[path].text())
         for name in {graphs._graphs[path].benchmark_name for path in news}:
-            make_summary_graph(graphs.get_graph_group(name)).save(str(fresh))
+            summary_graph(graphs.get_graph_group(name)).save(str(fresh))
         for name in last.files:
             kept = fresh / name
             # what SummaryList writes is written anew
@@ -207,7 +197,8 @@ class Renewal:
         several = {json.dumps(one.params, sort_keys=True): one.params for one in drawings}
         index["graph_param_list"] = list(several.values())
         index["tags"] = {tag: drawn.tagged(tag) for tag in drawn.refs.tags}
-        _write(fresh / _INDEX, index)
+        # the very text that asv writes piece by piece, in a tenth of the time
+        _write(fresh / _INDEX, json.dumps(index))
         info = json.loads((self.site / _INFO).read_text())
         info["timestamp"] = datetime_to_js_timestamp(datetime.now(UTC))
         write_json(str(fresh / _INFO), info)
@@ -257,10 +248,9 @@ def _static(conf: Config, fresh: Path) -> None:
     LocalAssets.publish(conf, None, None, None, None)
 
 
-def _write(path: Path, data: Any) -> None:
-    # the very text that asv writes piece by piece, in a tenth of the time
+def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data))
+    path.write_text(text)
 
 
 def _link(old: Path, new: Path) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from asv.benchmarks import Benchmarks
 from asv.config import Config
-from asv.graph import Graph, GraphSet
+from asv.graph import Graph, GraphSet, _combine_graph_data, resample_data
 from asv.results import Results
 from asv.util import is_na
+from pydantic_core import from_json
 
 from landspeed.asv_history import Drawn
 from landspeed.asv_steps import cuts_of, levels
+from landspeed.columns import Floats
 from landspeed.imprint import Drawing
 
 _Rows = list[tuple[int, Any]]
@@ -32,6 +36,7 @@ class RenewedGraph(Graph):  # type: ignore[misc]
         self.drawing, self._old, self._news = drawing, old, news
         self.n_series, self.scalar_series = drawing.width, drawing.scalar
         self._rows: list[tuple[int, Any, None]] | None = None
+        self._kept, self._known = "[]", 0
 
     def get_data(self) -> list[tuple[int, Any, None]]:
         """The rows as asv has them, read when they are first asked for."""
@@ -39,10 +44,22 @@ class RenewedGraph(Graph):  # type: ignore[misc]
             self._rows = [(revision, values, None) for revision, values in self._read()]
         return self._rows
 
+    def text(self) -> str:
+        """The rows as asv writes them: what follows all of the last site's goes behind its text."""
+        rows = [row[:2] for row in self.get_data()]
+        fresh = json.dumps(rows[self._known :])
+        if not self._known or len(rows) == self._known:
+            return self._kept if self._known else fresh
+        return f"{self._kept[:-1]}, {fresh[1:]}"
+
     def _read(self) -> _Rows:
         nothing = None if self.scalar_series else [None] * self.n_series
         rows = dict.fromkeys(self.drawing.silent, nothing)
-        rows |= dict(json.loads(self._old.read_text())) if self._old else {}
+        text = self._old.read_text() if self._old else "[]"
+        before = from_json(text)
+        if before and min(self._news, default=0) > before[-1][0]:
+            self._kept, self._known = text, len(before)
+        rows |= dict(before)
         rows |= {n: nothing if values is None else values for n, values in self._news.items()}
         ordered = sorted(rows.items(), key=lambda row: row[0])
         ends = [at for at, (_, values) in enumerate(ordered) if not _is_silent(values)]
@@ -50,6 +67,42 @@ class RenewedGraph(Graph):  # type: ignore[misc]
         silent = rows.keys() - {row[0] for row in drawn}
         self.drawing = replace(self.drawing, silent=tuple(sorted(silent)))
         return drawn
+
+
+def summary_graph(graphs: list[Graph]) -> Graph:
+    """What asv's make_summary_graph() makes of *graphs*, to the last digit, in a third of the time.
+
+    It asks of each number, three times, whether it is one. Powers are Python's as there: numpy's
+    may differ in the last digit.
+    """
+    revisions, lines = _combine_graph_data(graphs)
+    numbers = np.array(lines, dtype=float)
+    seen = ~np.isnan(numbers).all(axis=0)
+    filled = np.array([_filled(line) for line in numbers]).T.tolist()
+    means = [_geometric_mean(row) if any_ else None for row, any_ in zip(filled, seen, strict=True)]
+    graph = Graph(graphs[0].benchmark_name, {"summary": ""})
+    for revision, value in resample_data(list(zip(revisions, means, strict=True))):
+        graph.add_data_point(revision, value)
+    return graph
+
+
+def _filled(line: Floats) -> Floats:
+    """*line* with its gaps filled that are at most a tenth of what is known, as asv fills them."""
+    line, at = line.copy(), np.flatnonzero(~np.isnan(line))
+    gaps = np.diff(at) - 1
+    for place in np.flatnonzero((gaps > 0) & (gaps <= math.ceil(0.1 * len(at)))):
+        before, after, size = line[at[place]], line[at[place + 1]], int(gaps[place])
+        k = np.arange(1, size + 1)
+        line[at[place] + k] = (after * k + (size + 1 - k) * before) / (size + 1)
+    return line
+
+
+def _geometric_mean(row: list[float]) -> float:
+    # asv.util.geom_mean_na
+    values = [value for value in row if value == value]  # noqa: PLR0124  no NaN
+    exponent = 1 / len(values)
+    product = float(math.prod([abs(value) ** exponent for value in values]))
+    return product if sum(values) >= 0 else -product
 
 
 def _is_silent(values: Any) -> bool:

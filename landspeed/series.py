@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from base.build import Origin, Variant
@@ -54,18 +53,13 @@ class Series:
         return f"{cell} on {self.line}, {self.epoch}"
 
 
-def series_of(
-    dots: Dots,
-    metrics: Sequence[Metric],
-    place_of: PlaceOf,
-    toolchains: Mapping[tuple[str, str], str],
-) -> list[Series]:
-    """All Series that *dots* make of *metrics*; *toolchains* is by digest and epoch of a server.
+def series_of(dots: Dots, metrics: Sequence[Metric], place_of: PlaceOf) -> list[Series]:
+    """All Series that *dots* make of *metrics*.
 
     A new kernel, processor, microcode, libc or toolchain ends a Series and begins another, so
     that nothing is ever compared across it.
     """
-    world = _World.of(dots, place_of, toolchains)
+    world = _World.of(dots, place_of)
     return [series for metric in metrics for series in world.series(metric)]
 
 
@@ -81,7 +75,7 @@ class _World:
     toolchain: Ints
 
     @classmethod
-    def of(cls, dots: Dots, place_of: PlaceOf, toolchains: Mapping[tuple[str, str], str]) -> _World:
+    def of(cls, dots: Dots, place_of: PlaceOf) -> _World:
         known = {origin: place_of(origin) for origin in set(dots.origins)}
         places = [known[origin] for origin in dots.origins]
         lines = sorted({place.line for place in places if place})
@@ -90,7 +84,7 @@ class _World:
         server = codes(heads, ["digest", "epoch"])
         _, first, which = np.unique(server, return_index=True, return_inverse=True)
         pairs = heads.select(["digest", "epoch"]).take(first).to_pylist()
-        named = [toolchains.get((pair["digest"], pair["epoch"]), "") for pair in pairs]
+        named = [dots.toolchains.get((pair["digest"], pair["epoch"]), "") for pair in pairs]
         kinds = sorted(set(named))
         kind = np.array([kinds.index(one) for one in named], dtype=np.int64)
         return cls(
@@ -111,6 +105,8 @@ class _World:
         asked = pc.equal(buffers, str(metric.buffers)) if metric.exact else buffers.is_null()
         known = pc.fill_null(asked, False).to_numpy() & ~np.isnan(medians)
         drawn = known[dots.rows] & (self.line >= 0)
+        if not drawn.any():
+            return
         key, size = joined(self.line, len(self.lines), self.toolchain, len(self.toolchains))
         own = ["buffers"] if metric.exact else ["machine", "epoch"]
         cells = codes(heads, [*CELL, *own])[dots.rows]
@@ -128,7 +124,7 @@ class _World:
 
     def _series(self, metric: Metric, part: Ints, medians: Floats) -> Series:
         dots = self.dots
-        digests = codes(dots.heads.take(dots.rows[part]), ["digest"])
+        digests = codes(dots.heads.select(["digest"]).take(dots.rows[part]), ["digest"])
         changes = np.flatnonzero(np.diff(digests))
         firsts, lasts = part[np.append([0], changes + 1)], part[np.append(changes, len(part) - 1)]
         (head,) = dots.heads.take(dots.rows[part[:1]]).to_pylist()
@@ -151,17 +147,3 @@ class _World:
         rows = groups.order[groups.starts[group] : groups.ends[group]]
         values = self.dots.values[metric.column][rows]
         return np.asarray(values[values > 0])
-
-
-def toolchains_of(table: pa.Table) -> dict[tuple[str, str], str]:
-    """What each server of *table* (RecordStore.table()) was built by and ran with.
-
-    Compiler and libc of the build, and the libc that was there when it ran; by the digest of the
-    server and the epoch.
-    """
-    names = ["digest", "epoch", "cc", "libc", "runtime_libc"]
-    rows = table.select(names).group_by(names).aggregate([])
-    return {
-        (row["digest"], row["epoch"]): ", ".join(str(row[name]) for name in names[2:])
-        for row in rows.to_pylist()
-    }

@@ -24,7 +24,7 @@ from landspeed.progress import say
 from landspeed.publish import asv_config, publish
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Step
-from landspeed.surveying import origins_of, placer, survey_records
+from landspeed.surveying import dots_of, origins_of, placer, survey_records
 from landspeed.workshop import Workshop
 
 _REPOSITORY_LINK = "sources.git"
@@ -49,10 +49,11 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
     config, lines = asv_config(paths.project), _lines(workshop)
     layout = AsvLayout.of(config, paths.results / "asv")
     commit_of = _placer(workshop, lines)
-    derived = derive(table, layout, commit_of, workshop.records.twins.all())
+    drawn = dots_of(workshop)
+    derived = derive(drawn, layout, commit_of)
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
-    steps = survey_records(workshop).steps
+    steps = survey_records(workshop, drawn=drawn).steps
     write_steps(steps, commit_of, layout.results)
     write_ledger_page(ledger(table), layout.results)
     write_pages(workshop, table, steps)

@@ -5,21 +5,18 @@ A Step nominates and no more: what it says is that fresh samples of its two side
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
 from base.build import Origin, Variant
 from benchmarks.asv_names import METRICS, Metric
-from benchmarks.twins import Twin
 from landspeed.asv_benchmarks import Params
 from landspeed.detector import LEVEL, SHORTEST, Basis, Jump, Scan, Trace, scan_points
 from landspeed.detector_few import SAMPLES_NEEDED, scan_exact, scan_samples
 from landspeed.discoveries import RATE, bar
-from landspeed.points import dots
-from landspeed.series import RELEASES_LINE, PlaceOf, Series, series_of, toolchains_of
+from landspeed.points import Dots
+from landspeed.series import RELEASES_LINE, PlaceOf, Series, series_of
 
 NOMINATED = "nominated"
 DOUBTFUL = "doubtful"
@@ -108,20 +105,19 @@ class Survey:
 
 
 def survey(
-    table: pa.Table,
+    found: Dots,
     place_of: PlaceOf,
     *,
-    twins: Iterable[Twin] = (),
     metrics: Sequence[Metric] = FLAGGED,
     verdict_of: VerdictOf = unconfirmed,
     memory: Memory | None = None,
 ) -> Survey:
-    """Every Step of *metrics* in *table* (RecordStore.table()), false discoveries controlled.
+    """Every Step of *metrics* in the dots *found*, false discoveries controlled.
 
     What *memory* has of a Series from another time is not reckoned again; it then has all.
     """
     return survey_series(
-        series_of(dots(table, twins), metrics, place_of, toolchains_of(table)),
+        series_of(found, metrics, place_of),
         verdict_of=verdict_of,
         memory=memory,
     )

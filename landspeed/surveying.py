@@ -8,7 +8,9 @@ from typing import Any
 from base.build import Origin
 from benchmarks.asv_names import metric_named
 from builders.source import Place
+from landspeed.columns import distinct
 from landspeed.nomination import Fate, Nomination, newest
+from landspeed.points import Dots, dots
 from landspeed.series import RELEASES_LINE, PlaceOf
 from landspeed.steps import FLAGGED, Step, Survey, VerdictOf, survey
 from landspeed.traces import Traces
@@ -44,21 +46,29 @@ def told(notes: Iterable[Mapping[str, Any]]) -> VerdictOf:
 
 def origins_of(workshop: Workshop) -> list[Mapping[str, Any]]:
     """Release and commit of all that the records speak of."""
-    table = workshop.records.table(["release", "commit"])
-    rows = table.group_by(["release", "commit"]).aggregate([])
-    twins = workshop.records.twins.all()
-    return [*rows.to_pylist(), *(vars(twin.origin) for twin in twins)]
+    columns = ["release", "commit"]
+    rows = distinct(workshop.records.table(columns), columns)
+    return [*rows, *(vars(twin.origin) for twin in workshop.records.twins.all())]
 
 
-def survey_records(workshop: Workshop, metric: str | None = None) -> Survey:
-    """The Survey of all records of *workshop*, of one *metric* or of those that flag."""
-    table, traces = workshop.records.table(), Traces.of(workshop.paths)
+def dots_of(workshop: Workshop) -> Dots:
+    """The Dots of all records of *workshop*."""
+    return dots(workshop.records.table(), workshop.records.twins.all())
+
+
+def survey_records(
+    workshop: Workshop, metric: str | None = None, *, drawn: Dots | None = None
+) -> Survey:
+    """The Survey of all records of *workshop*, of one *metric* or of those that flag.
+
+    *drawn* are its Dots, where they are at hand.
+    """
+    traces = Traces.of(workshop.paths)
     memory = traces.load()
     before = dict(memory)
     found = survey(
-        table,
+        dots_of(workshop) if drawn is None else drawn,
         placer(workshop, origins_of(workshop)),
-        twins=workshop.records.twins.all(),
         metrics=[metric_named(metric)] if metric else FLAGGED,
         verdict_of=told(workshop.records.confirmations.all()),
         memory=memory,

@@ -15,6 +15,7 @@ from builders.source import Place
 from builders.source.lineage import Commit
 from landspeed.nomination import Confirmation, Fate, Nomination
 from landspeed.pages.data import Tidings, page_files
+from landspeed.points import dots
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Survey, survey
 from tests.synthetic import RELEASES, START, Point, record
@@ -118,7 +119,7 @@ def stepped() -> Survey:
         for one in releases()
     ]
     table = table_of(runs(points, count=8, modes=("read-only",)))
-    return survey(table, place_of)
+    return survey(dots(table), place_of)
 
 
 def confirmed(step: Any, fate: Fate, *, ratio: float = 1.2) -> dict[str, Any]:

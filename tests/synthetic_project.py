@@ -17,6 +17,7 @@ from builders.source import Place
 from landspeed.asv_steps import write_steps
 from landspeed.derive import AsvLayout, Derived, derive
 from landspeed.pages.data import Tidings, page_files, write_page_files
+from landspeed.points import dots
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Survey, VerdictOf, survey, unconfirmed
 from tests.synthetic import RELEASES
@@ -68,7 +69,7 @@ class Project:
 
     def derive(self) -> Derived:
         """Derive asv's files, and the steps beside them, from all records."""
-        derived = derive(self.store.table(), self.layout, self.commit_of)
+        derived = derive(dots(self.store.table()), self.layout, self.commit_of)
         steps = self.survey().steps
         write_steps(steps, self.commit_of, self.layout.results)
         self.write_pages(Tidings(steps=steps, commits={}))
@@ -81,7 +82,7 @@ class Project:
 
     def survey(self, verdict_of: VerdictOf = unconfirmed) -> Survey:
         """What the series of all records show."""
-        return survey(self.store.table(), self.place_of, verdict_of=verdict_of)
+        return survey(dots(self.store.table()), self.place_of, verdict_of=verdict_of)
 
     def place_of(self, origin: Origin) -> Place | None:
         """Releases in their order on the branch; nothing else has a place."""

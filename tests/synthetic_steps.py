@@ -12,6 +12,7 @@ import pyarrow as pa
 from base.build import Origin
 from benchmarks.record_columns import scalars
 from builders.source import Place
+from landspeed.points import dots
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Survey, survey
 from tests.synthetic import START, Point, record
@@ -80,4 +81,4 @@ def table_of(*records: Records) -> pa.Table:
 
 
 def surveyed(*records: Records, **options: Any) -> Survey:
-    return survey(table_of(*records), place_of, **options)
+    return survey(dots(table_of(*records)), place_of, **options)

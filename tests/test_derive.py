@@ -19,6 +19,7 @@ from base.build import Variant
 from benchmarks.asv_names import VARIANT_NAMES
 from benchmarks.records import RecordStore
 from landspeed.derive import AsvLayout, derive
+from landspeed.points import dots
 from tests.synthetic import RELEASES, START, Point, counted_record, record
 from tests.synthetic import records as synthetic_records
 from tests.synthetic_project import Project
@@ -40,7 +41,7 @@ class Derivation:
     def of(self, *records: dict[str, Any]) -> Any:
         for one in records:
             self.store.add(one)
-        return derive(self.store.table(), self.layout, commit_of)
+        return derive(dots(self.store.table()), self.layout, commit_of)
 
     def files(self) -> dict[str, Path]:
         names = self.layout.results.glob("*/*-*.json")
@@ -192,7 +193,7 @@ def test_files_of_dots_that_are_gone_are_removed(derivation: Derivation, tmp_pat
     derivation.of(record(Point(release="17.6")), record(Point(release="18.1")))
     other = RecordStore(tmp_path / "other")
     other.add(record(Point(release="18.1")))
-    derived = derive(other.table(), derivation.layout, commit_of)
+    derived = derive(dots(other.table()), derivation.layout, commit_of)
     assert derived.removed == 1
     assert [name[:8] for name in derivation.files()] == [COMMITS["18.1"][:8]]
 
@@ -227,7 +228,7 @@ def test_commits_that_share_eight_digits_are_kept_apart(derivation: Derivation) 
     for release in ("17.6", "18.1"):
         derivation.store.add(record(Point(release=release)))
     for written in (2, 0):
-        derived = derive(derivation.store.table(), derivation.layout, near)
+        derived = derive(dots(derivation.store.table()), derivation.layout, near)
         assert (derived.points, derived.written, derived.removed) == (2, written, 0)
     assert len({results.commit_hash for results in derivation.results()}) == 2
 

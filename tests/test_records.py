@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from base.errors import RecordError, StorageError
-from benchmarks import record_cache
 from benchmarks.record_columns import COLUMNS, SCALARS, TEXT, VARIANT_COLUMNS, variant_of
 from benchmarks.records import RecordStore, new_id
 from benchmarks.segments import read_scalars
@@ -274,29 +273,6 @@ def test_an_empty_store_has_an_empty_table(store: RecordStore) -> None:
     assert store.table().num_rows == 0
     assert store.seal().records == 0
     assert list(store.records([])) == []
-
-
-def test_the_cache_gives_what_the_segments_hold(
-    store: RecordStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(record_cache, "_WORTHWHILE", 1)
-    made = list(synthetic_records(runs=2))
-    cache = store.root / ".cache" / "scalars.arrow"
-    for half in (made[20:], made[:20]):
-        for one in half:
-            store.add(one)
-        store.seal()
-        store.table()
-    assert cache.exists()
-    with_cache = store.table().to_pylist()
-    assert [row["id"] for row in with_cache] == [one["id"] for one in made]
-    cache.unlink()
-    assert RecordStore(store.root).table().to_pylist() == with_cache
-    cache.write_bytes(cache.read_bytes()[:-50])
-    assert RecordStore(store.root).table().to_pylist() == with_cache
-    next(store.root.glob("segments/*/*/*.parquet")).unlink()
-    for one in (store, RecordStore(store.root)):
-        assert one.table().num_rows < len(made)
 
 
 def test_left_overs_of_killed_writers_are_removed_in_time(store: RecordStore) -> None:

@@ -17,6 +17,7 @@ from landspeed.asv_history import MadeAnewError
 from landspeed.asv_steps import write_steps
 from landspeed.derive import derive
 from landspeed.imprint import Imprint
+from landspeed.points import dots
 from landspeed.publish import publish
 from landspeed.renewal import Renewal
 from landspeed.steps import survey
@@ -274,9 +275,9 @@ class Farm:
         for commit in commits:
             facts = {"release": None, "commit": commit, "clients": 1, **point}
             self.project.add([record(Point(**facts)), record(Point(**facts | {"clients": 4}))])
-        table = self.project.store.table()
-        derive(table, self.project.layout, commit_of)
-        write_steps(survey(table, place_of).steps, commit_of, self.project.layout.results)
+        found = dots(self.project.store.table())
+        derive(found, self.project.layout, commit_of)
+        write_steps(survey(found, place_of).steps, commit_of, self.project.layout.results)
 
 
 def test_what_several_branches_share_is_renewed_on_each(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from benchmarks.asv_names import METRICS, metric_named
 from benchmarks.twins import Twin
 from landspeed.detector import SHORTEST, Basis
 from landspeed.points import dots
-from landspeed.series import series_of, toolchains_of
+from landspeed.series import series_of
 from landspeed.steps import DOUBTFUL, NOMINATED, survey
 from tests.synthetic import Point, counted_record, record
 from tests.synthetic_steps import (
@@ -136,9 +136,9 @@ def test_twins_are_one_point_and_the_step_is_after_the_last_of_them() -> None:
         )
         for n in (38, 39)
     ]
-    (series,) = series_of(dots(table, twins), [LATENCY], place_of, toolchains_of(table))
+    (series,) = series_of(dots(table, twins), [LATENCY], place_of)
     assert len(series.dots) == 50
-    (step,) = survey(table, place_of, twins=twins).steps
+    (step,) = survey(dots(table, twins), place_of).steps
     assert (step.before.commit, step.after.commit) == (commit(39), commit(40))
 
 

@@ -20,8 +20,8 @@ from landspeed.pages.numbers import CONFIDENCE, t_table
 from landspeed.pages.page_files import json_file, sync
 from landspeed.pages.panels import Panel, panels
 from landspeed.pages.versions import categories, versions_of
-from landspeed.points import machines
-from landspeed.series import PlaceOf, toolchains_of
+from landspeed.points import machines, toolchains_of
+from landspeed.series import PlaceOf
 from landspeed.steps import Step
 
 PAGES_DATA = "pages"

@@ -12,6 +12,7 @@ from base.build import Origin
 from base.version import Version
 from benchmarks.twins import Origins
 from builders.source import Place
+from landspeed.columns import distinct
 from landspeed.series import RELEASES_LINE, PlaceOf
 
 RECENT = 20
@@ -100,8 +101,7 @@ def categories(
 
 def versions_of(table: pa.Table) -> dict[str, str]:
     """The version that each server of *table* (RecordStore.table()) says it is, by digest."""
-    names = ["digest", "version"]
-    rows = table.select(names).group_by(names).aggregate([]).to_pylist()
+    rows = distinct(table, ["digest", "version"])
     pairs = sorted((row["digest"], row["version"]) for row in rows if row["version"])
     return dict(pairs)
 

@@ -49,13 +49,14 @@ _BRAND_NEW = """<p class="navbar-text">
             <span class="credit">drawn by
               <a href="https://github.com/airspeed-velocity/asv/" rel="noreferrer">asv</a></span>
           </p>"""
+_LEDGER_ENTRY = f'        <li><a href="{LEDGER}">Ledger</a></li>'
+_STUDIES_ENTRY = f'\n        <li><a href="{STUDIES}/index.html">Studies</a></li>'
 _WORDS = (
     (
         '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>',
         '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>\n'
         '        <li><a href="landspeed/index.html">Versions</a></li>\n'
-        '        <li><a href="landspeed/compare.html">A against B</a></li>\n'
-        f'        <li><a href="{LEDGER}">Ledger</a></li>',
+        '        <li><a href="landspeed/compare.html">A against B</a></li>\n' + _LEDGER_ENTRY,
     ),
     ("<title>airspeed velocity</title>", "<title>landspeed</title>"),
     (
@@ -84,15 +85,17 @@ class LocalAssets(OutputPublisher):  # type: ignore[misc]
         """Called by ``asv publish`` when its own pages are in ``conf.html_dir``."""
         del repo, benchmarks, graphs, revisions
         site = Path(conf.html_dir)
-        own_pages(Path(conf.results_dir), site)
+        studies = own_pages(Path(conf.results_dir), site)
         for path in (site / "index.html", site / "error.html"):
-            path.write_text(localised(path.read_text(), whole=path.name == "index.html"))
+            page = localised(path.read_text(), whole=path.name == "index.html")
+            path.write_text(page.replace(_LEDGER_ENTRY, _LEDGER_ENTRY + studies))
 
 
-def own_pages(results: Path, site: Path) -> None:
+def own_pages(results: Path, site: Path) -> str:
     """Put into *site* all that is ours: our pages, their scripts and data, and copies of others'.
 
-    All of it comes from what lies in and beside asv's *results*, and may be put there again.
+    All of it comes from what lies in and beside asv's *results*, and may be put there again. What
+    is given back is what asv's navigation says of the studies, nothing where there are none.
     """
     shutil.copytree(STATIC / "vendor", site / "vendor", dirs_exist_ok=True)
     for name in _OF_ASV:
@@ -114,6 +117,7 @@ def own_pages(results: Path, site: Path) -> None:
     for view in VIEWS:
         body = ledger.read_text() if view.address == LEDGER and ledger.is_file() else ""
         (site / view.address).write_text(page(view, body=body, studies=has_studies))
+    return _STUDIES_ENTRY if has_studies else ""
 
 
 def localised(page: str, *, whole: bool = True) -> str:

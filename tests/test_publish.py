@@ -193,6 +193,18 @@ def test_asv_publish_by_hand_makes_the_same_local_site(measured: Project) -> Non
     assert (html / "vendor" / "jquery.min.js").is_file()
 
 
+def test_asvs_navigation_names_the_studies_where_there_are_some(measured: Project) -> None:
+    link = '<a href="studies/index.html">Studies</a>'
+    site = publish(measured.paths, said().append)
+    assert link not in (site / "index.html").read_text()
+    studies = measured.paths.results / "studies"
+    studies.mkdir()
+    (studies / "index.html").write_text("<p>none yet</p>")
+    site = publish(measured.paths, said().append)
+    assert (site / "index.html").read_text().count(link) == 1
+    assert (site / "studies" / "index.html").is_file()
+
+
 def test_an_asset_without_a_copy_is_refused() -> None:
     with pytest.raises(UserError, match="no copy"):
         localised('<script src="https://example.org/new.js"></script>', whole=False)

@@ -13,7 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 _LINE_SECONDS = 20.0
 
-console = Console(stderr=True, highlight=False)
+# what is said may be anyone's words: ":bug:" is no picture in them
+console = Console(stderr=True, highlight=False, emoji=False)
 
 
 def say(text: str) -> None:

@@ -225,7 +225,9 @@ def _facts(rows: Iterable[tuple[str, str]]) -> Table:
 def as_text(shown: RenderableType) -> str:
     """*shown* as plain lines that are never cut: points and ids are there to be copied."""
     stream = StringIO()
-    Console(file=stream, width=_WIDE, color_system=None).print(shown)
+    # words of others are neither rich's markup nor the names of its pictures
+    plain = Console(file=stream, width=_WIDE, color_system=None, markup=False, emoji=False)
+    plain.print(shown)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 

@@ -7,10 +7,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
 from base.errors import RefError, UsageError, VariantError
 from benchmarks.records import RecordStore
 from landspeed.point_query import parse_point
+from landspeed.progress import say
 from landspeed.show import Estimate, Shown, as_text, details, find_points, overview
 from tests.synthetic import START, Point, counted_record, record
 from tests.synthetic import records as synthetic_records
@@ -210,3 +212,12 @@ def test_counted_runs_are_points_of_their_own(tmp_path: Path) -> None:
     assert "instructions/tx" in shown
     assert "latency" not in shown
     assert set(cold.facts()["estimates"]) == {"instructions_cold"}
+
+
+def test_words_of_others_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    subject = "Fix :bug: in [bold]arrays[/nothing] of 18:bs4:"
+    table = Table(box=None, show_header=False, padding=0)
+    table.add_row(subject)
+    assert as_text(table) == subject
+    say(subject)
+    assert capsys.readouterr().err == f"{subject}\n"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import psycopg
+if TYPE_CHECKING:  # its words are read where nobody connects
+    import psycopg
 
 CLIENTS, AUTOVACUUM = "client backend", "autovacuum worker"
 """The kinds of process that every version is asked for; later ones name more."""

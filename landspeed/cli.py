@@ -6,58 +6,77 @@ import gc
 import os
 import signal
 import sys
+from importlib import import_module
 
 import click
 
 from base.errors import LandspeedError, UsageError
-from landspeed import build_verbs, measure_verbs
 from landspeed.actions import print_no_commands
-from landspeed.bisect_verb import bisect_
-from landspeed.compare_verb import compare_
-from landspeed.confirm_verb import confirm_
-from landspeed.explain_verb import explain
-from landspeed.ledger_verb import ledger_
-from landspeed.new_verb import new_
 from landspeed.progress import say
-from landspeed.report_verb import report_
-from landspeed.results_verb import results_
-from landspeed.steps_verb import steps_
-from landspeed.study_verb import study_
 
 _INTERRUPTED = 130  # what a shell calls a command that SIGINT ended
-_SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Build": (
-        build_verbs.list_,
-        build_verbs.plan,
-        build_verbs.build,
-        build_verbs.verify,
-        build_verbs.matrix,
-        build_verbs.register,
-    ),
-    "Measure and show": (
-        measure_verbs.doctor,
-        measure_verbs.run,
-        study_,
-        measure_verbs.show,
-        measure_verbs.publish,
-        measure_verbs.preview,
-    ),
-    "Decide": (steps_, confirm_, compare_, explain, bisect_, ledger_),
-    "Farm": (new_, results_, report_),
+# Each verb with the first sentence of its help, which its module need not be imported for.
+SECTIONS: dict[str, dict[str, str]] = {
+    "Build": {
+        "list": "What is known, what is built, what is measured.",
+        "plan": "Print how REF would be built and what would be measured; run nothing.",
+        "build": "Build every REF and print its install prefix; at once if it is in the store.",
+        "verify": "Build every REF and have it serve: initdb, start, sizes, psycopg, stop, all...",
+        "matrix": "Print a set of builds as one line of JSON, the matrix of a GitHub Actions job.",
+        "register": "Take a server that was built elsewhere for measuring, by its pg_config; "
+        "print...",
+    },
+    "Measure and show": {
+        "doctor": "Is this machine fit to measure: what was seen, what it means, how to mend it.",
+        "run": "Build every REF, then measure them interleaved; what is recorded is not...",
+        "study": "Measure the study NAME, interleaved, and report it: tables, plots and raw data.",
+        "show": "Go from a dot to its runs: numbers, raw records, provenance.",
+        "publish": "Derive asv's result files from the records and publish the site, in one step.",
+        "preview": "Serve the published site to this machine's browser, until Ctrl-C.",
+    },
+    "Decide": {
+        "steps": "Where did a series change its level: between which two, by how much, how sure.",
+        "confirm": "Put steps of a trend to the test: compare their two sides on fresh samples.",
+        "compare": "Say which of two or more servers is faster: FASTER, SLOWER, SAME or UNDECIDED.",
+        "explain": "Say in which functions B executes more or fewer instructions per "
+        "transaction...",
+        "bisect": "Find what made BAD slower than GOOD: a commit, a release; or that nothing did.",
+        "ledger": "How often comparisons raise a false alarm, and how much variation is normal...",
+    },
+    "Farm": {
+        "new": "Ask upstream what is new, and plan what to measure of it within a budget.",
+        "results": "Results on a git branch of their own: fetch them, push what is new, carry...",
+        "report": "Keep one GitHub issue for each confirmed regression: open, up to date, "
+        "closed...",
+    },
 }
 
 
 class _Verbs(click.Group):
-    """The verbs, listed in sections in the order in which a person comes to need them."""
+    """The verbs, listed in sections in the order in which a person comes to need them.
+
+    Together they import scipy, pyarrow, asv and matplotlib, which takes two seconds of a processor:
+    the verb ``list`` is ``list_`` of landspeed/list_verb.py, imported when somebody asks for it.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all verbs."""
+        del ctx
+        return [name for verbs in SECTIONS.values() for name in verbs]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb that is called so, its module imported; None if there is none."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        verb: click.Command = getattr(import_module(f"landspeed.{cmd_name}_verb"), f"{cmd_name}_")
+        return verb
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section of help after the other."""
         del ctx
-        for title, verbs in _SECTIONS.items():
+        for title, verbs in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [(verb.name or "", verb.get_short_help_str(80)) for verb in verbs]
-                )
+                formatter.write_dl(list(verbs.items()))
 
 
 @click.group(
@@ -75,11 +94,6 @@ class _Verbs(click.Group):
 @click.version_option(package_name="landspeed", allow_from_autoenv=False)
 def cli() -> None:
     """Measure the land speed of an elephant: performance trends of PostgreSQL, 8.3 to current."""
-
-
-for verbs in _SECTIONS.values():
-    for verb in verbs:
-        cli.add_command(verb)
 
 
 def _terminated(number: int, frame: object) -> None:

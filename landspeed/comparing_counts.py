@@ -16,8 +16,9 @@ from benchmarks.point import Point, rows_of
 from benchmarks.valgrind import comparable_counts
 from landspeed.comparing import Contest, Course
 from landspeed.comparison import Comparison
-from landspeed.counting import about_seconds, count_all, uncounted
+from landspeed.counting import count_all, uncounted
 from landspeed.progress import duration, say
+from landspeed.schedule import counting_seconds
 from landspeed.workshop import Workshop
 
 # What a Pass counted of which a metric's column is the slope.
@@ -35,7 +36,7 @@ def compare_counts(workshop: Workshop, contest: Contest, *, fresh: bool = False)
     """
     points = [Point(build=one.build, cell=one.cell) for one in contest.contenders]
     missing = points if fresh else uncounted(points, workshop, contest.pgbench)
-    expected = about_seconds(len(missing), workshop.machine.cores)
+    expected = counting_seconds(len(missing), workshop.machine.cores)
     if contest.budget < expected:
         raise UsageError(
             f"a budget of {duration(contest.budget)} has no room to count {len(missing)} sides",

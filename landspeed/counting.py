@@ -16,9 +16,6 @@ from benchmarks.valgrind import comparable_counts
 from landspeed.progress import meter
 from landspeed.workshop import Workshop
 
-# A first guess of what counting one Point takes, on one core.
-_SECONDS = 20.0
-
 
 def uncounted(points: Sequence[Point], workshop: Workshop, pgbench: Pgbench) -> list[Point]:
     """Those of *points* that no record has the count of; MeasureError if none can be made here."""
@@ -81,8 +78,3 @@ def _tell(
         done(future.result())
     except LandspeedError as error:
         failed(error)
-
-
-def about_seconds(points: int, cores: int) -> float:
-    """About how long counting so many *points* takes."""
-    return points * _SECONDS / cores

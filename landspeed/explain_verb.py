@@ -60,7 +60,7 @@ class Counted:
     "--svg", type=click.Path(path_type=Path), help="The picture; by default in results/explain/."
 )
 @json_option
-def explain(
+def explain_(
     *,
     before: str,
     after: str,

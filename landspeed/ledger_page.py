@@ -8,7 +8,7 @@ from pathlib import Path
 from base.files import write_atomic
 from landspeed.asv_publisher import LEDGER
 from landspeed.ledger import Ledger
-from landspeed.ledger_verb import TITLES, account_cells, summary_lines
+from landspeed.ledger_text import TITLES, account_cells, summary_lines
 
 _ABOUT = (
     '<p class="about">How often a comparison of a server with itself found a difference, and how '

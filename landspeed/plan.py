@@ -9,9 +9,9 @@ from typing import Any
 from benchmarks.planning import counted_cells, planned_cells
 from benchmarks.scenarios import Preset, Tier
 from builders.recipe import BuildSystem, recipe
-from landspeed.counting import about_seconds
 from landspeed.options import INSTRUCTIONS, LATENCY
 from landspeed.progress import duration
+from landspeed.schedule import counting_seconds
 from landspeed.target import Target
 from landspeed.workshop import Workshop
 
@@ -65,7 +65,7 @@ def plan_cells_facts(
         "machine": machine.facts(),
         "cells": [p.cell.facts(machine.cores) | {"not_applicable": p.reason} for p in planned],
         "runs": runs,
-        "about_seconds": round(about_seconds(runs, machine.cores) if counted else timed),
+        "about_seconds": round(counting_seconds(runs, machine.cores) if counted else timed),
     }
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 _MODULES = (
+    ("perf.start",),
     ("perf.build_cost",),
     ("perf.walk",),
     ("perf.build_set",),

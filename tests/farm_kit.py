@@ -20,6 +20,7 @@ from builders.catalog import Catalog
 from landspeed.cli import main
 from tests.sourcekit import GitUpstream
 from tests.synthetic import Point, counted_record, record
+from tests.verbs import every_verb
 
 CONFIG = """
 [sources]
@@ -115,6 +116,7 @@ class Farm:
 
 def called(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """``landspeed *arguments`` in a copy of this process: starting Python takes most of a verb."""
+    every_verb()  # imported once, not in every copy
     with TemporaryFile() as out, TemporaryFile() as err:
         pid = os.fork()
         if pid == 0:

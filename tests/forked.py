@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.verbs import every_verb
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 CLIENT = """
 import os, socket, sys
@@ -124,4 +126,5 @@ def _ended(main: Callable[[], None]) -> int:
 
 
 if __name__ == "__main__":
+    every_verb()  # what they import is there before anything is forked
     serve(importlib.import_module(sys.argv[1]).main, sys.argv[2])

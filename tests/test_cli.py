@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from landspeed.cli import cli
+from landspeed.cli import SECTIONS, cli
+from tests.verbs import CONTEXT, every_verb
 
-VERBS = sorted(cli.commands)
+VERBS = sorted(cli.list_commands(CONTEXT))
 
 
 @pytest.fixture
@@ -138,3 +140,47 @@ def test_every_verb_has_help_with_examples(verb: str) -> None:
     assert done.exit_code == 0
     assert "Examples:" in done.output
     assert f"landspeed {verb}" in done.output
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_help_lists_of_a_verb_is_the_first_sentence_of_its_own_help(verb: str) -> None:
+    command = every_verb()[verb]
+    listed = {name: text for verbs in SECTIONS.values() for name, text in verbs.items()}
+    assert (command.name, command.get_short_help_str(80)) == (verb, listed[verb])
+
+
+def test_every_module_of_a_verb_is_listed_once() -> None:
+    modules = (Path(__file__).parent.parent / "landspeed").glob("*_verb.py")
+    assert sorted(path.stem.removesuffix("_verb") for path in modules) == VERBS
+    assert len(set(VERBS)) == len(cli.list_commands(CONTEXT))
+
+
+def test_help_lists_the_verbs_in_sections_in_the_order_of_need() -> None:
+    shown = CliRunner().invoke(cli, ["--help"]).output.partition("\nBuild:\n")[2]
+    assert re.findall(r"^  (\w+) {2,}\S", shown, re.M) == cli.list_commands(CONTEXT)
+    assert re.findall(r"^(\w.*):$", shown, re.M) == ["Measure and show", "Decide", "Farm"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "used"),
+    [
+        ("", set()),
+        ("doctor", set()),
+        ("list", {"numpy", "pyarrow"}),
+        ("plan", {"numpy", "pyarrow"}),
+        ("show", {"numpy", "pyarrow"}),
+        ("new", {"numpy", "pyarrow", "scipy"}),
+        ("publish", {"asv", "numpy", "pyarrow", "scipy"}),
+    ],
+)
+def test_a_verb_imports_nothing_large_that_it_does_not_use(verb: str, used: set[str]) -> None:
+    large = {"asv", "matplotlib", "numpy", "psycopg", "pyarrow", "pydantic", "scipy"}
+    code = "import sys; from tests.verbs import CONTEXT, cli; cli.get_command(CONTEXT, sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules)", verb],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert large & set(done.stdout.split()) == used

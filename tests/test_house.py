@@ -143,6 +143,16 @@ def test_no_function_imports_anything():
     assert wrong == []
 
 
+def test_modules_are_named_at_run_time_only_where_a_verb_is_looked_up():
+    wrong = [
+        f"{name}:{node.lineno}"
+        for name, node in nodes(ast.Call)
+        if dotted(node.func).rpartition(".")[2] in {"import_module", "__import__"}
+        and name != "landspeed.cli"
+    ]
+    assert wrong == []
+
+
 def test_files_stay_readable_in_one_sitting_and_functions_on_one_screen():
     long = {
         name: lines

@@ -10,11 +10,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import click
 import pytest
 from asv.commands import make_argparser
 
-from landspeed.cli import cli
+from tests.verbs import every_verb
 
 PROJECT = Path(__file__).parent.parent
 # the 21st is study: a whole experiment with its report is neither a run nor a comparison
@@ -72,15 +71,10 @@ def glossary() -> dict[str, str]:
     return {word: where for words, where in rows for word in words.split(", ")}
 
 
-def verbs() -> dict[str, click.Command]:
-    assert isinstance(cli, click.Group)
-    return dict(cli.commands)
-
-
 def options() -> dict[str, set[str]]:
     """The names of all options and arguments as people type them, each with its verbs."""
     found: dict[str, set[str]] = {}
-    for verb, command in verbs().items():
+    for verb, command in every_verb().items():
         for parameter in command.params:
             name = max(parameter.opts, key=len).lstrip("-")
             found.setdefault(name, set()).add(verb)
@@ -105,7 +99,7 @@ def test_a_command_of_the_readme_is_understood(command):
             assert done.returncode == 0, done.stderr.decode()
         case "landspeed":
             verb, *rest = arguments
-            verbs()[verb].make_context(verb, rest)
+            every_verb()[verb].make_context(verb, rest)
         case "asv":
             make_argparser()[0].parse_args(arguments)
         case _:
@@ -131,8 +125,8 @@ def test_every_make_target_is_told_of():
 
 def test_every_verb_is_in_the_readme_and_there_are_few():
     told = set(re.findall(r"landspeed (\w+)", "\n".join(commands())))
-    assert set(verbs()) - told == set()
-    assert len(verbs()) <= MOST_VERBS
+    assert set(every_verb()) - told == set()
+    assert len(every_verb()) <= MOST_VERBS
 
 
 @pytest.mark.parametrize(("word", "where"), glossary().items())
@@ -147,7 +141,7 @@ def test_a_word_of_the_glossary_is_where_the_readme_says(word, where):
 
 
 def test_the_command_line_speaks_the_words_of_the_glossary():
-    words = {word.lower() for word in glossary()} | EVERYDAY | set(verbs())
+    words = {word.lower() for word in glossary()} | EVERYDAY | set(every_verb())
     for word, where in glossary().items():
         if where != "asv's" and is_dataclass(thing := glossary_class(word, where)):
             words |= {field.name.replace("_", "-") for field in fields(thing)}

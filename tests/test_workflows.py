@@ -20,9 +20,9 @@ import yaml
 
 from benchmarks.asv_names import METRICS
 from landspeed.bisect.line import Over
-from landspeed.cli import cli
 from landspeed.dispatch import _LABELS
 from tests.act_kit import WORKFLOWS, third_party
+from tests.verbs import every_verb
 
 PROJECT = Path(__file__).parent.parent
 FILES = sorted(WORKFLOWS.glob("*.yml"))
@@ -205,10 +205,10 @@ def test_the_choices_of_a_form_are_those_of_landspeed():
 def test_what_the_environment_sets_is_an_option_that_there_is():
     known = {
         f"LANDSPEED_{verb}_{parameter.name}".upper().replace("-", "_")
-        for verb, command in cli.commands.items()
+        for verb, command in every_verb().items()
         for parameter in command.params
     }
-    verbs = "|".join(set(cli.commands) - {"results"})  # whose options have variables of their own
+    verbs = "|".join(set(every_verb()) - {"results"})  # whose options have variables of their own
     for path in FILES:
         for name in re.findall(rf"^ +(LANDSPEED_(?:{verbs.upper()})_\w+):", path.read_text(), re.M):
             assert name in known, f"{path.name}: {name}"

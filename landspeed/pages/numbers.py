@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import median
 from typing import Any, Self
 
 from landspeed.student import t_quantile
@@ -55,18 +56,16 @@ class Numbers:
 
     def facts(self) -> dict[str, Any]:
         """The Numbers as JSON can hold them, to seven digits; what they do not have is left out."""
-        inner = sorted(self.values)
-        middle = (inner[(len(inner) - 1) // 2] + inner[len(inner) // 2]) / 2
         low, high = self.interval or (None, None)
         all_of = {
-            "n": len(inner),
+            "n": len(self.values),
             "mean": self.mean,
             "low": low,
             "high": high,
             "sd": self.deviation,
-            "min": inner[0],
-            "median": middle,
-            "max": inner[-1],
+            "min": min(self.values),
+            "median": median(self.values),
+            "max": max(self.values),
             "lm": self.log_mean,
             "ls": self.log_deviation,
         }

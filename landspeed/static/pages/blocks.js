@@ -1,11 +1,13 @@
 /* Block sizes: every number of each size, and how sizes fare over versions. */
 
 import {
-    asked, better, change, h, interval, nothing, number, oneOf, options, remember, run, select,
-    sources, spellMetric, table, unique, put,
+    asked, better, change, chooses, count, h, interval, nothing, number, oneOf, run, select, sources,
+    spellMetric, table, unique, put,
 } from './lib.js';
 import {chart, told} from './chart.js';
-import {called, controls, foremost, loadPanel, metricControl, narrow, words} from './choice.js';
+import {
+    called, clientsControl, controls, epochOf, foremost, loadPanel, metricControl, narrow, words,
+} from './choice.js';
 import {ratioOf, verdict} from './statistics.js';
 
 const USUAL = 'bs8';
@@ -36,15 +38,9 @@ run(async function draw(index, place) {
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             metricControl(index, panel.metrics, metric, again),
-            select('Clients', options(panel.clients.map(String)), String(clients), (value) => {
-                remember({clients: value});
-                again();
-            }),
+            clientsControl(panel, clients, again),
             select('Version', varied.map((one) => ({value: one.name, text: called(one)})), version,
-                (value) => {
-                    remember({version: value});
-                    again();
-                })),
+                chooses('version', again))),
         ...(of.length ? shown(data)
             : [h('p', {class: 'note'}, 'No version has two builds in this cell.')]));
 });
@@ -68,7 +64,7 @@ function shown(data) {
     const {index, panel, metric, clients, version, of} = data;
     const unit = index.metrics[metric].unit;
     const labels = of.map((p) => spelled(p.variant));
-    const where = `${version} · ${words(panel)} · ${clients} client${clients > 1 ? 's' : ''}`;
+    const where = `${version} · ${words(panel)} · ${count(clients, 'client')}`;
     return [
         h('figure', {},
             h('p', {class: 'plot-title'}, spellMetric(index, metric), ' ',
@@ -114,11 +110,10 @@ function sizeTable({index, panel, metric, of, base}) {
     ], of, `${spellMetric(index, metric)}, ${words(panel)}`);
 }
 
-const comparable = (panel, a, b) => panel.environments[a.environment].epoch
-    === panel.environments[b.environment].epoch;
+const comparable = (panel, a, b) => epochOf(panel, a) === epochOf(panel, b);
 
 /* A change with its interval, coloured where it is sure; the sign says it too. */
-export function ratioText(found, rule) {
+function ratioText(found, rule) {
     if (!found) {
         return '–';
     }

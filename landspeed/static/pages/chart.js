@@ -47,7 +47,7 @@ export function chart({label, x, y, series, height = 340, legend = true, marker 
     const spoken = h('div', {class: 'unseen', 'aria-live': 'polite'});
     const hidden = new Set();
     const state = {x, y, series, hidden, marker, at: null, plot: null};
-    const buttons = series.map((one, i) => legendButton(one, i, hidden, () => redraw(state, frame, tip)));
+    const buttons = series.map((one, i) => legendButton(one, i, hidden, () => redraw(state)));
     const figure = h('div', {}, frame, spoken,
         legend && series.length > 1
             ? h('ul', {class: 'legend', 'aria-label': 'Lines'}, buttons.map((b) => h('li', {}, b)))

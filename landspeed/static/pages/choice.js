@@ -1,6 +1,6 @@
 /* Which panel a page draws: machine, mode, protocol, scale, profile, buffers; kept in the address. */
 
-import {asked, load, oneOf, options, remember, select, spellMetric, unique} from './lib.js';
+import {asked, check, chooses, load, oneOf, options, select, spellMetric, unique} from './lib.js';
 
 const AXES = [
     ['machine', 'Machine', String],
@@ -26,8 +26,13 @@ export function narrow(panels, fixed = [], wanted = asked) {
     return {chosen, fields, panels: left};
 }
 
-const FIRST = {scale: ['small', 'medium', 'large'], mode: ['read-only', 'read-write', 'tpcb-like'], protocol: ['prepared', 'extended',
-    'simple'], profile: ['default'], buffers: ['', 'warm', 'cold']};
+const FIRST = {
+    scale: ['small', 'medium', 'large'],
+    mode: ['read-only', 'read-write', 'tpcb-like'],
+    protocol: ['prepared', 'extended', 'simple'],
+    profile: ['default'],
+    buffers: ['', 'warm', 'cold'],
+};
 
 function inOrder(name) {
     const first = FIRST[name] || [];
@@ -39,20 +44,19 @@ function inOrder(name) {
 }
 
 /* The controls of *fields*; what is chosen goes into the address and the page is drawn again. */
-export function controls(fields, chosen, redrawn) {
+export function controls(fields, chosen, again) {
     return fields.map((field) => select(field.label, options(field.values, field.text),
-        chosen[field.name], (value) => {
-            remember({[field.name]: value});
-            redrawn(field.name);
-        }));
+        chosen[field.name], chooses(field.name, again)));
 }
 
-export function metricControl(index, names, chosen, redrawn) {
-    return select('Metric', options(names, (name) => spellMetric(index, name)), chosen, (value) => {
-        remember({metric: value});
-        redrawn('metric');
-    });
-}
+export const metricControl = (index, names, chosen, again) => select('Metric',
+    options(names, (name) => spellMetric(index, name)), chosen, chooses('metric', again));
+
+export const clientsControl = (panel, chosen, again) => select('Clients',
+    options(panel.clients.map(String)), String(chosen), chooses('clients', again));
+
+export const zeroControl = (label, zero, again) =>
+    check(label, zero, chooses('zero', again, (value) => (value ? '' : 'no')));
 
 /* In a line, what a plot is of. */
 export function words(panel) {
@@ -60,6 +64,10 @@ export function words(panel) {
     return [panel.machine, panel.mode, panel.scale, panel.protocol, panel.profile, how]
         .filter(Boolean).join(' · ');
 }
+
+/* The kernel, processor, microcode and C library that a point was measured with: points of two
+   epochs are not compared. */
+export const epochOf = (panel, point) => panel.environments[point.environment].epoch;
 
 export const loadPanel = (heading) => load(heading.file);
 

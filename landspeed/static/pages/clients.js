@@ -1,11 +1,11 @@
 /* A number against clients on a log2 axis, several versions and builds at once. */
 
 import {
-    asked, better, check, chips, h, interval, nothing, number, oneOf, options, remember, run,
-    put, sources, spellMetric, table,
+    asked, better, chips, chooses, h, interval, nothing, number, oneOf, options, run, put, sources,
+    spellMetric, table,
 } from './lib.js';
 import {chart} from './chart.js';
-import {controls, loadPanel, metricControl, narrow, words} from './choice.js';
+import {controls, loadPanel, metricControl, narrow, words, zeroControl} from './choice.js';
 import {linesOf, seriesOf, usual} from './lines.js';
 
 run(async function draw(index, place) {
@@ -28,16 +28,10 @@ run(async function draw(index, place) {
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             metricControl(index, panel.metrics, metric, again),
-            check('y axis from zero', zero, (value) => {
-                remember({zero: value ? '' : 'no'});
-                again();
-            }),
+            zeroControl('y axis from zero', zero, again),
             chips('Versions and builds', lines.map(
                 (one) => ({value: one.key, text: one.label, minor: one.minor})),
-                shown.map((one) => one.key), (values) => {
-                    remember({lines: values});
-                    again();
-                })),
+                shown.map((one) => one.key), chooses('lines', again))),
         figure(data),
         h('details', {'data-key': 'table'},
             h('summary', {'data-key': 'numbers'}, 'The numbers as a table'), numbersTable(data)));

@@ -1,6 +1,6 @@
 /* What a dot is: the release or commit named after the #, what is known of it, how to see its runs. */
 
-import {count, fetchJson, h, load, run, site} from './lib.js';
+import {compareAddress, count, fetchJson, h, load, run, site} from './lib.js';
 
 run(async function draw(index, place) {
     const asked = decoded(location.hash.slice(1));
@@ -56,20 +56,14 @@ function about({release, hash, name, known, names}) {
             known && `${count(known.runs, 'run')} on ${known.machines.join(', ')}`]
             .filter(Boolean).join(' · ')),
         elsewhere(release, hash),
-        known?.before ? h('p', {}, h('a', {href: compared(known.before, name)},
+        known?.before ? h('p', {}, h('a', {href: compareAddress({a: known.before, b: name})},
             `Against ${known.before}, measured before it`)) : null,
-        release ? h('p', {}, h('a', {href: compared('', name)}, 'Against another version')) : null,
+        release ? h('p', {}, h('a', {href: compareAddress({b: name})}, 'Against another version')) : null,
         h('h2', {}, 'The runs behind its dots'),
         h('p', {}, 'In the checkout that published this site:'),
         h('pre', {}, variants.map((one) => `landspeed show ${name}:${one}`).join('\n')),
     ];
     return parts.filter(Boolean);
-}
-
-function compared(a, b) {
-    const address = new URL('landspeed/compare.html', site);
-    address.search = new URLSearchParams(a ? {a, b} : {b});
-    return address.href;
 }
 
 function elsewhere(release, hash) {

@@ -71,6 +71,12 @@ export function remember(choices) {
     history.replaceState(null, '', `${location.pathname}?${query}`);
 }
 
+/* What a control does: what is chosen goes into the address, and the page is drawn again. */
+export const chooses = (name, again, spelled = (value) => value) => (value) => {
+    remember({[name]: spelled(value)});
+    again();
+};
+
 /* --- controls ------------------------------------------------------------------------------- */
 
 /* A list to choose one of; not shown where there is no choice. */
@@ -192,8 +198,19 @@ export function asvOfPanel(panel, metric, more = {}) {
         {machine: panel.machine, ...panel.asv.choices, ...more});
 }
 
+/* The address of what is known of a release or commit. */
+export const commitAddress = (name) =>
+    new URL(`commit.html#${encodeURIComponent(name)}`, site).href;
+
+/* The address of A against B: {a, b}, and what else is chosen there. */
+export function compareAddress(choices) {
+    const address = new URL('landspeed/compare.html', site);
+    address.search = new URLSearchParams(choices);
+    return address.href;
+}
+
 /* What shows the runs of a point, as landspeed spells it. */
-export function showCommand(panel, {version = '*', variant = '*', clients = '*'} = {}) {
+function showCommand(panel, {version = '*', variant = '*', clients = '*'} = {}) {
     const target = variant === '*' ? version : `${version}:${variant}`;
     const rungs = clients === '*' ? '*' : `c${clients}`;
     const parts = [target, panel.mode, panel.protocol, panel.scale, rungs, panel.profile];

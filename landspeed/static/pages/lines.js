@@ -1,5 +1,6 @@
 /* Lines of a ladder: a version in a build, from one client to many. */
 
+import {count} from './lib.js';
 import {told} from './chart.js';
 import {called, foremost, usualBuild} from './choice.js';
 
@@ -40,6 +41,6 @@ export function seriesOf({index, panel, metric, shown}, places) {
         line: true,
         place: places ? places.get(one.key) : i,
         points: one.points.filter((p) => p[metric]).map((p) => ({...p[metric], x: p.clients,
-            told: told(`${p.clients} client${p.clients > 1 ? 's' : ''}`, p[metric], unit)})),
+            told: told(count(p.clients, 'client'), p[metric], unit)})),
     }));
 }

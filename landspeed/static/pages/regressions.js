@@ -1,7 +1,8 @@
 /* Changes of level and what became of each. */
 
 import {
-    asked, asvAddress, change, check, h, load, nothing, options, remember, run, select, site, unique, put,
+    asked, asvAddress, change, check, chooses, commitAddress, compareAddress, h, load, nothing, options,
+    run, select, unique, put,
 } from './lib.js';
 
 const SURE = ['bisected', 'confirmed', 'nominated', 'undecided'];
@@ -23,29 +24,21 @@ run(async function draw(index, place) {
         && (gains || row.worse));
     put(place,
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
-            select('Machine', [{value: '', text: 'all'}, ...options(machines)], machine, (value) => {
-                remember({machine: value});
-                again();
-            }),
+            select('Machine', [{value: '', text: 'all'}, ...options(machines)], machine,
+                chooses('machine', again)),
             select('State', [{value: '', text: 'all that stand'}, ...Object.keys(meanings).map(
-                (one) => ({value: one, text: `${one} (${count(rows, one)})`}))], state, (value) => {
-                remember({state: value});
-                again();
-            }),
-            check('gains too', gains, (value) => {
-                remember({gains: value ? 'yes' : ''});
-                again();
-            }),
-            check('refuted, doubtful and past ones too', all, (value) => {
-                remember({all: value ? 'yes' : ''});
-                again();
-            })),
+                (one) => ({value: one, text: `${one} (${count(rows, one)})`}))], state,
+                chooses('state', again)),
+            check('gains too', gains, chooses('gains', again, spelled)),
+            check('refuted, doubtful and past ones too', all, chooses('all', again, spelled))),
         kept.length ? list(kept) : h('p', {class: 'note'}, 'None that is chosen above.'),
         h('h2', {}, 'The states'),
         h('div', {class: 'scroll'}, h('table', {}, h('tbody', {}, Object.entries(meanings).map(
             ([name, words]) => h('tr', {}, h('th', {scope: 'row'}, badge(name)),
                 h('td', {class: 'number'}, String(count(rows, name))), h('td', {}, words)))))));
 });
+
+const spelled = (value) => (value ? 'yes' : '');
 
 const count = (rows, state) => rows.filter((row) => row.state === state).length;
 
@@ -78,8 +71,7 @@ function line(row) {
 }
 
 function side(one) {
-    const address = new URL(`commit.html#${encodeURIComponent(one.commit || one.name)}`, site).href;
-    return [h('a', {href: address, class: 'whole'}, one.name),
+    return [h('a', {href: commitAddress(one.commit || one.name), class: 'whole'}, one.name),
         one.subject ? h('div', {class: 'small quiet'}, `${one.subject} (${one.author})`) : null];
 }
 
@@ -87,13 +79,12 @@ function cell(row) {
     const {params, variant, asv, machine} = row;
     const words = [row.mode, params.scale, params.protocol, `${params.clients} clients`,
         params.profile, variant].join(' · ');
-    const compare = new URL('landspeed/compare.html', site);
-    compare.search = new URLSearchParams({machine, metric: row.metric,
+    const compare = compareAddress({machine, metric: row.metric,
         a: `${row.before.name}:${variant}`, b: `${row.after.name}:${variant}`});
     return [h('div', {}, machine), h('div', {class: 'small'}, words),
         h('div', {class: 'small'}, h('a', {href: asvAddress(asv.benchmark,
             {machine, ...asv.choices, ...(row.line ? {branch: row.line} : {})})}, 'Trend in asv'),
-        ' · ', h('a', {href: compare.href}, 'A against B'))];
+        ' · ', h('a', {href: compare}, 'A against B'))];
 }
 
 function fresh(row) {
@@ -119,8 +110,7 @@ function found(row) {
         : `, ${(100 * report.confidence).toFixed(1)} % sure`;
     const culprit = report.culprit;
     return [
-        culprit ? h('a', {class: 'mono', href: new URL(
-            `commit.html#${encodeURIComponent(culprit.ref)}`, site).href}, culprit.name)
+        culprit ? h('a', {class: 'mono', href: commitAddress(culprit.ref)}, culprit.name)
             : h('span', {}, report.answer),
         culprit ? h('div', {class: 'small'}, culprit.subject) : null,
         culprit?.author ? h('div', {class: 'small quiet'}, culprit.author) : null,

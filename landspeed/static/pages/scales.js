@@ -1,11 +1,11 @@
 /* Small multiples: a ladder of clients for every scale (rows) and mode (columns). */
 
 import {
-    asked, better, check, chips, h, nothing, number, oneOf, remember, run, scaleText, sources,
-    spellMetric, table, unique, versionOrder, put,
+    asked, better, chips, chooses, h, nothing, number, oneOf, run, scaleText, sources, spellMetric,
+    table, unique, versionOrder, put,
 } from './lib.js';
 import {chart, keyTo} from './chart.js';
-import {called, controls, loadPanel, metricControl, narrow, words} from './choice.js';
+import {called, controls, loadPanel, metricControl, narrow, words, zeroControl} from './choice.js';
 import {linesOf, seriesOf, usual} from './lines.js';
 
 const MODES = ['read-only', 'read-write', 'tpcb-like'];
@@ -38,16 +38,10 @@ run(async function draw(index, place) {
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             metricControl(index, metrics, metric, again),
-            check('y axes from zero', zero, (value) => {
-                remember({zero: value ? '' : 'no'});
-                again();
-            }),
+            zeroControl('y axes from zero', zero, again),
             chips('Versions and builds', [...lines.values()].map(
                 (one) => ({value: one.key, text: one.label, minor: one.minor})), keys,
-                (values) => {
-                    remember({lines: values});
-                    again();
-                })),
+                chooses('lines', again))),
         h('p', {class: 'small quiet'}, `${spellMetric(index, metric)}, ${better(index, metric)}. `
             + 'Rows are scales, columns are modes; each plot has a y axis of its own, the x axis '
             + 'is clients (log2).'),

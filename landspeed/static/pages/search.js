@@ -1,6 +1,8 @@
 /* Every measured version, by name, commit, subject or author. */
 
-import {asked, count, h, load, nothing, run, site, put} from './lib.js';
+import {
+    asked, commitAddress, compareAddress, count, h, load, nothing, run, put,
+} from './lib.js';
 
 const MOST = 100;
 
@@ -45,19 +47,13 @@ function entry(one, rows) {
     const facts = [one.date, one.line, one.version, `${count(one.runs, 'run')}`,
         one.variants.join(', '), one.machines.join(', ')].filter(Boolean);
     return h('article', {class: 'found'},
-        h('h2', {}, h('a', {href: new URL(
-            `commit.html#${encodeURIComponent(one.commit || one.name)}`, site).href,
-        class: one.commit ? 'mono' : null}, title), one.subject ? ` ${one.subject}` : null),
+        h('h2', {}, h('a', {href: commitAddress(one.commit || one.name),
+            class: one.commit ? 'mono' : null}, title), one.subject ? ` ${one.subject}` : null),
         one.author ? h('p', {}, one.author) : null,
         h('p', {class: 'small quiet'}, facts.join(' · ')),
         h('p', {class: 'small'}, one.before
-            ? h('a', {href: compareAddress(one.before, one.name)}, `Against ${one.before} before it`) : null,
+            ? h('a', {href: compareAddress({a: one.before, b: one.name})},
+                `Against ${one.before} before it`) : null,
         changed.length ? ` ${count(changed.length, 'change')} of level here: `
             + [...new Set(changed.map((row) => row.state))].join(', ') : null));
-}
-
-export function compareAddress(a, b) {
-    const address = new URL('landspeed/compare.html', site);
-    address.search = new URLSearchParams({a, b});
-    return address.href;
 }

@@ -1,12 +1,13 @@
 /* Versions as categories: one dot for each with its interval, several builds side by side. */
 
 import {
-    asked, better, change, check, chips, h, interval, nothing, number, oneOf, options, remember, run,
-    select, sources, spellMetric, put, table,
+    asked, better, change, chips, chooses, count, h, interval, nothing, number, oneOf,
+    options, run, select, sources, spellMetric, put, table,
 } from './lib.js';
 import {chart, told} from './chart.js';
 import {
-    FEW, called, controls, foremost, loadPanel, metricControl, narrow, usualBuild, words,
+    FEW, called, clientsControl, controls, epochOf, foremost, loadPanel, metricControl, narrow,
+    usualBuild, words, zeroControl,
 } from './choice.js';
 import {ratioOf, relative} from './statistics.js';
 
@@ -39,26 +40,17 @@ run(async function draw(index, place) {
         h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
             controls(fields, chosen, again).filter(Boolean),
             metricControl(index, panel.metrics, metric, again),
-            select('Clients', options(panel.clients.map(String)), String(clients), (value) => {
-                remember({clients: value});
-                again();
-            }),
+            clientsControl(panel, clients, again),
             select('Versions', [
                 {value: 'foremost', text: 'newest of each major'},
                 {value: 'releases', text: 'all releases'},
                 {value: 'all', text: 'all, with newest commits'},
-            ], which, (value) => { remember({versions: value}); again(); }),
+            ], which, chooses('versions', again)),
             select('Show', [{value: '', text: 'as measured'}, ...categories.map(
                 (one) => ({value: one.name, text: `change from ${called(one)}`}))], base,
-            (value) => { remember({base: value}); again(); }),
-            base ? null : check('y axis from zero', zero, (value) => {
-                remember({zero: value ? '' : 'no'});
-                again();
-            }),
-            chips('Builds', options(panel.variants), builds, (values) => {
-                remember({variants: values});
-                again();
-            })),
+            chooses('base', again)),
+            base ? null : zeroControl('y axis from zero', zero, again),
+            chips('Builds', options(panel.variants), builds, chooses('variants', again))),
         figure(view),
         h('details', {'data-key': 'table'},
             h('summary', {'data-key': 'numbers'}, 'The numbers as a table'), numbersTable(view)));
@@ -68,7 +60,7 @@ function figure(view) {
     const {index, panel, metric, clients, builds, categories, base, zero, points} = view;
     const unit = index.metrics[metric].unit;
     const names = new Set(categories.map((one) => one.name));
-    const newest = newestEnvironment(panel, points);
+    const newest = newestEpoch(panel, points);
     let crossed = 0;
     const usual = usualBuild(panel.variants);
     const colours = [usual, ...panel.variants.filter((one) => one !== usual)];
@@ -77,15 +69,14 @@ function figure(view) {
         const from = own.find((p) => p.version === base);
         const drawn = own.map((p) => {
             const numbers = p[metric];
-            const epoch = panel.environments[p.environment].epoch;
-            const hollow = epoch !== newest;
+            const hollow = epochOf(panel, p) !== newest;
             crossed += hollow ? 1 : 0;
             const x = p.version;
-            const lines = told(`${p.version}, ${clients} clients`, numbers, unit);
+            const lines = told(`${p.version}, ${count(clients, 'client')}`, numbers, unit);
             if (!base) {
                 return {...numbers, x, hollow, told: lines};
             }
-            const isComparable = from && panel.environments[from.environment].epoch === epoch;
+            const isComparable = from && epochOf(panel, from) === epochOf(panel, p);
             const moved = isComparable && relative(from[metric], numbers, index.t_975);
             return moved ? {...moved, x, hollow, told: `${lines}\n${change(1 + moved.mean / 100)}`}
                 : null;
@@ -95,7 +86,7 @@ function figure(view) {
     const title = `${spellMetric(index, metric)}${base ? `, change from ${base}` : ''}`;
     return h('figure', {},
         h('p', {class: 'plot-title'}, title, ' ', h('span', {},
-            `· ${better(index, metric)} · ${words(panel)} · ${clients} client${clients > 1 ? 's' : ''}`)),
+            `· ${better(index, metric)} · ${words(panel)} · ${count(clients, 'client')}`)),
         chart({
             label: `${title} of ${categories.length} versions`,
             x: {kind: 'category', values: [...names], labels: categories.map(called)},
@@ -113,9 +104,9 @@ function figure(view) {
         sources(panel, metric, {clients, variant: builds.length === 1 ? builds[0] : undefined}));
 }
 
-function newestEnvironment(panel, points) {
+function newestEpoch(panel, points) {
     const last = points.reduce((a, b) => (a && a.last > b.last ? a : b), null);
-    return last ? panel.environments[last.environment].epoch : null;
+    return last ? epochOf(panel, last) : null;
 }
 
 function numbersTable({index, panel, metric, builds, categories, points}) {
@@ -131,9 +122,7 @@ function numbersTable({index, panel, metric, builds, categories, points}) {
     }
     const step = (row) => {
         const from = first.get(row.variant);
-        const same = panel.environments[from.environment].epoch
-            === panel.environments[row.environment].epoch;
-        const found = same && from !== row
+        const found = from !== row && epochOf(panel, from) === epochOf(panel, row)
             ? ratioOf(from[metric], row[metric], index.t_975) : null;
         return found ? change(found.ratio) : '';
     };

@@ -20,6 +20,7 @@ from landspeed.nomination import Fate
 from landspeed.pages.data import Tidings, write_page_files
 from landspeed.pages.frame import VIEWS, SitePage
 from landspeed.publish import publish
+from landspeed.study.page import PAGE, study_page
 from tests.pages_kit import (
     AUTHORS,
     bisected,
@@ -38,6 +39,7 @@ from tests.synthetic_project import Project
 
 pytestmark = pytest.mark.browser
 
+REPORT = "# Page size\n\n| block size, kB | tps |\n|---|--:|\n| 4 | 1,000 |\n" + "word " * 99
 PLOTS = ("versions", "clients", "scales", "blocks")
 DARK, LIGHT = "rgb(17, 23, 30)", "rgb(255, 255, 255)"
 
@@ -60,6 +62,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     write_page_files(files_of(project.store.table(), told), project.paths.results)
     write_ledger_page(ledger(project.store.table()), project.layout.results)
+    reports = project.paths.results / "studies"
+    for place in ("", "page-size/quick"):
+        (reports / place).mkdir(parents=True)
+        (reports / place / PAGE).write_text(study_page(place, "Page size", REPORT))
     return publish(project.paths, lambda _: None)
 
 
@@ -273,6 +279,23 @@ def test_changes_are_told_with_what_became_of_them(browser: tuple[Page, str]) ->
     assert page.locator("tr[data-state=refuted]").count() == 0
     page.get_by_label("refuted, doubtful and past ones too").check()
     page.locator("tr[data-state=refuted]").wait_for()
+
+
+def test_a_report_is_reached_from_asvs_pages_and_its_numbers_stand_on_the_right(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    page.goto(f"{address}/index.html")
+    page.get_by_role("link", name="Studies").click()
+    page.get_by_role("heading", name="Page size").wait_for()
+    page.goto(f"{address}/studies/page-size/quick/{PAGE}")
+    for scheme, colour in (("dark", DARK), ("light", LIGHT)):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == colour
+    number = page.get_by_role("cell", name="1,000")
+    assert number.evaluate("one => getComputedStyle(one).textAlign") == "right"
 
 
 @pytest.mark.parametrize("where", ["landspeed/regressions.html", "landspeed/search.html?q=mallory"])

@@ -132,7 +132,8 @@ def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_p
     assert len(drawn) == 4
     assert all((page.parent / name).read_text().startswith("<?xml") for name in drawn)
     html = page.read_text()
-    assert "<table>" in html
+    assert '<td class="number">3</td>' in html
+    assert "style=" not in html
     assert not re.search(r"(src|href)=\"(https?:)?//", html.replace('<a href="https://', ""))
     runs = {row.scalars["id"] for row in report.rows}
     samples = pq.read_table(page.parent / "samples.parquet")

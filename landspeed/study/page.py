@@ -18,7 +18,13 @@ def study_page(place: str, title: str, markdown: str) -> str:
     heading, _, text = markdown.partition("\n")
     if not heading.startswith("# "):
         raise ValueError("a report begins with its title")
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    markdown_it = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown_it.parse(text)
+    for token in tokens:
+        # our pages take no style that stands in them
+        if token.attrs.pop("style", None) == "text-align:right":
+            token.attrSet("class", "number")
+    body = markdown_it.renderer.render(tokens, markdown_it.options, {})
     body = body.replace("<table>", '<div class="scroll"><table>').replace(
         "</table>", "</table></div>"
     )

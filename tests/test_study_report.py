@@ -15,6 +15,7 @@ from benchmarks.machine import Limits
 from benchmarks.point import Point
 from benchmarks.record_columns import scalars
 from landspeed.study.definition import Axes, load_study
+from landspeed.study.page import study_page
 from landspeed.study.planning import StudyPlan, Wish, plan_study
 from landspeed.study.report import StudyReport, write_index, write_report
 from landspeed.study.samples import Ratio, StudyRow, Summary, effects, grouped, rows
@@ -141,6 +142,13 @@ def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_p
     assert {"part", "axis_blocksize", "tps", "latency_ms"} <= set(samples.column_names)
     seconds = pq.read_table(page.parent / "seconds.parquet")
     assert set(seconds["id"].to_pylist()) == runs
+
+
+def test_a_cell_that_is_to_be_read_is_given_the_width() -> None:
+    told = "word " * 20
+    html = study_page("", "Studies", f"# Studies\n\n| a | b |\n|---|---|\n| {told} | short |\n")
+    assert f'<td class="told">{told.strip()}</td>' in html
+    assert "<td>short</td>" in html
 
 
 def test_the_same_runs_give_the_same_report_to_the_byte(

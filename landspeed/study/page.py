@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from markdown_it import MarkdownIt
 
 from landspeed.pages.frame import STUDIES, SitePage, page
 
 PAGE = "index.html"
+_A_SENTENCE = 60  # letters: a cell of a table that has more is to be read, and is given the width
 
 
 def study_page(place: str, title: str, markdown: str) -> str:
@@ -20,10 +23,12 @@ def study_page(place: str, title: str, markdown: str) -> str:
         raise ValueError("a report begins with its title")
     markdown_it = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown_it.parse(text)
-    for token in tokens:
+    for token, inner in pairwise(tokens):
         # our pages take no style that stands in them
         if token.attrs.pop("style", None) == "text-align:right":
             token.attrSet("class", "number")
+        elif token.type == "td_open" and len(inner.content) > _A_SENTENCE:
+            token.attrSet("class", "told")
     body = markdown_it.renderer.render(tokens, markdown_it.options, {})
     body = body.replace("<table>", '<div class="scroll"><table>').replace(
         "</table>", "</table></div>"

@@ -11,9 +11,12 @@ from click.core import ParameterSource
 
 from base.build import Variant
 from base.errors import LandspeedError, MeasureError, UsageError
+from base.paths import Paths
 from benchmarks.asv_names import METRICS, Metric, metric_named
 from benchmarks.pgbench import Pgbench
+from benchmarks.profiles import Profile
 from benchmarks.scenarios import Cell
+from benchmarks.storage import give_back
 from benchmarks.valgrind import require_countable
 from landspeed.actions import put_summary
 from landspeed.bisect.bisecting import Bisected, Case, bisect
@@ -128,10 +131,15 @@ def bisect_(
     asked = _Asked(good=ends[0], bad=ends[1], over=Over(over), question=question, options=options)
     _require_meaning(asked)
     require_limit(options["memory"], counted=asked.is_exact)
-    if asked.over is Over.VARIANTS:
-        _variants(asked, as_json=as_json)
-    else:
-        _candidates(asked, as_json=as_json)
+    storage = Profile.named(question.profile).storage
+    try:
+        if asked.over is Over.VARIANTS:
+            _variants(asked, as_json=as_json)
+        else:
+            _candidates(asked, as_json=as_json)
+    finally:
+        if storage is not None:
+            give_back([storage], Paths.find().server_root)
 
 
 def _require_meaning(asked: _Asked) -> None:

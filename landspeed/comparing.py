@@ -25,8 +25,10 @@ from benchmarks.machine import Machine
 from benchmarks.measure import prepare, templates
 from benchmarks.pgbench import Pgbench
 from benchmarks.pitfalls import Record
+from benchmarks.profiles import Profile
 from benchmarks.records import RecordStore
 from benchmarks.scenarios import Cell
+from benchmarks.storage import give_back
 from landspeed.cautions import Caution, cautions, slim
 from landspeed.comparison import Comparison, Goal, block_order, whole_blocks
 from landspeed.progress import Meter, duration, meter, say
@@ -175,7 +177,7 @@ def compare(workshop: Workshop, contest: Contest, *, fresh: bool = False) -> Cou
     """Carry *contest* out: what is recorded first, then fresh blocks while they are wanted.
 
     UsageError if the budget has no room for the first block; MeasureError if the servers of
-    two blocks in a row fail.
+    two blocks in a row fail. What the Storages of its sides take of the machine is given back.
     """
     course = recorded(contest, workshop.records, workshop.machine, fresh=fresh)
     _introduce(course)
@@ -183,6 +185,8 @@ def compare(workshop: Workshop, contest: Contest, *, fresh: bool = False) -> Cou
         _carry_on(workshop, contest, course)
     finally:
         workshop.records.seal()
+        storages = {Profile.named(one.cell.profile).storage for one in contest.contenders}
+        give_back(storages, workshop.paths.server_root)
     course.cautions = _cautions(workshop.records, contest, course)
     return course
 
@@ -234,8 +238,8 @@ def _is_wanted(contest: Contest, course: Course) -> bool:
 
 
 def _load(workshop: Workshop, contest: Contest) -> None:
-    store = templates(workshop.paths, contest.pgbench, say)
     for contender in contest.contenders:
+        store = templates(workshop.paths, contest.pgbench, say, cell=contender.cell)
         prepare(build=contender.build, scale=contender.cell.scenario.scale, store=store)
 
 

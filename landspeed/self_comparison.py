@@ -121,8 +121,8 @@ def least_tried(workshop: Workshop, newest: Build) -> tuple[Point, int]:
     seen: set[tuple[str, PointKey]] = set()
     for row in table.to_pylist():
         build = known.get(row["build"]) or workshop.builder.store.find(row["build"])
-        if build is None or row["tier"] != Tier.SMALL:
-            continue
+        if build is None or row["tier"] != Tier.SMALL or row["mode"] not in list(Mode):
+            continue  # a script's text is its study's, not the record's
         known[row["build"]] = build
         point = Point(build=build, cell=_cell(row))
         points.setdefault(point.key, (point, int(row["seconds"])))

@@ -153,7 +153,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     for module in (bisecting, comparing, comparing_counts, variants):
         patch(module, "measuring", nothing)
     patch(comparing, "prepare", lambda **_: None)
-    patch(comparing, "templates", lambda *_: None)
+    patch(comparing, "templates", lambda *_, **__: None)
     clock = Clock()
     patch(comparing, "_clock", clock)
     patch(sys.modules["landspeed.bisect.search"], "_clock", clock)

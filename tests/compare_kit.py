@@ -48,6 +48,7 @@ class Bench:
     failing: str = ""
     stop_after: int | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
+    loaded: list[dict[str, Any]] = field(default_factory=list)
     dice: random.Random = field(default_factory=lambda: random.Random(1))
 
     def __call__(
@@ -106,8 +107,8 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 def at_bench(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have every comparison measured by *made*, a Run taking no time but what it says."""
     monkeypatch.setattr(sampling, "measure", made)
-    monkeypatch.setattr(comparing, "prepare", lambda **_: None)
-    monkeypatch.setattr(comparing, "templates", lambda *_: None)
+    monkeypatch.setattr(comparing, "prepare", lambda **what: made.loaded.append(what))
+    monkeypatch.setattr(comparing, "templates", lambda *_, cell: cell)
     monkeypatch.setattr(comparing, "measuring", nothing)
     monkeypatch.setattr(comparing, "_clock", lambda: made.seconds * len(made.asked))
     yield

@@ -12,6 +12,7 @@ import pytest
 
 from base.errors import MeasureError, UsageError
 from base.paths import Paths
+from landspeed import comparing
 from landspeed.compare_report import comparison_facts, comparison_text
 from landspeed.comparing import compare, recorded
 from landspeed.comparison import Goal, Verdict
@@ -35,6 +36,20 @@ def test_it_ends_when_it_is_decided_and_every_run_is_a_record_that_names_its_blo
     assert Counter(row["block"] for row in rows) == Counter(
         dict.fromkeys(range(1, len(course.comparison.blocks) + 1), 2)
     )
+
+
+def test_the_data_of_a_side_is_loaded_where_its_profile_has_it_and_given_back(
+    workshop: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(comparing, "give_back", lambda *what: given.append(what))
+    asked = contest("17", "18")
+    first, second = asked.contenders
+    in_memory = replace(first.cell, profile="default-on-tmpfs")
+    compare(workshop, replace(asked, contenders=(first, replace(second, cell=in_memory))))
+    assert [one["store"] for one in bench.loaded] == [first.cell, in_memory]
+    assert [one["build"] for one in bench.loaded] == [first.build, second.build]
+    assert given == [({None, "tmpfs"}, workshop.paths.server_root)]
 
 
 def test_sides_are_interleaved_in_random_order_with_one_seed_a_block(

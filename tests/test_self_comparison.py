@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from base.build import BUILD_JSON, Build
 from base.files import canonical_json
 from benchmarks.pgbench import Pgbench
 from benchmarks.point import Point
+from benchmarks.scenarios import Mode
+from benchmarks.scripts import Script
 from landspeed import self_comparison
 from landspeed.ledger import ledger
 from landspeed.self_comparison import compare_with_itself, least_tried, point_due
@@ -92,3 +95,23 @@ def test_the_ledger_asked_for_more_takes_what_it_knows_least_of(
     go_on(workshop, server, 1)
     point, seconds = least_tried(workshop, build("19"))
     assert (point, seconds) == (Point(build=server, cell=CELL), 1)
+
+
+def test_the_ledger_leaves_scripts_to_their_studies(
+    workshop: Any, bench: Bench, server: Build
+) -> None:
+    script = Script(name="reads", parts=(("SELECT 1;", 1),))
+    scenario = replace(CELL.scenario, mode=script)
+    made = bench(
+        build=server,
+        cell=replace(CELL, scenario=scenario),
+        machine=workshop.machine,
+        context={"preset": "custom-quick"},
+        seconds=1,
+        seed=1,
+    )
+    workshop.records.add(made)
+    workshop.foreigners = _Known(server)
+    workshop.builder.store.find = lambda identifier: None
+    point, _ = least_tried(workshop, server)
+    assert point.cell.scenario.mode in list(Mode)

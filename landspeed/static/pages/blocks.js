@@ -1,8 +1,8 @@
 /* Block sizes: every number of each size, and how sizes fare over versions. */
 
 import {
-    asked, better, change, chooses, count, h, interval, nothing, number, oneOf, run, select, sources,
-    spellMetric, table, unique, put,
+    asked, better, change, chooses, count, form, h, interval, nothing, number, oneOf, put, run,
+    select, sources, spellMetric, table, unique,
 } from './lib.js';
 import {chart, told} from './chart.js';
 import {
@@ -35,8 +35,8 @@ run(async function draw(index, place) {
     const base = of.find((p) => p.variant === USUAL) || of[0];
     const data = {index, panel, metric, clients, points, version, of, base, varied};
     put(place,
-        h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
-            controls(fields, chosen, again).filter(Boolean),
+        form(
+            controls(fields, chosen, again),
             metricControl(index, panel.metrics, metric, again),
             clientsControl(panel, clients, again),
             select('Version', varied.map((one) => ({value: one.name, text: called(one)})), version,

@@ -1,8 +1,8 @@
 /* A number against clients on a log2 axis, several versions and builds at once. */
 
 import {
-    asked, better, chips, chooses, h, interval, nothing, number, oneOf, options, run, put, sources,
-    spellMetric, table,
+    asked, better, chips, chooses, form, h, interval, nothing, number, oneOf, options, put, run,
+    sources, spellMetric, table,
 } from './lib.js';
 import {chart} from './chart.js';
 import {controls, loadPanel, metricControl, narrow, words, zeroControl} from './choice.js';
@@ -25,8 +25,8 @@ run(async function draw(index, place) {
     const shown = picked.length ? picked : usual(panel, lines);
     const data = {index, panel, metric, zero, shown};
     put(place,
-        h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
-            controls(fields, chosen, again).filter(Boolean),
+        form(
+            controls(fields, chosen, again),
             metricControl(index, panel.metrics, metric, again),
             zeroControl('y axis from zero', zero, again),
             chips('Versions and builds', lines.map(

@@ -1,8 +1,8 @@
 /* A against B in every cell that has both: ratios with intervals, as a table and as a picture. */
 
 import {
-    asked, asvOfPanel, change, chooses, dataAddress, h, nothing, number, oneOf, put, remember, run,
-    scaleText, select, spellMetric, svg, unique, versionOrder,
+    asked, asvOfPanel, change, chooses, dataAddress, form, h, nothing, number, oneOf, put, remember,
+    run, scaleText, select, spellMetric, svg, unique, versionOrder,
 } from './lib.js';
 import {called, controls, loadPanel, metricControl, narrow} from './choice.js';
 import {ratioOf, verdict} from './statistics.js';
@@ -32,8 +32,8 @@ run(async function draw(index, place) {
     const rows = compared({index, loaded, metric, a, b});
     const list = sides.map((one) => ({value: one.key, text: one.label}));
     put(place,
-        h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
-            controls(fields, chosen, again).filter(Boolean),
+        form(
+            controls(fields, chosen, again),
             select('A, the base', list, a.key, chooses('a', again)),
             select('B', list, b.key, chooses('b', again)),
             h('button', {type: 'button', onclick: () => {

@@ -79,6 +79,10 @@ export const chooses = (name, again, spelled = (value) => value) => (value) => {
 
 /* --- controls ------------------------------------------------------------------------------- */
 
+/* The controls of a page, one beside the other. */
+export const form = (...parts) =>
+    h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()}, ...parts);
+
 /* A list to choose one of; not shown where there is no choice. */
 export function select(label, options, chosen, changed) {
     if (options.length < 2) {

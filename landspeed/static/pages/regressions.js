@@ -1,8 +1,8 @@
 /* Changes of level and what became of each. */
 
 import {
-    asked, asvAddress, change, check, chooses, commitAddress, compareAddress, h, load, nothing, options,
-    run, select, unique, put,
+    asked, asvAddress, change, check, chooses, commitAddress, compareAddress, form, h, load, nothing,
+    options, put, run, select, unique,
 } from './lib.js';
 
 const SURE = ['bisected', 'confirmed', 'nominated', 'undecided'];
@@ -23,7 +23,7 @@ run(async function draw(index, place) {
         && (state ? row.state === state : all || (SURE.includes(row.state) && row.current))
         && (gains || row.worse));
     put(place,
-        h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
+        form(
             select('Machine', [{value: '', text: 'all'}, ...options(machines)], machine,
                 chooses('machine', again)),
             select('State', [{value: '', text: 'all that stand'}, ...Object.keys(meanings).map(

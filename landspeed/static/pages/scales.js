@@ -1,8 +1,8 @@
 /* Small multiples: a ladder of clients for every scale (rows) and mode (columns). */
 
 import {
-    asked, better, chips, chooses, h, nothing, number, oneOf, run, scaleText, sources, spellMetric,
-    table, unique, versionOrder, put,
+    asked, better, chips, chooses, form, h, nothing, number, oneOf, put, run, scaleText, sources,
+    spellMetric, table, unique, versionOrder,
 } from './lib.js';
 import {chart, keyTo} from './chart.js';
 import {called, controls, loadPanel, metricControl, narrow, words, zeroControl} from './choice.js';
@@ -35,8 +35,8 @@ run(async function draw(index, place) {
     const small = scales.flatMap((scale) => modes.map((mode) => loaded.find(
         (panel) => panel.scale === scale && panel.mode === mode) || {scale, mode, isEmpty: true}));
     put(place,
-        h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
-            controls(fields, chosen, again).filter(Boolean),
+        form(
+            controls(fields, chosen, again),
             metricControl(index, metrics, metric, again),
             zeroControl('y axes from zero', zero, again),
             chips('Versions and builds', [...lines.values()].map(

@@ -1,8 +1,8 @@
 /* Versions as categories: one dot for each with its interval, several builds side by side. */
 
 import {
-    asked, better, change, chips, chooses, count, h, interval, nothing, number, oneOf,
-    options, run, select, sources, spellMetric, put, table,
+    asked, better, change, chips, chooses, count, form, h, interval, nothing, number, oneOf, options,
+    put, run, select, sources, spellMetric, table,
 } from './lib.js';
 import {chart, told} from './chart.js';
 import {
@@ -37,8 +37,8 @@ run(async function draw(index, place) {
     const points = panel.points.filter((p) => p.clients === clients && p[metric]);
     const view = {index, panel, metric, clients, builds, categories, base, zero, points};
     put(place,
-        h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()},
-            controls(fields, chosen, again).filter(Boolean),
+        form(
+            controls(fields, chosen, again),
             metricControl(index, panel.metrics, metric, again),
             clientsControl(panel, clients, again),
             select('Versions', [

@@ -6,10 +6,11 @@ What a record does not have is not judged: those of an older landspeed have no e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
+from statistics import median
 from typing import Any
 
 from benchmarks.activity import AUTOVACUUM
@@ -145,13 +146,12 @@ def contrasts(records: Sequence[Record]) -> tuple[Pitfall, ...]:
 
 def checkpoints(record: Record) -> float | None:
     """How many checkpoints began in the Run of *record*; None where nobody knows."""
-    statistics = record.get("statistics") or {}
     # 17 moved them to a view of their own
     for view, names in (
         ("pg_stat_checkpointer", ("num_timed", "num_requested")),
         ("pg_stat_bgwriter", ("checkpoints_timed", "checkpoints_req")),
     ):
-        counts = statistics.get(view) if isinstance(statistics, Mapping) else None
+        counts = _statistics(record).get(view)
         if counts and all(name in counts for name in names):
             return float(sum(counts[name] for name in names))
     return None
@@ -163,14 +163,19 @@ def _failed(record: Record) -> str:
 
 
 def _client(record: Record) -> str:
-    sample, threads = record["sample"], record["cell"]["threads"]
-    spent, seconds = sample.get("client_cpu_seconds"), sample.get("measured_seconds")
-    if spent is None or not seconds:
-        return ""
-    share = spent / seconds / threads
-    if share < CLIENT_SHARE:
+    share, threads = client_share(record), record["cell"]["threads"]
+    if share is None or share < CLIENT_SHARE:
         return ""
     return f"pgbench used {share:.0%} of a processor in each of its {threads} threads"
+
+
+def client_share(record: Record) -> float | None:
+    """The share of a processor that each of pgbench's threads used; None where nobody knows."""
+    sample = record["sample"]
+    spent, seconds = sample.get("client_cpu_seconds"), sample.get("measured_seconds")
+    if spent is None or not seconds:
+        return None
+    return float(spent / seconds / record["cell"]["threads"])
 
 
 def _steal(record: Record) -> str:
@@ -220,13 +225,12 @@ def _writing_readers(record: Record) -> str:
 
 def pages_written(record: Record) -> float:
     """The pages of tables and indexes that all processes of the server wrote; 0 if nobody knows."""
-    statistics = record.get("statistics") or {}
-    io = statistics.get("pg_stat_io") if isinstance(statistics, Mapping) else None
+    io = _statistics(record).get("pg_stat_io")
     if io is not None:
         return float(
             sum(n for name, n in io.items() if "relation" in name and name.endswith(".writes"))
         )
-    writers = statistics.get("pg_stat_bgwriter", {}) if isinstance(statistics, Mapping) else {}
+    writers = _statistics(record).get("pg_stat_bgwriter", {})
     names = ("buffers_checkpoint", "buffers_clean", "buffers_backend")
     return float(sum(writers.get(name, 0.0) for name in names))
 
@@ -273,6 +277,10 @@ def _evidence(record: Record) -> Mapping[str, Any]:
     return record.get("evidence") or {}
 
 
+def _statistics(record: Record) -> Mapping[str, Any]:
+    return record.get("statistics") or {}
+
+
 def mann_kendall(values: Sequence[float]) -> float:
     """The probability that independent *values* show as much of a trend, either way.
 
@@ -295,27 +303,9 @@ def theil_sen_change(values: Sequence[float]) -> float:
     not move. 0 where the median is.
     """
     slopes = [(values[b] - values[a]) / (b - a) for a, b in combinations(range(len(values)), 2)]
-    middle = _median(values)
-    return _median(slopes) * (len(values) - 1) / middle if slopes and middle else 0.0
-
-
-def _median(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    middle = median(values)
+    return median(slopes) * (len(values) - 1) / middle if slopes and middle else 0.0
 
 
 def _sign(number: float) -> int:
     return (number > 0) - (number < 0)
-
-
-def by_trap(records: Iterable[Record]) -> Iterator[tuple[Pitfall, int]]:
-    """Each Trap that *records* were written with: as the first has it, and in how many it is."""
-    firsts: dict[Trap, Pitfall] = {}
-    counts: dict[Trap, int] = {}
-    for record in records:
-        for one in recorded_pitfalls(record):
-            firsts.setdefault(one.trap, one)
-            counts[one.trap] = counts.get(one.trap, 0) + 1
-    for trap, first in firsts.items():
-        yield first, counts[trap]

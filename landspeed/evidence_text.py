@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.activity import CLIENTS
-from benchmarks.pitfalls import Record, checkpoints, pages_written
+from benchmarks.pitfalls import Record, checkpoints, client_share, pages_written
 
 _MOST = 6
 _STATEMENT_WIDTH = 40
@@ -54,10 +54,9 @@ def _processors(records: Sequence[Record]) -> str:
 
 def _client(records: Sequence[Record]) -> str:
     threads = records[0]["cell"]["threads"]
-    share = _middle(
-        records,
-        lambda r: r["sample"]["client_cpu_seconds"] / r["sample"]["measured_seconds"] / threads,
-    )
+    share = _middle(records, client_share)
+    if share is None:
+        return ""
     return f"pgbench used {share:.0%} of a processor in each of {threads} threads"
 
 

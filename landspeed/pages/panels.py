@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from base.files import digest_text
 from benchmarks.asv_names import METRICS, Metric, metrics_of, scale_param
-from benchmarks.point import scheduled
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin
 from landspeed.pages.numbers import Numbers, rounded
@@ -165,10 +164,10 @@ class Panel:
 def panels(
     table: pa.Table, twins: Iterable[Twin], categories: Mapping[str, Category], origins: Origins
 ) -> list[Panel]:
-    """The Panels of *table* (RecordStore.table()) at *categories*, in the order of their keys.
+    """The Panels of *table* at *categories*, in the order of their keys.
 
-    *origins* is by digest. However many commits there are, only the Runs of *categories* are
-    looked at.
+    *table* is that of all Runs that are drawn (``scheduled``), *origins* is by digest.
+    However many commits there are, only the Runs of *categories* are looked at.
     """
     digests = [digest for digest, named in origins.items() if categories.keys() & named.keys()]
     shown = pa.array(sorted(digests), type=pa.string())
@@ -197,7 +196,7 @@ def _runs_of(table: pa.Table) -> dict[tuple[Any, ...], list[Row]]:
     """The rows of the Runs of each point of *table*, oldest first."""
     columns = [*_ROW_COLUMNS, *_MORE_COLUMNS, *(metric.column for metric in METRICS)]
     found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in _rows(scheduled(table).select(list(dict.fromkeys(columns)))):
+    for row in _rows(table.select(list(dict.fromkeys(columns)))):
         found.setdefault(_run_key(row), []).append(row)
     return found
 

@@ -91,6 +91,17 @@ def test_the_device_of_a_directory_is_found_by_its_number(tmp_path: Path) -> Non
     assert Counters.read(device, root).disk is not None
 
 
+def test_the_device_of_a_file_system_that_numbers_itself_is_that_of_its_mount(
+    tmp_path: Path,
+) -> None:
+    mount = f"36 35 {numbered(tmp_path)} / /somewhere rw - btrfs /dev/null rw\n"
+    known = os.stat("/dev/null").st_rdev  # noqa: PTH116
+    number = f"{os.major(known)}:{os.minor(known)}"
+    disks = f" {number.replace(':', ' ')} vda 1 0 8 1 1 0 8 1 0 1 2\n"
+    root = proc(tmp_path / "root", diskstats=disks, **{"self/mountinfo": mount})
+    assert Device.of(tmp_path, root) == Device(name="vda", number=number)
+
+
 @pytest.mark.parametrize("kind", ["tmpfs", "overlay"])
 def test_what_names_no_disk_says_so(tmp_path: Path, kind: str) -> None:
     mount = f"36 35 {numbered(tmp_path)} / /somewhere rw - {kind} {kind} rw\n"

@@ -14,6 +14,8 @@ from base.build import Build, Variant
 from base.errors import NotApplicableError
 from base.paths import Paths
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb
+from benchmarks.counters import Counters, Device
+from benchmarks.evidence import Looks, Watch
 from benchmarks.home import ServerHome
 from benchmarks.machine import Machine
 from benchmarks.measure import measure
@@ -226,6 +228,29 @@ def test_what_autovacuum_was_at_is_seen_between_two_snapshots(
             connection.execute("UPDATE pgbench_accounts SET abalance = 1")
         tables = wait_for(lambda: between(before, snapshot(cluster)).autovacuumed)
         assert "public.pgbench_accounts" in tables
+
+
+def test_of_what_looks_see_of_memory_the_worst_is_kept() -> None:
+    looks = Looks()
+    looks.add_memory({"available": 5, "dirty": 1, "writeback": 0})
+    looks.add_memory({"available": 3, "dirty": 0, "writeback": 2})
+    looks.add_memory({"available": 4, "dirty": 0, "writeback": 0})
+    assert looks.memory == {"available": 3, "dirty": 1, "writeback": 2}
+
+
+def test_a_watch_tells_what_grew_and_leaves_out_what_nobody_counts() -> None:
+    cpu = dict.fromkeys(("user", "system", "idle", "iowait", "steal"), 1.0)
+    before = Counters(moment=0.0, cpu=cpu, context_switches=100, disk=None)
+    after = replace(before, cpu={**cpu, "user": 4.0, "idle": 2.0}, context_switches=350)
+    watch = Watch(device=Device(why="nobody knows"), before=before, after=after)
+    watch.looks.cost = (0.0021, 0.0103)
+    facts = watch.facts()
+    assert facts["cpu"] == {"user": 0.75, "system": 0, "idle": 0.25, "iowait": 0, "steal": 0}
+    assert (facts["context_switches"], facts["disk"]) == (250, {"why": "nobody knows"})
+    assert facts["cost_ms"] == {"ours": 2.1, "server": 10.3}
+    assert facts.keys().isdisjoint({"clock_mhz", "throttled"})
+    watch.throttled, watch.looks.clocks = 2, [3000.0, 2900.0, 2800.0]
+    assert (watch.facts()["throttled"], watch.facts()["clock_mhz"]) == (2, [3000.0, 2800.0])
 
 
 def test_the_group_of_a_killed_landspeed_is_removed_with_what_it_left(paths: Paths) -> None:

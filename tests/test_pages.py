@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -26,6 +27,7 @@ from landspeed.pages.numbers import LARGEST_FREEDOM, Numbers, t_table
 from landspeed.pages.page_files import sync
 from landspeed.pages.panels import PanelKey
 from landspeed.pages.versions import RECENT
+from landspeed.steps import DOUBTFUL
 from tests.pages_kit import (
     HOSTILE,
     SUBJECTS,
@@ -156,7 +158,7 @@ def test_runs_that_a_comparison_asked_for_are_in_no_panel() -> None:
     for one in made[6:]:
         one["run"]["preset"] = "compare"
     found = panel(files_of(table_of(made)))
-    assert sum(len(one["runs"]) for one in found["points"]) < len(made)
+    assert [len(one["runs"]) for one in found["points"]] == [3]
     assert len(list(csv.reader(StringIO(files_of(table_of(made))[f"{PANEL}.csv"])))) == 1 + 3
 
 
@@ -239,6 +241,9 @@ def test_files_that_would_not_change_are_not_written_and_stale_ones_go(tmp_path:
 def test_every_measured_version_can_be_found(files: dict[str, str]) -> None:
     found = json.loads(files["search/releases.json"])
     assert {one["name"] for one in found} == set(RELEASES)
+    (newest,) = [one for one in found if one["name"] == "18.1"]
+    assert (newest["machines"], newest["variants"]) == (["elephant"], ["bs4", "bs8"])
+    assert (newest["modes"], newest["runs"]) == (["read-only", "read-write"], 2 * 2 * 2 * 3)
     rows = json.loads(files["search/2025.json"])
     assert [one["commit"] for one in rows] == [hash_of(number) for number in (2, 1, 0)]
     newest, middle, first = rows
@@ -291,6 +296,35 @@ def test_a_change_tells_its_size_what_fresh_runs_said_and_who_did_it() -> None:
     assert row["bisection"]["culprit"]["ref"] == hash_of(1)
     assert "email" not in json.dumps(row)
     assert row["asv"]["benchmark"] == "read_only.track_latency"
+
+
+def test_what_noise_alone_may_show_is_doubtful_until_it_is_put_to_the_test() -> None:
+    one = replace(stepped().steps[0], status=DOUBTFUL)
+    (row,) = changes([one], [], [], {})
+    assert row["state"] == Fortune.DOUBTFUL
+    (row,) = changes([one], [confirmed(one, Fate.CONFIRMED)], [], {})
+    assert row["state"] == Fortune.CONFIRMED
+
+
+def test_the_most_certain_comes_first_of_those_what_got_worse_and_then_the_largest() -> None:
+    one, *_ = stepped().steps
+    sizes = {"small": 1.05, "gain": 0.5, "large": 1.3, "sure": 1.01}
+    steps = [replace(one, machine=name, ratio=ratio) for name, ratio in sizes.items()]
+    rows = changes(steps, [confirmed(steps[-1], Fate.CONFIRMED)], [], {})
+    assert [row["machine"] for row in rows] == ["sure", "large", "small", "gain"]
+    assert [row["worse"] for row in rows] == [True, True, True, False]
+
+
+def test_a_bisection_of_the_cell_that_found_the_change_by_itself_is_told_with_it() -> None:
+    one, *_ = stepped().steps
+    note = bisected(one, ref="17.6") | {"nomination": ""}
+    confirmations = [confirmed(one, Fate.CONFIRMED)]
+    clients = one.params.clients
+    assert states(confirmations=confirmations, bisections=[note])[clients] == Fortune.BISECTED
+    for other in ({"machine": {"name": "mammoth"}}, {"metric": "tps"}, {"variant": "bs4"}):
+        elsewhere = note | {"report": note["report"] | other}
+        told = states(confirmations=confirmations, bisections=[elsewhere])
+        assert told[clients] == Fortune.CONFIRMED
 
 
 def test_what_no_trend_shows_any_more_is_told_of_as_past() -> None:

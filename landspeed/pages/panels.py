@@ -20,7 +20,8 @@ from landspeed.pages.numbers import Numbers, rounded
 from landspeed.pages.versions import Category
 from landspeed.points import Dot, dots
 
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# file systems take 255 bytes; a profile's name may say more settings than that
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _SCALE = re.compile(r"(.*)-(\d+)")
 # Enough for "landspeed show run:…" to find one Run, as it prints them itself.
 _ID_DIGITS = 16

@@ -1,4 +1,4 @@
-"""Student's t: quantiles, tails, and Welch's test of two means.
+"""Student's t: quantiles, tails, and Welch's test of two means; the tail of Snedecor's F.
 
 The numbers are those of scipy.stats, which takes most of a second to import: every verb would.
 """
@@ -33,3 +33,8 @@ def welch(first: Sequence[float], second: Sequence[float]) -> float:
         freedom = each.sum() ** 2 / (each**2 / (np.array([one.size, two.size]) - 1)).sum()
         value = abs(one.mean() - two.mean()) / np.sqrt(each.sum())
     return 2 * t_tail(value, freedom)
+
+
+def f_tail(value: float, first: float, second: float) -> float:
+    """The probability that Snedecor's F of *first* and *second* degrees exceeds *value*."""
+    return float(special.fdtrc(first, second, max(0.0, value)))

@@ -17,6 +17,7 @@ from landspeed.options import emit, emit_json, json_option
 from landspeed.preset_options import axes_options
 from landspeed.progress import duration, say
 from landspeed.site import has_dots, update_site
+from landspeed.study.ablation import NameValue
 from landspeed.study.definition import DISK, Axes, Size, load_study
 from landspeed.study.planning import Wish, plan_study, study_facts
 from landspeed.study.running import run_study
@@ -47,8 +48,8 @@ _AXES = ("tiers", "modes", "protocols", "clients", "profiles", "storages")
     "--setting",
     "settings",
     multiple=True,
-    metavar="NAME=VALUE",
-    help="What a registered server is given besides, in a study that asks for it.",
+    metavar="NAME[=VALUE]",
+    help="Which of them is it (tuned), or what a server gets besides (forks); may be repeated.",
 )
 @click.option(
     "--script",
@@ -84,6 +85,7 @@ def study_(
       landspeed study archaeology 13 17 18 --preset regular
       landspeed study page-size 18:bs4 18 --samples 20
       landspeed study custom 17 18 --script reads.sql@9 --script writes.sql@1
+      landspeed study tuned --setting shared_buffers=4GB --setting wal_compression=on
     """
     require_limit(memory, counted=False)
     workshop = Workshop.open(memory=memory)
@@ -94,7 +96,7 @@ def study_(
         repeats=given["samples"],
         seconds=given["seconds"],
         scales=parse_scales(given["scales"]),
-        settings=tuple(map(_setting, given["settings"])),
+        settings=tuple(map(parse_setting, given["settings"])),
         files=tuple(map(_file, given["scripts"])),
     )
     plan = plan_study(workshop, name, study, wish)
@@ -140,6 +142,7 @@ def render_study(facts: Mapping[str, Any]) -> str:
     ]
     for part in facts["parts"]:
         lines += ["", f"part {part['name']}: {' '.join(part['targets'])}"]
+        lines += _ablation_lines(part["ablation"])
         lines.append(
             f"  {'mode':<12} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} profile"
         )
@@ -150,6 +153,20 @@ def render_study(facts: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _ablation_lines(facts: Mapping[str, Any] | None) -> list[str]:
+    """What telling settings apart takes, and what it would take one at a time."""
+    if facts is None or facts["screen"] is None:
+        return []
+    number, rows = len(facts["settings"]), facts["screen"]
+    lines = [f"  {number} settings, screened by {rows} profiles: each run tells of all of them"]
+    # 4 of the runs one at a time tell of a setting, all of these do
+    times = f"each measured {rows / 4:g} times as often"
+    lines.append(
+        f"  (one at a time: {facts['one_at_a_time']} profiles, and for intervals as narrow {times})"
+    )
+    return lines
+
+
 def _cell_line(cell: Mapping[str, Any]) -> str:
     reason = f"  not applicable: {cell['not_applicable']}" if cell["not_applicable"] else ""
     return (
@@ -158,11 +175,15 @@ def _cell_line(cell: Mapping[str, Any]) -> str:
     )
 
 
-def _setting(word: str) -> tuple[str, str]:
+def parse_setting(word: str) -> NameValue:
+    """The name and the value that *word* gives a setting; UsageError if it is none."""
     name, sign, value = word.partition("=")
-    if not name or not sign or not value:
-        raise UsageError(f'"{word}" is not a setting', hint="Write NAME=VALUE.")
-    return name, value
+    if not name or bool(sign) != bool(value):
+        raise UsageError(
+            f'"{word}" is not a setting',
+            hint="Write NAME=VALUE, or NAME alone for the value that tuned has.",
+        )
+    return name, value or None
 
 
 def _file(word: str) -> tuple[Path, int]:

@@ -8,7 +8,7 @@ import pytest
 
 from base.errors import UsageError
 from benchmarks.scripts import Script
-from landspeed.study.definition import each_profile, load_study, rungs, study_names
+from landspeed.study.definition import load_study, rungs, study_names
 from tests.study_kit import CHECKOUT
 
 GOOD = """
@@ -71,6 +71,7 @@ def test_a_study_that_is_not_there_is_refused_with_those_that_are() -> None:
         ('refs = ["18"]', 'refs = ["18:"]', '"18:" is not a target'),
         ('refs = ["18"]', 'refs = ["18"]\nvariants = ["bs3"]', "part[1].variants[1]: invalid"),
         ('refs = ["18"]', 'refs = ["18"]\nprofiles = ["fast"]', 'profile "fast" does not exist'),
+        ('refs = ["18"]', 'refs = ["18"]\nprofiles = ["sieve-*"]', 'profile "sieve-*" does not'),
         ('refs = ["18"]', 'refs = ["18"]\nclients = ["many"]', "is no number of clients"),
         ('refs = ["18"]', 'refs = ["18"]\nstorages = ["floppy"]', '"floppy" is no storage'),
         ('refs = ["18"]', 'refs = ["18"]\npoolers = ["odyssey"]', '"odyssey" is no pooler'),
@@ -111,14 +112,6 @@ def test_a_script_is_known_by_all_that_it_does() -> None:
     ]
     assert one.value.startswith("mine-")
     assert len({one.value, *(other.value for other in others)}) == 4
-
-
-def test_a_star_is_every_setting_that_tuned_has() -> None:
-    found = each_profile(("default", "default-with-*", "tuned-without-*"))
-    assert found[0] == "default"
-    assert "default-with-shared_buffers" in found
-    assert "tuned-without-max_wal_size" in found
-    assert len(found) == len(set(found)) > 15
 
 
 def test_shares_of_the_cores_are_clients_each_once() -> None:

@@ -13,13 +13,14 @@ import pytest
 
 from benchmarks.machine import Limits
 from benchmarks.point import Point
+from benchmarks.profiles import Profile
 from benchmarks.record_columns import scalars
 from landspeed.study.definition import Axes, load_study
 from landspeed.study.page import study_page
 from landspeed.study.planning import StudyPlan, Wish, plan_study
 from landspeed.study.report import StudyReport, write_index, write_report
-from landspeed.study.samples import Ratio, StudyRow, Summary, effects, grouped, rows
-from tests.study_kit import AMPLE, CHECKOUT, MACHINE, points_of, pretended, records_of
+from landspeed.study.samples import Ratio, StudyRow, Summary, grouped, rows
+from tests.study_kit import AMPLE, CHECKOUT, GIB, MACHINE, points_of, pretended, records_of
 
 
 @pytest.fixture(autouse=True)
@@ -103,21 +104,64 @@ def test_a_ratio_tells_what_is_there_and_of_too_few_runs_no_interval(report: Stu
     assert Ratio.of([], usual, "latency_ms") is None
 
 
-def test_effects_rank_the_settings_that_carry_the_gain(tmp_path: Path) -> None:
-    def latency(point: Point) -> float:
-        profile = point.cell.profile
-        has = profile == "tuned" or profile.startswith("tuned-without-")
-        if profile.endswith("-shared_buffers"):
-            has = profile.startswith("default-with")
-        return 1.0 if has else 2.0
+def tuned_report(cache: Path, wish: Wish) -> StudyReport:
+    """Of servers that are twice as fast with larger buffers, and a little with more WAL."""
 
-    report = reported(planned(tmp_path, "tuned"), latency)
-    found = effects([row for row in report.rows if row.part == "ablation"], "tps")
-    first, second = found[:2]
-    assert {first.setting, second.setting} == {"shared_buffers"}
-    assert {first.alone, second.alone} == {True, False}
-    assert first.ratio.value == pytest.approx(2, rel=0.1)
-    assert all(abs(math.log(one.ratio.value)) < 0.1 for one in found[2:])
+    def latency(point: Point) -> float:
+        known = Profile.named(point.cell.profile).settings(point.build.version, 16 * GIB)
+        return (1 if known["shared_buffers"] == "4096MB" else 2) - 0.2 * ("max_wal_size" in known)
+
+    study = load_study(CHECKOUT, "tuned")
+    return reported(plan_study(pretended(cache), "tuned", study, wish), latency)
+
+
+def test_screened_settings_are_ranked_with_what_carries_the_gain_first(tmp_path: Path) -> None:
+    page = write_report(tuned_report(tmp_path, Wish()), tmp_path / "tuned/quick")
+    text = (page.parent / "report.md").read_text()
+    assert "\n## Which settings it is\n" in text
+    ranked = re.findall(r"^\| (\w+) \| ([+-][\d.]+)% \[.*\] \| (<?[\d.]+) \|$", text, re.M)
+    assert [name for name, _, _ in ranked[:2]] == ["shared_buffers", "max_wal_size"]
+    assert len(ranked) == 10
+    assert float(ranked[0][1]) == pytest.approx(110, abs=12)
+    assert [p for _, _, p in ranked[:2]] == ["<0.001", "<0.001"]
+    assert "a Plackett–Burman design of 12 rows" in text
+    words = "study tuned --preset quick --setting max_wal_size --setting shared_buffers"
+    assert f".venv/bin/landspeed {words}\n" in text
+    (drawn,) = page.parent.glob("plot-*-which-settings-it-is.svg")
+    assert all(name in drawn.read_text() for name, _, _ in ranked)
+
+
+def test_few_settings_are_ranked_one_at_a_time(tmp_path: Path) -> None:
+    settings = (("max_wal_size", None), ("shared_buffers", "4096MB"))
+    page = write_report(tuned_report(tmp_path, Wish(settings=settings)), tmp_path / "tuned/quick")
+    text = (page.parent / "report.md").read_text()
+    assert "| setting | added to default, 95 % | added to all others, 95 % |" in text
+    (first,) = re.findall(r"^\| shared_buffers \| \+(\d+).*\| \+(\d+)", text, re.M)
+    assert float(first[0]) == pytest.approx(100, abs=10)
+    # 1.8 to 0.8: more in company
+    assert float(first[1]) == pytest.approx(125, abs=10)
+    assert "Plackett" not in text
+    words = "--preset quick --setting max_wal_size --setting shared_buffers=4096MB"
+    assert f".venv/bin/landspeed study tuned {words}\n" in text
+
+
+def test_a_long_list_of_settings_is_spelled_out_once_and_has_a_name_elsewhere(
+    tmp_path: Path,
+) -> None:
+    settings = tuple((f"enable_thing_{letter}", "off") for letter in "abcdefghijk")
+    page = write_report(tuned_report(tmp_path, Wish(settings=settings)), tmp_path / "tuned/quick")
+    text = (page.parent / "report.md").read_text()
+    assert len(re.findall(r"^\| screen-\d\d \| 3 \| ", text, re.M)) == 22
+    assert len(re.findall(r"^\| with all settings \| read-only \| ", text, re.M)) == 3
+    spelled = "default" + "".join(f"-with-{name}=off" for name, _ in settings)
+    assert text.count(f"| with all settings | {spelled} | run:") == 1
+    assert text.count(spelled) == 1
+
+
+def test_without_profiles_that_tell_settings_apart_there_is_no_ranking(tmp_path: Path) -> None:
+    wish = Wish(axes=Axes(profiles=("default", "tuned")))
+    page = write_report(tuned_report(tmp_path, wish), tmp_path / "tuned/quick")
+    assert "Which settings it is" not in (page.parent / "report.md").read_text()
 
 
 def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -13,13 +13,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from base.build import Variant
 from base.errors import LandspeedError, UsageError
-from base.version import Version
 from benchmarks.asv_names import METRICS
 from benchmarks.pooler import POOLERS
-from benchmarks.profiles import Profile, difference
+from benchmarks.profiles import Profile
 from benchmarks.scenarios import Mode, Protocol, Tier
 from benchmarks.scripts import Script
 from benchmarks.storage import STORAGES
+from landspeed.study.ablation import Star
 from landspeed.target import Target
 
 DIRECTORY = "studies"
@@ -34,7 +34,6 @@ _PLAINLY = {
     "Extra inputs are not permitted": "there is no such key",
     "Field required": "it is missing",
 }
-_EACH = re.compile(r"(?P<base>default-with|tuned-without)-\*")
 _SHARE = re.compile(r"([1-9]\d*)%")
 AXES = (
     *("ref", "version", "variant", "blocksize", "wal_blocksize", "mode", "protocol", "tier"),
@@ -69,7 +68,7 @@ def _told(check: Any) -> AfterValidator:
 
 
 def _profile(name: str) -> None:
-    if not _EACH.fullmatch(name):
+    if name not in list(Star):
         Profile.named(name)
 
 
@@ -121,7 +120,8 @@ class Part(Axes):
     """A Part is what a Study measures together: values on axes, in every combination.
 
     It is of the *sizes* it names, of all if it names none, and with ``only_registered`` of
-    registered servers alone. ``with_settings`` asks for the settings of the command line too.
+    registered servers alone. ``with_settings`` adds the settings of the command line to its
+    profiles; else they are the * of profiles that are Stars.
     """
 
     name: str
@@ -291,21 +291,6 @@ def _said(where: tuple[int | str, ...], message: str) -> str:
     plainly = message.removeprefix("Value error, ")
     text = _PLAINLY.get(plainly, plainly)
     return f"{place}: {text}" if place else text
-
-
-def each_profile(names: tuple[str, ...], versions: Collection[Version] = ()) -> tuple[str, ...]:
-    """*names* with ``default-with-*`` and ``tuned-without-*`` as one for every setting tuned.
-
-    One that none of *versions* has, if any are given, is left out.
-    """
-    found: list[str] = []
-    for name in names:
-        match = _EACH.fullmatch(name)
-        each = (
-            [f"{match['base']}-{setting}" for setting in difference(versions)] if match else [name]
-        )
-        found += [Profile.named(one).name for one in each]
-    return tuple(dict.fromkeys(found))
 
 
 def rungs(values: tuple[int | str, ...], cores: int) -> tuple[int, ...]:

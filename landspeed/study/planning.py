@@ -28,6 +28,7 @@ from benchmarks.scripts import Script
 from builders.recipe import recipe
 from landspeed.campaign import Request
 from landspeed.plan import OVERHEAD_SECONDS
+from landspeed.study.ablation import Ablation, NameValue, spelled
 from landspeed.study.definition import (
     DIRECT,
     DIRECTORY,
@@ -39,7 +40,6 @@ from landspeed.study.definition import (
     Part,
     Size,
     Study,
-    each_profile,
     rungs,
 )
 from landspeed.target import Target
@@ -55,8 +55,8 @@ _LOAD_SECONDS_A_SCALE = 0.3
 class Wish:
     """A Wish is what a person asks of a Study: its size, and what takes the place of its own.
 
-    ``settings`` are those that a Part which asks for them adds to its profiles, ``files`` those
-    of a script, with their weights, in the place of the Study's.
+    ``settings`` are those that a Part adds to its profiles, or takes one by one in the place of
+    *tuned*'s; ``files`` those of a script, with their weights, in the place of the Study's.
     """
 
     size: Size = Size.QUICK
@@ -64,7 +64,7 @@ class Wish:
     repeats: int | None = None
     seconds: int | None = None
     scales: Mapping[Tier, int] = field(default_factory=dict)
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: tuple[NameValue, ...] = ()
     files: tuple[tuple[Path, int], ...] = ()
 
 
@@ -82,9 +82,13 @@ class Left:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedPart:
-    """A PlannedPart is a Part as it is measured here: what a Campaign is asked, and its Cells."""
+    """A PlannedPart is a Part as it is measured here: what a Campaign is asked, and its Cells.
+
+    ``ablation`` is what its profiles tell apart.
+    """
 
     part: Part
+    ablation: Ablation
     request: Request
     cells: tuple[Planned, ...]
 
@@ -116,6 +120,7 @@ def plan_study(workshop: Workshop, name: str, study: Study, wish: Wish) -> Study
     RefError for a REF that names nothing.
     """
     planner = _Planner(workshop=workshop, name=name, study=study, wish=wish)
+    planner.refuse_settings_that_nobody_asks_for()
     parts: list[PlannedPart] = []
     left: list[Left] = []
     for part in study.part:
@@ -123,12 +128,14 @@ def plan_study(workshop: Workshop, name: str, study: Study, wish: Wish) -> Study
             continue
         targets, unfit = planner.targets(part)
         left += unfit
-        preset = planner.preset(part, targets)
+        ablation = planner.ablation(part, targets)
+        preset = planner.preset(part, ablation)
         if targets and preset.profiles:
             scales = {**study.amount(wish.size).scales, **wish.scales}
             request = Request(targets=targets, preset=preset, scales=scales)
             cells = planned_cells(preset, workshop.machine, workshop.paths.server_root, scales)
-            parts.append(PlannedPart(part=part, request=request, cells=tuple(cells)))
+            planned = PlannedPart(part=part, ablation=ablation, request=request, cells=tuple(cells))
+            parts.append(planned)
     if not any(cell.reason is None for part in parts for cell in part.cells):
         reasons = [cell.reason for part in parts for cell in part.cells if cell.reason]
         raise UsageError(
@@ -165,15 +172,31 @@ class _Planner:
         own = {name: v for name, v in part.given().items() if name in Axes.model_fields}
         return own | self.study.amount(self.wish.size).axes.given() | self.wish.axes.given()
 
-    def preset(self, part: Part, targets: Iterable[Target]) -> Preset:
-        """The Preset of *part* for *targets*.
+    def refuse_settings_that_nobody_asks_for(self) -> None:
+        """UsageError if a person gives settings that no Part does anything with."""
+        asking = (p for p in self.study.part if p.with_settings or self.ablation(p, ()).is_asked)
+        if self.wish.settings and not any(asking):
+            raise UsageError(
+                f'study "{self.name}" does not ask for settings',
+                detail="Its profiles are others', or those that were given.",
+                hint='"tuned" tells which of them carries a gain, "forks" gives them to a fork.',
+            )
+
+    def ablation(self, part: Part, targets: Iterable[Target]) -> Ablation:
+        """What the profiles of *part* for *targets* tell apart."""
+        words = self.axes(part).get("profiles", ("default",))
+        given = () if part.with_settings else self.wish.settings
+        return Ablation.of(words, given, self._versions(targets))
+
+    def preset(self, part: Part, ablation: Ablation) -> Preset:
+        """The Preset of *part*, its profiles those of *ablation*.
 
         It has no profiles if the part wants settings, and nobody gives any.
         """
         axes, amount, wish = self.axes(part), self.study.amount(self.wish.size), self.wish
-        profiles = each_profile(axes.get("profiles", ("default",)), self._versions(targets))
+        profiles = ablation.profiles
         if part.with_settings:
-            extra = "".join(f"-with-{name}={value}" for name, value in wish.settings)
+            extra = spelled(wish.settings)
             profiles = tuple(f"{one}{extra}" for one in profiles) if extra else ()
         places = product(profiles, axes.get("storages", (DISK,)), axes.get("poolers", (DIRECT,)))
         modes = axes.get("modes", (Mode.READ_ONLY,))
@@ -325,6 +348,7 @@ def _part_facts(planned: PlannedPart, cores: int) -> dict[str, Any]:
     return {
         "name": planned.part.name,
         "targets": [str(target) for target in planned.request.targets],
+        "ablation": planned.ablation.facts() if planned.ablation.is_asked else None,
         "cells": [one.cell.facts(cores) | {"not_applicable": one.reason} for one in planned.cells],
     }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -16,13 +17,14 @@ from matplotlib.figure import Figure
 from base.files import storage_errors
 from benchmarks.asv_names import metric_named
 from landspeed.study.definition import Kind, PlotExhibit
-from landspeed.study.samples import StudyRow, Summary, Value, effects, grouped
+from landspeed.study.samples import StudyRow, Summary, Value, grouped
 
 Series = Mapping[str, Mapping[str, Sequence[Any]]]
 """The per-second series of Runs, as their records have it, by the record's id."""
 
 _WIDTH, _HEIGHT = 4.6, 3.3
 _MOST_COLUMNS = 3
+_LONGEST_LABEL = 44
 _MARKERS = "osD^vP*X<>"
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "landspeed",
@@ -39,7 +41,7 @@ _STYLE: dict[Any, Any] = {
     "legend.frameon": False,
 }
 # What both the colour-blind and a grey printer tell apart.
-_COLOURS = mpl.color_sequences["petroff10"]
+COLOURS = mpl.color_sequences["petroff10"]
 _NAMES = {"blocksize": "block size, kB", "wal_blocksize": "WAL block size, kB", "ref": "release"}
 
 
@@ -50,24 +52,38 @@ def axis_name(axis: str) -> str:
 
 def draw(plot: PlotExhibit, rows: Sequence[StudyRow], series: Series, path: Path) -> bool:
     """Draw *plot* of *rows* to an SVG at *path*; False if there is nothing to draw."""
-    panels = grouped(rows, plot.each)
-    if not panels:
-        return False
+    panels = {
+        panel_title(plot, key): partial(_draw_panel, plot, rows=group, series=series)
+        for key, group in grouped(rows, plot.each).items()
+    }
+    if panels:
+        draw_panels(plot.title, panels, path)
+    return bool(panels)
+
+
+def draw_panels(
+    title: str, panels: Mapping[str, Callable[[Panel], None]], path: Path, height: float = _HEIGHT
+) -> None:
+    """Draw *panels*, by their titles, each so many inches in *height*, to an SVG at *path*."""
     columns = min(_MOST_COLUMNS, len(panels))
     lines = math.ceil(len(panels) / columns)
     with mpl.rc_context(_STYLE):
-        size = (max(_WIDTH * columns, 6.5), _HEIGHT * lines + 0.3)
+        size = (max(_WIDTH * columns, 6.5), height * lines + 0.3)
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasSVG(figure)
         grid = figure.subplots(lines, columns, squeeze=False)
-        for panel, (key, group) in zip(grid.flat, panels.items(), strict=False):
-            panel.set_title(", ".join(_value(a, v) for a, v in zip(plot.each, key, strict=True)))
-            _draw_panel(plot, panel, group, series)
+        for panel, (heading, draw_one) in zip(grid.flat, panels.items(), strict=False):
+            panel.set_title(heading)
+            draw_one(panel)
         for panel in list(grid.flat)[len(panels) :]:
             panel.set_axis_off()
         with storage_errors(f'write "{path}"', path):
-            figure.savefig(path, format="svg", metadata={"Date": None, "Title": plot.title})
-    return True
+            figure.savefig(path, format="svg", metadata={"Date": None, "Title": title})
+
+
+def panel_title(plot: PlotExhibit, values: Sequence[Value]) -> str:
+    """The title of the panel of *plot* whose Runs have these *values* on its axes ``each``."""
+    return ", ".join(_value(a, v) for a, v in zip(plot.each, values, strict=True))
 
 
 def _draw_panel(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series) -> None:
@@ -80,8 +96,7 @@ def _draw_panel(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], serie
         case Kind.SECONDS:
             _seconds(plot, panel, rows, series)
         case Kind.RANKING:
-            _ranking(panel, rows, metric.column)
-            return
+            raise ValueError("a ranking is drawn of a Ranking")
         case _:
             assert_never(plot.kind)
     panel.set_ylabel(f"{metric.name}, {metric.unit}")
@@ -96,9 +111,9 @@ def _each_line(
     """Label, colour, marker and rows of each line."""
     axes = [plot.lines] if plot.lines else []
     for number, (key, group) in enumerate(grouped(rows, axes).items()):
-        label = str(key[0]) if key else plot.metric
+        label = shorten(str(key[0])) if key else plot.metric
         marker = _MARKERS[number % len(_MARKERS)]
-        yield label, _COLOURS[number % len(_COLOURS)], marker, group
+        yield label, COLOURS[number % len(COLOURS)], marker, group
 
 
 def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow]) -> None:
@@ -187,42 +202,16 @@ def _seconds(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: 
             one = series.get(row.scalars["id"])
             if one is None:
                 continue
-            colour = _COLOURS[number % len(_COLOURS)]
+            colour = COLOURS[number % len(COLOURS)]
             values = [math.nan if v is None else v for v in one[name]]
             panel.plot(one["seconds"], values, color=colour, lw=0.9, alpha=0.7, label=label)
             label = None
     panel.set_xlabel("second of the run")
 
 
-def _ranking(panel: Panel, rows: Sequence[StudyRow], column: str) -> None:
-    """What each setting does, with its interval: added alone, and what leaving it out costs."""
-    found = effects(rows, column)
-    settings = list(dict.fromkeys(one.setting for one in found))[::-1]
-    for alone, colour, shift, label in (
-        (True, _COLOURS[0], 0.16, "added to default"),
-        (False, _COLOURS[1], -0.16, "tuned, to tuned without it"),
-    ):
-        some = [one for one in found if one.alone is alone]
-        if not some:
-            continue
-        places = [settings.index(one.setting) + shift for one in some]
-        middle = np.array([one.ratio.value - 1 for one in some]) * 100
-        low = [100 * ((one.ratio.low or one.ratio.value) - 1) for one in some]
-        high = [100 * ((one.ratio.high or one.ratio.value) - 1) for one in some]
-        panel.errorbar(
-            middle,
-            places,
-            xerr=[np.maximum(0, middle - low), np.maximum(0, np.array(high) - middle)],
-            fmt="o",
-            color=colour,
-            ms=4,
-            capsize=2,
-            label=label,
-        )
-    panel.axvline(0, color="#888888", lw=0.8)
-    panel.set_yticks(range(len(settings)), settings)
-    panel.set_xlabel("change, %")
-    panel.legend(loc="best")
+def shorten(label: str) -> str:
+    """*label* with no more characters than there is room for in a plot."""
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
 
 
 def _value(axis: str, value: Value) -> str:

@@ -16,9 +16,13 @@ def study_commands(
 
     *memory* is the limit, in bytes, that servers ran in, None for none.
     """
-    scalars = [row.scalars for row in rows]
+    return [*preparing([row.scalars for row in rows]), study_command(plan, rows, memory)]
+
+
+def study_command(plan: StudyPlan, rows: Sequence[StudyRow], memory: int | None = None) -> str:
+    """The last of study_commands(), which measures."""
     wish, preset = plan.wish, plan.preset
-    refs = dict.fromkeys(target_of(row) for row in scalars) if wish.axes.refs else ()
+    refs = dict.fromkeys(target_of(row.scalars) for row in rows) if wish.axes.refs else ()
     words = ["study", plan.name, *refs, "--preset", wish.size.value]
     for option, values in (
         ("--mode", wish.axes.modes),
@@ -30,8 +34,12 @@ def study_commands(
     words += ["--samples", str(preset.samples)] if wish.repeats else []
     words += ["--seconds", str(preset.seconds)] if wish.seconds else []
     words += [w for tier, scale in wish.scales.items() for w in ("--scale", f"{tier}={scale}")]
-    words += [w for name, value in wish.settings for w in ("--setting", f"{name}={value}")]
+    words += [
+        word
+        for name, value in wish.settings
+        for word in ("--setting", name if value is None else f"{name}={value}")
+    ]
     limit = memory // 2**20 if memory else None
     words += ["--memory", f"{limit}m"] if limit else []
     words += [w for path, weight in wish.files for w in ("--script", f"{path}@{weight}")]
-    return [*preparing(scalars), command(*words)]
+    return command(*words)

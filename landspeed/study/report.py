@@ -6,7 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,17 @@ from benchmarks.asv_names import metric_named
 from landspeed.cautions import cautions
 from landspeed.evidence_text import evidence_rows
 from landspeed.markup import cell, code, plain
+from landspeed.study.ablation import Ablation
 from landspeed.study.definition import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
+from landspeed.study.effects import Attribution
 from landspeed.study.page import PAGE, study_page
 from landspeed.study.planning import StudyPlan
 from landspeed.study.plots import Series, draw
-from landspeed.study.repeat import study_commands
-from landspeed.study.samples import StudyRow, effects, grouped
-from landspeed.study.tables import exhibit, markdown_table, ranking
+from landspeed.study.ranking_plot import draw_rankings
+from landspeed.study.ranking_text import ranking_table, ranking_text
+from landspeed.study.repeat import study_command, study_commands
+from landspeed.study.samples import StudyRow, grouped
+from landspeed.study.tables import exhibit, heading_of, markdown_table
 
 FACTS, MARKDOWN = "report.json", "report.md"
 _SAMPLES, _SECONDS = "samples.parquet", "seconds.parquet"
@@ -51,9 +55,24 @@ class StudyReport:
     errors: Sequence[str] = ()
 
     @property
+    def memory(self) -> int | None:
+        """The limit, in bytes, that servers ran in, None for none."""
+        return self.machine.get("memory_limit")
+
+    @property
     def series(self) -> Series:
         """The Runs second by second, by their records' ids."""
         return {identifier: record["series"] for identifier, record in self.records.items()}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What profiles are called in it that have too long a name."""
+        found: dict[str, str] = {}
+        for planned in self.plan.parts:
+            for name, label in planned.ablation.labels.items():
+                if planned.ablation.is_asked and label not in found.values():
+                    found[name] = label
+        return found
 
     @property
     def servers(self) -> list[Mapping[str, Any]]:
@@ -124,7 +143,7 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
         f"record. [{_SECONDS}]({_SECONDS}): the same runs second by second. `id` is that of the "
         "raw record: `landspeed show run:ID` shows all that was seen."
     )
-    commands = study_commands(report.plan, report.rows, report.machine.get("memory_limit"))
+    commands = study_commands(report.plan, report.rows, report.memory)
     yield "## To repeat it on another machine"
     yield "```sh\n" + "\n".join(commands) + "\n```"
 
@@ -150,16 +169,52 @@ def _measured(report: StudyReport) -> str:
 
 def _plot(report: StudyReport, plot: PlotExhibit, directory: Path, name: str) -> Iterator[str]:
     rows = _of(report, plot)
-    if not draw(plot, rows, report.series, directory / name):
-        return
-    yield f"## {plot.title}"
-    yield f"![{plot.title}]({name})"
     if plot.kind is Kind.RANKING:
-        yield ranking(effects(rows, metric_named(plot.metric).column))
+        yield from _ranking(report, plot, rows, directory / name)
+    elif draw(plot, _labelled(report, rows), report.series, directory / name):
+        yield f"## {plot.title}"
+        yield f"![{plot.title}]({name})"
+
+
+def _ranking(
+    report: StudyReport, plot: PlotExhibit, rows: Sequence[StudyRow], path: Path
+) -> Iterator[str]:
+    ablation = _ablation(report, plot)
+    if ablation is None or not rows:
+        return
+    column = metric_named(plot.metric).column
+    rankings = {
+        key: Attribution.of(group, column, ablation)
+        for key, group in grouped(rows, plot.each).items()
+    }
+    yield f"## {plot.title}"
+    if draw_rankings(plot, rankings, path):
+        yield f"![{plot.title}]({path.name})"
+    for key, found in rankings.items():
+        if len(rankings) > 1:
+            yield f"### {heading_of(plot.each, key)}"
+        if found.effects:
+            yield ranking_table(found)
+        yield from ranking_text(found, ablation)
+        closer = found.settings_to_look_closer_at
+        if closer:
+            yield "Those that do something, each added to default, and to all others of them:"
+            settings = tuple(one for one in ablation.settings if one[0] in closer)
+            plan = replace(report.plan, wish=replace(report.plan.wish, settings=settings))
+            yield f"```sh\n{study_command(plan, report.rows, report.memory)}\n```"
+
+
+def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
+    """What the parts that *plot* shows ask of settings, together; None if they ask nothing."""
+    parts = (one for one in report.plan.parts if plot.part in (None, one.part.name))
+    asked = [one.ablation for one in parts if one.ablation.is_asked]
+    if not asked:
+        return None
+    return replace(asked[0], words=tuple(word for one in asked for word in one.words))
 
 
 def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
-    found = exhibit(table, _of(report, table))
+    found = exhibit(table, _labelled(report, _of(report, table)))
     if not found:
         return
     metric = metric_named(table.metric)
@@ -174,7 +229,7 @@ def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
 
 def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     """What was seen of server and machine, a column for each group of Runs."""
-    groups = grouped(_of(report, exhibit_), exhibit_.columns)
+    groups = grouped(_labelled(report, _of(report, exhibit_)), exhibit_.columns)
     seen = {
         " / ".join(map(str, key)): dict(evidence_rows(_records(report, group)))
         for key, group in groups.items()
@@ -216,6 +271,17 @@ def _of(
     return list({(row.scalars["id"], *row.axes.values()): row for row in wanted}.values())
 
 
+def _labelled(report: StudyReport, rows: Sequence[StudyRow]) -> list[StudyRow]:
+    """*rows* with profiles called as this report does."""
+    labels = report.labels
+    return [
+        replace(row, axes={**row.axes, "profile": labels[name]})
+        if (name := str(row.axes["profile"])) in labels
+        else row
+        for row in rows
+    ]
+
+
 def _provenance(report: StudyReport) -> Iterator[str]:
     titles = ("server", "source", "build", "compiler", "installed files")
     lines = []
@@ -234,13 +300,20 @@ def _provenance(report: StudyReport) -> Iterator[str]:
         epoch = ", ".join(f"{name} {value}" for name, value in record["epoch"].items())
         client = f"pgbench {record['pgbench']['version']} ({record['pgbench']['build']})"
         yield f"Client: {code(client)}. Epoch of the machine: {code(epoch, longest=400)}."
-    settings = {str(row.scalars["profile"]): row.scalars["id"] for row in report.rows}
     yield "Profiles, each with a run whose record has all settings of its server:"
-    yield markdown_table(
-        ("profile", "run"),
-        [[name, f"run:{identifier[:16]}"] for name, identifier in sorted(settings.items())],
-        2,
-    )
+    yield _profiles(report)
+
+
+def _profiles(report: StudyReport) -> str:
+    """Every profile by its full name, with what it is called here and one of its Runs."""
+    runs = {
+        (report.labels.get(str(row.axes["profile"]), ""), row.scalars["profile"]): row.scalars["id"]
+        for row in report.rows
+    }
+    lines = [[*names, f"run:{identifier[:16]}"] for names, identifier in sorted(runs.items())]
+    if report.labels:
+        return markdown_table(("called here", "profile", "run"), lines, 3)
+    return markdown_table(("profile", "run"), [line[1:] for line in lines], 2)
 
 
 def _write_data(report: StudyReport, directory: Path) -> None:

@@ -211,32 +211,3 @@ def _interval(middle: float, variance: float, freedom: float) -> tuple[float, fl
     """The 95 % interval of a log ratio, as ratios; *variance* is that of *middle*."""
     half = t_quantile(1 - _MISSES / 2, freedom) * math.sqrt(variance)
     return math.exp(middle - half), math.exp(middle + half)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effect:
-    """An Effect is what one setting of "tuned" does: its Ratio, with it to without it.
-
-    ``alone`` says whether it was added to "default" alone, or left out of "tuned" alone.
-    """
-
-    setting: str
-    alone: bool
-    ratio: Ratio
-
-
-def effects(rows: Sequence[StudyRow], column: str) -> list[Effect]:
-    """The Effects of all settings that *rows* have added or left out, the largest first."""
-    by_profile = {key[0]: group for key, group in grouped(rows, ["profile"]).items()}
-    found = []
-    for name, group in by_profile.items():
-        profile = Profile.named(str(name))
-        changed = [*(setting for setting, _ in profile.with_), *profile.without]
-        base = by_profile.get(profile.base)
-        if len(changed) != 1 or base is None:
-            continue
-        alone = bool(profile.with_)
-        ratio = Ratio.of(group, base, column) if alone else Ratio.of(base, group, column)
-        if ratio is not None:
-            found.append(Effect(setting=changed[0], alone=alone, ratio=ratio))
-    return sorted(found, key=lambda one: -abs(math.log(one.ratio.value)))

@@ -8,7 +8,7 @@ from benchmarks.asv_names import metric_named
 from landspeed.markup import plain
 from landspeed.study.definition import TableExhibit
 from landspeed.study.plots import axis_name
-from landspeed.study.samples import Effect, Ratio, StudyRow, Summary, Value, grouped
+from landspeed.study.samples import Ratio, StudyRow, Summary, Value, grouped
 
 _LONGEST = 500  # characters of a cell
 _STATISTICS = ("average", "± stddev", "min", "median", "max")
@@ -32,10 +32,14 @@ def exhibit(table: TableExhibit, rows: Sequence[StudyRow]) -> list[tuple[str, st
     """The tables of *table*: what each is of, and its Markdown; none where there are no rows."""
     found = []
     for key, group in grouped(rows, table.each).items():
-        heading = ", ".join(f"{axis_name(a)} {v}" for a, v in zip(table.each, key, strict=True))
         make = _matrix if table.columns else _statistics
-        found.append((heading, make(table, group)))
+        found.append((heading_of(table.each, key), make(table, group)))
     return found
+
+
+def heading_of(axes: Sequence[str], values: Sequence[Value]) -> str:
+    """What those Runs are called that have these *values* on *axes*."""
+    return ", ".join(f"{axis_name(a)} {v}" for a, v in zip(axes, values, strict=True))
 
 
 def _statistics(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
@@ -83,18 +87,6 @@ def _matrix(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
     first = " / ".join(map(axis_name, table.rows)) + f" \\ {axis_name(axis)}"
     titles = [first, *[""] * (len(table.rows) - 1), *map(str, values)]
     return markdown_table(titles, lines, len(table.rows))
-
-
-def ranking(found: Sequence[Effect]) -> str:
-    """What each setting does, added to "default" and left out of "tuned", the largest first."""
-    settings = dict.fromkeys(one.setting for one in found)
-    by_key = {(one.setting, one.alone): one.ratio for one in found}
-    titles = ["setting", "added to default, 95 %", "tuned, to tuned without it, 95 %"]
-    lines = [
-        [setting, *(str(by_key.get((setting, alone), "-")) for alone in (True, False))]
-        for setting in settings
-    ]
-    return markdown_table(titles, lines, 1)
 
 
 def number(value: float | None) -> str:

@@ -44,7 +44,7 @@ def _draw(panel: Panel, ranking: Attribution) -> None:
         colour = COLOURS[list(Company).index(company)]
         for some, filled, label in (
             (sure, True, str(company)),
-            (unsure, False, f"the same, p ≥ {SURE:g}"),
+            (unsure, False, f"{company}, p ≥ {SURE:g}"),
         ):
             if not some:
                 continue
@@ -65,7 +65,7 @@ def _draw(panel: Panel, ranking: Attribution) -> None:
     panel.set_ylim(-0.6, len(places) - 0.4)
     panel.set_xlabel("change, %")
     # below the axis, whatever the height: the dots may be anywhere
-    panel.legend(loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=4.5, ncols=2)
+    panel.legend(loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=4.5)
 
 
 def _reach(effects: Sequence[Effect]) -> list[list[float]]:

@@ -95,11 +95,14 @@ class Machine:
             epoch=Epoch.detect(),
         )
 
-    def limited(self, memory_bytes: int) -> Self:
+    def limited(self, memory_bytes: int | None) -> Self:
         """This machine with servers that may use *memory_bytes* only: another one, by its name.
 
-        What is measured there is a series of its own. UsageError if there is no more memory.
+        What is measured there is a series of its own. Itself for None. UsageError if there is
+        no more memory.
         """
+        if memory_bytes is None:
+            return self
         if memory_bytes >= self.memory_bytes:
             raise UsageError(
                 f"a limit of {spell_size(memory_bytes)} limits nothing",

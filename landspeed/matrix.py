@@ -10,8 +10,8 @@ from typing import Any
 
 from base.build import Variant
 from builders.recipe import recipe
+from builders.source import Sources
 from landspeed.target import Target, require_sources
-from landspeed.workshop import Workshop
 
 
 def matrix_targets(refs: Sequence[str], variants: Sequence[Variant]) -> list[Target]:
@@ -21,7 +21,7 @@ def matrix_targets(refs: Sequence[str], variants: Sequence[Variant]) -> list[Tar
     return list(dict.fromkeys(targets))
 
 
-def matrix_facts(workshop: Workshop, targets: Iterable[Target]) -> dict[str, Any]:
+def matrix_facts(sources: Sources, targets: Iterable[Target]) -> dict[str, Any]:
     """The matrix of *targets*: what to build, and a name for it that a job or a file can have.
 
     A REF is told as the release or commit that it means now, so that all runners build the
@@ -29,7 +29,7 @@ def matrix_facts(workshop: Workshop, targets: Iterable[Target]) -> dict[str, Any
     """
     rows: dict[str, dict[str, str]] = {}
     for target in targets:
-        version, source = workshop.builder.sources.glance(target.ref)
+        version, source = sources.glance(target.ref)
         recipe(version, target.variant)
         origin = source.origin if source else None
         ref = (origin.release or origin.commit if origin else None) or str(version)

@@ -6,9 +6,11 @@ import click
 
 from base.build import Variant
 from base.files import canonical_json
+from base.paths import Paths
+from builders.builder import Builder
 from landspeed.matrix import matrix_facts, matrix_targets
 from landspeed.options import emit, variants_options
-from landspeed.workshop import Workshop
+from landspeed.progress import say
 
 
 @click.command("matrix")
@@ -24,4 +26,4 @@ def matrix_(*, refs: tuple[str, ...], variants: list[Variant]) -> None:
       echo "matrix=$(landspeed matrix 17 18:bs4)" >> "$GITHUB_OUTPUT"
     """
     targets = matrix_targets(refs, variants)
-    emit(canonical_json(matrix_facts(Workshop.open(), targets)))
+    emit(canonical_json(matrix_facts(Builder.open(Paths.find(), say).sources, targets)))

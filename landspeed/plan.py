@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import Machine
 from benchmarks.planning import counted_cells, planned_cells
 from benchmarks.scenarios import Preset, Tier
+from builders.builder import Builder
 from builders.recipe import BuildSystem, recipe
 from landspeed.options import INSTRUCTIONS, LATENCY
 from landspeed.progress import duration
 from landspeed.schedule import counting_seconds
 from landspeed.target import Target
-from landspeed.workshop import Workshop
 
 # Copying, starting, warming up and stopping a cluster, measured at scale 10.
 OVERHEAD_SECONDS = 1.0
 
 
 def plan_recipe_facts(
-    workshop: Workshop, target: Target, system: BuildSystem | None
+    builder: Builder, target: Target, system: BuildSystem | None
 ) -> dict[str, Any]:
     """How *target* would be built: its source, identity and Recipe."""
-    builder = workshop.builder
     version, source = builder.sources.glance(target.ref)
     if source is None:
         planned = recipe(version, target.variant, system)
@@ -42,17 +43,20 @@ def plan_recipe_facts(
 
 
 def plan_cells_facts(
-    workshop: Workshop,
+    machine: Machine,
+    root: Path,
     preset: Preset,
     overrides: Mapping[Tier, int],
     builds: int,
     *,
     counted: bool = False,
 ) -> dict[str, Any]:
-    """What *preset* would measure of each of *builds* builds here, and about how long."""
-    machine = workshop.machine
+    """What *preset* would measure of each of *builds* builds, and about how long.
+
+    On *machine*, this one, with clusters below *root*.
+    """
     cells = counted_cells if counted else planned_cells
-    planned = cells(preset, machine, workshop.paths.server_root, overrides)
+    planned = cells(preset, machine, root, overrides)
     count = sum(p.reason is None for p in planned)
     runs = count * builds * (1 if counted else preset.samples)
     timed = runs * (preset.seconds + OVERHEAD_SECONDS)

@@ -8,7 +8,10 @@ import click
 
 from base.build import Variant
 from base.errors import UsageError
+from base.paths import Paths
+from benchmarks.machine import Machine
 from benchmarks.scenarios import parse_scales
+from builders.builder import Builder
 from builders.recipe import BuildSystem
 from landspeed.memory_option import memory_option
 from landspeed.options import (
@@ -22,8 +25,8 @@ from landspeed.options import (
 )
 from landspeed.plan import plan_cells_facts, plan_recipe_facts, render_plan
 from landspeed.preset_options import chosen_preset, preset_options
+from landspeed.progress import say
 from landspeed.target import parse_targets, require_sources
-from landspeed.workshop import Workshop
 
 
 @click.command("plan")
@@ -59,14 +62,16 @@ def plan_(
         raise UsageError("nothing to plan", hint="Name a REF, a --preset, or both.")
     targets = parse_targets(refs, variant)
     require_sources(targets)
-    workshop = Workshop.open(memory=memory)
+    paths = Paths.find()
+    builder = Builder.open(paths, say)
     system = BuildSystem(build_system) if build_system else None
     facts: dict[str, Any] = {
-        "recipes": [plan_recipe_facts(workshop, target, system) for target in targets]
+        "recipes": [plan_recipe_facts(builder, target, system) for target in targets]
     }
     if preset is not None:
         facts["measurements"] = plan_cells_facts(
-            workshop,
+            Machine.detect().limited(memory),
+            paths.server_root,
             chosen_preset(preset, **changes),
             parse_scales(scales),
             max(1, len(targets)),

@@ -9,8 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from benchmarks.point import Point, PointKey
+if TYPE_CHECKING:
+    from benchmarks.point import Point, PointKey
 
 _MAX_SEED = 2**31 - 1
 # A first guess of what counting one Point takes, on one core.

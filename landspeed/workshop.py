@@ -58,8 +58,7 @@ class Workshop:
 
     @cached_property
     def machine(self) -> Machine:
-        here = Machine.detect()
-        return here if self.memory is None else here.limited(self.memory)
+        return Machine.detect().limited(self.memory)
 
     def build(
         self,

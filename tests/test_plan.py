@@ -17,7 +17,6 @@ from builders.sandbox import Host
 from builders.store import Store
 from landspeed.plan import plan_recipe_facts, render_plan
 from landspeed.target import Target
-from landspeed.workshop import Workshop
 from tests.buildkit import TOOLCHAIN, PretendedSources
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -36,14 +35,13 @@ def planned(
 ) -> dict[str, Any]:
     """The facts of the plan for *word*, on a machine that is not this one."""
     paths = Paths(cache=Path("/cache"), project=Path("/project"))
-    workshop = Workshop(paths=paths)
-    workshop.__dict__["builder"] = Builder(
+    builder = Builder(
         paths=paths,
         sources=PretendedSources(version=version, is_here=is_here),  # type: ignore[arg-type]
         sandbox=KnownHost(ccache=paths.ccache, jobs=2),
         store=Store(root=paths.store, limit=0),
     )
-    return plan_recipe_facts(workshop, Target.parse(word, Variant()), system)
+    return plan_recipe_facts(builder, Target.parse(word, Variant()), system)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from base.build import Build, Variant
 from landspeed.workshop import Workshop
@@ -17,6 +18,10 @@ from tests.docker_kit import PretendedDocker
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
+
+# No test asserts on wall time: where others use the machine, anything may take long.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 # Started in the background of a shell we would ignore SIGINT, and so would all that we start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

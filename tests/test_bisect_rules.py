@@ -36,7 +36,7 @@ def measured(levels: dict[int, float], *, runs: int = 6, **more) -> Evidence:
 
 
 @given(last=st.integers(1, 300), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_exact_rule_is_always_right_in_log_n_plus_2_measurements(last, data):
     step = data.draw(st.integers(1, last))
     searched = exactly(world(last=last, steps={step: 0.01}, sigma=1e-6), size=0.002)
@@ -45,7 +45,7 @@ def test_the_exact_rule_is_always_right_in_log_n_plus_2_measurements(last, data)
 
 
 @given(last=st.integers(2, 120), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_exact_rule_names_the_range_that_does_not_build_around_the_step(last, data):
     step = data.draw(st.integers(1, last))
     broken = frozenset(data.draw(st.sets(st.integers(1, last - 1))))

@@ -33,7 +33,7 @@ def test_a_server_against_itself_is_refuted_at_any_look_no_oftener_than_stated(
     assert refuted <= at_most
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(-50, 50, allow_nan=False), min_size=1, max_size=10))
 def test_the_wealth_is_a_fair_game_over_all_signs_the_lot_can_give(sizes: list[float]) -> None:
     blocks = len(sizes)

@@ -94,7 +94,7 @@ def test_steps_of_three_deviations_are_found_within_five_commits() -> None:
 
 
 @given(seed=seeds, begin=st.integers(20, 100), ratio=st.floats(1.12, 3.0), up=st.booleans())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_large_step_is_found_where_it_is_with_its_size(
     seed: int, begin: int, ratio: float, up: bool
 ) -> None:
@@ -125,7 +125,7 @@ def test_a_small_step_is_found_later() -> None:
 
 
 @given(seed=seeds, scale=st.floats(1e-6, 1e6))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_the_unit_of_the_numbers_does_not_matter(seed: int, scale: float) -> None:
     line = noisy(seed, {60: 1.1})
     there, here = jumps(scale * line), jumps(line)
@@ -136,7 +136,7 @@ def test_the_unit_of_the_numbers_does_not_matter(seed: int, scale: float) -> Non
 
 
 @given(seed=seeds)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_an_improvement_is_a_regression_in_the_mirror(seed: int) -> None:
     line = noisy(seed, {60: 1.1})
     there, here = jumps(1 / line), jumps(line)
@@ -147,7 +147,7 @@ def test_an_improvement_is_a_regression_in_the_mirror(seed: int) -> None:
 
 
 @given(seed=seeds, now=st.integers(75, 119))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_a_step_that_was_seen_stays_when_commits_are_added(seed: int, now: int) -> None:
     line = noisy(seed, {60: 1.1})
     then, later = jumps(line[: now + 1]), jumps(line)

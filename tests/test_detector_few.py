@@ -70,7 +70,7 @@ def test_runs_that_are_all_the_same_make_every_change_a_step_and_nothing_fails()
 
 
 @given(levels=levels, seed=st.integers(0, 999), scale=st.floats(1e-3, 1e3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_unit_and_direction_do_not_matter(levels: list[float], seed: int, scale: float) -> None:
     points = line(seed, levels)
     here = scan_samples(points).jumps

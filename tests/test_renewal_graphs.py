@@ -38,7 +38,7 @@ def graphs(draw: st.DrawFn) -> list[Graph]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_the_summary_is_asvs_to_the_last_digit(some: list[Graph]) -> None:
     ours, theirs = summary_graph(some), make_summary_graph(some)

@@ -52,6 +52,7 @@ def runs(
         logarithm = 6 + level + drift * round_ + float(noise[number, round_])
         scalars = {
             "id": f"{number}-{round_}",
+            "time": f"2026-01-01T00:{round_:02}:{number:03}",
             "preset": "tuned-quick",
             "round": round_,
             "tps": math.exp(logarithm),
@@ -198,6 +199,28 @@ def test_runs_of_several_modes_are_compared_within_each() -> None:
     assert plain.effects[0].ratio.value == pytest.approx(both.effects[0].ratio.value)
     assert plain.effects[0].ratio.low == pytest.approx(both.effects[0].ratio.low)
     assert plain.freedom == 2 * 46
+
+
+def test_what_was_measured_at_another_time_is_not_taken_for_the_same_round() -> None:
+    """A day later everything is half as fast; the one profile of before says nothing of it."""
+    noise = noises("normal", 1, seed=11)[0]
+    rows = runs(ablation(), PLANTED, noise)
+    later = [
+        StudyRow(
+            part=row.part,
+            axes=row.axes,
+            scalars={
+                **row.scalars,
+                "time": row.scalars["time"].replace("01T", "02T"),
+                "tps": row.scalars["tps"] / 2,
+            },
+        )
+        if row.axes["profile"] != "default"
+        else row
+        for row in rows
+    ]
+    for one, other in zip(screened(rows).effects, screened(later).effects, strict=True):
+        assert other.ratio.value == pytest.approx(one.ratio.value, rel=0.05)
 
 
 def test_one_round_has_no_intervals_and_says_so() -> None:

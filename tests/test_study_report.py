@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from landspeed.study.definition import Axes, load_study
 from landspeed.study.page import study_page
 from landspeed.study.planning import StudyPlan, Wish, plan_study
 from landspeed.study.report import StudyReport, write_index, write_report
-from landspeed.study.samples import Ratio, StudyRow, Summary, grouped, rows
+from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped, rows
 from tests.study_kit import AMPLE, CHECKOUT, GIB, MACHINE, points_of, pretended, records_of
 
 
@@ -162,6 +163,29 @@ def test_without_profiles_that_tell_settings_apart_there_is_no_ranking(tmp_path:
     wish = Wish(axes=Axes(profiles=("default", "tuned")))
     page = write_report(tuned_report(tmp_path, wish), tmp_path / "tuned/quick")
     assert "Which settings it is" not in (page.parent / "report.md").read_text()
+
+
+def test_points_of_another_day_are_no_pairs_and_the_report_says_so(
+    report: StudyReport, tmp_path: Path
+) -> None:
+    small, usual = (of(report, "blocks", blocksize=size) for size in (2, 8))
+    older = [
+        replace(row, scalars={**row.scalars, "time": "2025" + row.scalars["time"][4:]})
+        for row in usual
+    ]
+    assert set(goes([*small, *usual]).values()) == {0}
+    assert set(goes([*small, *older]).values()) == {0, 1}
+    paired, unpaired = (Ratio.of(small, base, "latency_ms") for base in (usual, older))
+    assert paired is not None
+    assert unpaired is not None
+    assert unpaired.value == paired.value
+    assert unpaired.low != paired.low
+    text = (write_report(report, tmp_path / "a/quick").parent / "report.md").read_text()
+    assert "goes, each in rounds of its own" not in text
+    ids = {row.scalars["id"] for row in usual}
+    mixed = [*older, *(row for row in report.rows if row.scalars["id"] not in ids)]
+    page = write_report(replace(report, rows=mixed), tmp_path / "b/quick")
+    assert "- in 2 goes, each in rounds of its own" in (page.parent / "report.md").read_text()
 
 
 def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_path: Path) -> None:

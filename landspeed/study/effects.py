@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from landspeed.student import f_tail, t_quantile, t_tail
 from landspeed.study.ablation import Ablation
-from landspeed.study.samples import Ratio, StudyRow, Value, grouped
+from landspeed.study.samples import Ratio, StudyRow, Value, goes, grouped
 from landspeed.study.screening import MANY
 
 SURE = 0.05
@@ -154,9 +154,9 @@ def screen(rows: Sequence[StudyRow], column: str, ablation: Ablation) -> Screene
         return None
     logs = np.array([math.log(row.scalars[column]) for row in used])
     contexts = [_context(row) for row in used]
-    blocks = _indicators(
-        [(c, r.scalars["preset"], r.scalars["round"]) for c, r in zip(contexts, used, strict=True)]
-    )
+    at = goes(used)
+    rounds = [(r.scalars["preset"], at[r.scalars["id"]], r.scalars["round"]) for r in used]
+    blocks = _indicators(list(zip(contexts, rounds, strict=True)))
     profiles = _indicators([(c, r.axes["profile"]) for c, r in zip(contexts, used, strict=True)])
     factors = np.array([signs[str(row.axes["profile"])] for row in used], dtype=float)
     model = np.hstack([blocks, factors])

@@ -27,7 +27,7 @@ from landspeed.study.plots import Series, draw
 from landspeed.study.ranking_plot import draw_rankings
 from landspeed.study.ranking_text import ranking_table, ranking_text
 from landspeed.study.repeat import study_command, study_commands
-from landspeed.study.samples import StudyRow, grouped
+from landspeed.study.samples import StudyRow, goes, grouped
 from landspeed.study.tables import exhibit, heading_of, markdown_table
 
 FACTS, MARKDOWN = "report.json", "report.md"
@@ -159,6 +159,13 @@ def _measured(report: StudyReport) -> str:
         f"{machine['memory_bytes'] / 2**30:.1f} GiB",
         f"- from {facts['first']} to {facts['last']}",
     ]
+    number = 1 + max(goes(report.rows).values(), default=0)
+    if number > 1:
+        lines.append(
+            f"- in {number} goes, each in rounds of its own: what drifted between them is in the "
+            "ratios of what was measured in one to what was in another; a larger --seconds "
+            "measures all in one"
+        )
     unfit = dict.fromkeys(
         f"{p.part.name}: {one.reason}" for p in report.plan.parts for one in p.cells if one.reason
     )

@@ -167,11 +167,12 @@ class Ratio:
     def of(cls, rows: Sequence[StudyRow], base: Sequence[StudyRow], column: str) -> Ratio | None:
         """The Ratio of *column* in *rows* to that in *base*; None if one has no number.
 
-        Runs of one round of one preset were made close to each other: where both have the same
+        Runs of one round of one go were made close to each other: where both have the same
         rounds, it is a paired t interval of log ratios (Student 1908), else that of Welch
         (Biometrika 34, 1947).
         """
-        ours, theirs = _logs(rows, column), _logs(base, column)
+        at = goes([*rows, *base])
+        ours, theirs = _logs(rows, column, at), _logs(base, column, at)
         if not ours or not theirs:
             return None
         a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
@@ -198,11 +199,28 @@ class Ratio:
         return f"{change} [{self.low - 1:+.1%}, {self.high - 1:+.1%}]"
 
 
-def _logs(rows: Sequence[StudyRow], column: str) -> dict[Any, float]:
-    """The logarithm of *column* by preset and round; by record where one has more than one."""
+def goes(rows: Iterable[StudyRow]) -> dict[str, int]:
+    """Which go at its preset each Run is of, by its record's id: 0, 1, …
+
+    A command goes on from the round where another was interrupted, but points that are new to
+    it begin with the first: rounds of one go never descend.
+    """
+    found: dict[str, int] = {}
+    last: dict[str, tuple[int, int]] = {}
+    for run in sorted((row.scalars for row in rows), key=lambda run: (run["time"], run["id"])):
+        go, before = last.get(run["preset"], (0, 0))
+        round_ = run["round"] or 0
+        go += run["id"] not in found and round_ < before
+        last[run["preset"]] = go, round_
+        found[run["id"]] = go
+    return found
+
+
+def _logs(rows: Sequence[StudyRow], column: str, at: Mapping[str, int]) -> dict[Any, float]:
+    """The logarithm of *column* by preset, go and round; by record where one has several."""
     having = [row.scalars for row in rows if (row.scalars[column] or 0) > 0]
-    rounds = [(row["preset"], row["round"]) for row in having]
-    distinct = len(set(rounds)) == len(rounds) and all(r is not None for _, r in rounds)
+    rounds = [(row["preset"], at[row["id"]], row["round"]) for row in having]
+    distinct = len(set(rounds)) == len(rounds) and all(r is not None for *_, r in rounds)
     keys = rounds if distinct else [row["id"] for row in having]
     return {key: math.log(row[column]) for key, row in zip(keys, having, strict=True)}
 

@@ -28,15 +28,14 @@ from benchmarks.measure import Phases, provenance, templates
 from benchmarks.passes import Bench, CountOrder, Pass
 from benchmarks.pgbench import Pgbench
 from benchmarks.records import PROFILES
-from benchmarks.scenarios import Buffers, Cell, Mode, Scenario
-from benchmarks.scripts import Script
+from benchmarks.scenarios import AnyMode, Buffers, Cell, Mode, Scenario
 from benchmarks.templates import Templates
 from benchmarks.valgrind import count_epoch, require_countable
 
 INSTRUMENT = "callgrind"
 """What a record's ``run`` says it was measured by; one that says nothing was timed by a clock."""
 
-LENGTHS: Mapping[Mode | Script, tuple[int, int]] = {
+LENGTHS: Mapping[AnyMode, tuple[int, int]] = {
     Mode.READ_ONLY: (200, 1200),
     Mode.READ_WRITE: (100, 600),
     Mode.TPCB_LIKE: (100, 600),

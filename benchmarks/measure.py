@@ -1,4 +1,4 @@
-"""One Run: a freshly started cluster, one pgbench, and the raw record of what was seen."""
+"""One Run: a freshly started cluster, one client, and the raw record of what was seen."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, assert_never
 from base.build import Build
 from base.errors import ClusterError, MeasureError, StorageError
 from base.paths import Paths
+from benchmarks.client import Outcome
 from benchmarks.clone import drop_cached, keep_cached
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, server_error
 from benchmarks.evidence import Watch, watching
@@ -31,15 +32,16 @@ from benchmarks.observe import (
     snapshot,
     warm,
 )
-from benchmarks.pgbench import Outcome, Pgbench
+from benchmarks.oltp import Oltp
+from benchmarks.pgbench import Pgbench
 from benchmarks.pitfalls import pitfalls
 from benchmarks.placement import allowed_processors, placement
 from benchmarks.pooler import Pooler, pooling
 from benchmarks.profiles import Profile
 from benchmarks.records import new_id
-from benchmarks.scenarios import Cell, Tier
-from benchmarks.scripts import Script
+from benchmarks.scenarios import Cell, Mode, Scenario, Tier
 from benchmarks.storage import STORAGES
+from benchmarks.sysbench import Sysbench
 from benchmarks.templates import Templates, template_limit
 
 SCHEMA = 1
@@ -63,7 +65,7 @@ class Seen:
     watched: dict[str, Any] | None
 
     def sample(self) -> dict[str, Any]:
-        """The numbers of the Run: pgbench's own, and what the server says that it did."""
+        """The numbers of the Run: the client's own, and what the server says that it did."""
         return {
             **asdict(self.outcome.sample),
             "server_cpu_seconds": self.observation.server_cpu_seconds,
@@ -117,17 +119,21 @@ def templates(
     *,
     cell: Cell | None = None,
 ) -> Templates:
-    """The Templates of *paths*, loaded by *pgbench*; as *cell* wants them and where it does."""
-    root, script = None, None
+    """The Templates of *paths*: as *cell* wants them, where it does, loaded by its client.
+
+    That is *pgbench*, and sysbench of an Oltp.
+    """
+    root, own = None, None
     if cell is not None:
         profile, mode = Profile.named(cell.profile), cell.scenario.mode
         root = STORAGES[profile.storage].open(paths.server_root) if profile.storage else None
-        script = mode if isinstance(mode, Script) else None
+        own = None if isinstance(mode, Mode) else mode
     home = ServerHome.open(paths, root)
+    client = Sysbench(own) if isinstance(own, Oltp) else pgbench
     return Templates(
-        script=script,
+        own=own,
         home=home,
-        pgbench=pgbench.at_home(home),
+        client=client.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
         say=say,
     )
@@ -153,7 +159,7 @@ def measure(
     """One Run of *cell* for *seconds* on a fresh start of *build*: its raw record.
 
     *context* (preset, round, …) goes into the record's ``run``. Server and machine are looked
-    at meanwhile unless *observing* is false. MeasureError if the server dies under pgbench;
+    at meanwhile unless *observing* is false. MeasureError if the server dies under it;
     nothing of the Run is left then, and no record.
     """
     started = datetime.now(UTC)
@@ -178,7 +184,7 @@ def measure(
             "seconds": seconds,
             "seed": seed,
             "processors": list(seen.processors),
-            "argv": ["pgbench", *outcome.argv[1:]],
+            "argv": [store.client.name, *outcome.argv[1:]],
             "phases": phases.seconds,
         },
         "sample": seen.sample(),
@@ -190,8 +196,16 @@ def measure(
         "stderr": outcome.stderr,
         "server_log": seen.server_log,
         **({"pooler": seen.pooler.facts()} if seen.pooler else {}),
+        **_sysbench_facts(store, cell),
     }
     return {**record, "warnings": {one.trap.value: one.seen for one in pitfalls(record)}}
+
+
+def _sysbench_facts(store: Templates, cell: Cell) -> dict[str, Any]:
+    """Who the client was, of a Run that pgbench did not make."""
+    if not isinstance(store.client, Sysbench):
+        return {}
+    return {store.client.name: store.client.facts(cell.scenario.scale)}
 
 
 def provenance(
@@ -234,14 +248,14 @@ def _run(
             cluster.confine(processors)
         with phases.phase("warm"):
             fit = profile.shared_buffers(machine.memory_bytes)
-            before, known, size = _begin(cluster, fit, scenario.tier)
+            before, known, size = _begin(cluster, fit, scenario)
         with (
-            phases.phase("pgbench"),
+            phases.phase(store.client.name),
             _reached(cluster, profile, machine) as pooler,
             _looked_at(cluster, observing) as watch,
         ):
             outcome = _drive(
-                store.pgbench,
+                store.client,
                 cluster,
                 cell,
                 host=pooler.host if pooler else cluster.host,
@@ -305,7 +319,7 @@ def _set_page_cache(tier: Tier, data: Path, *, limited: bool) -> None:
 
 
 def _begin(
-    cluster: Cluster, shared_buffers: int, tier: Tier
+    cluster: Cluster, shared_buffers: int, scenario: Scenario
 ) -> tuple[Snapshot, dict[str, str], int]:
     """Warm the server if its data fits shared_buffers; its counters, settings and data's size.
 
@@ -313,13 +327,13 @@ def _begin(
     """
     at_least = {}
     with cluster.connect() as connection:
-        if cluster.memory_limit is not None and tier is Tier.MEDIUM:
-            cache_files(connection)
+        if cluster.memory_limit is not None and scenario.tier is Tier.MEDIUM:
+            cache_files(connection, scenario.indexes)
         known = settings(connection)
         size = database_bytes(connection)
         if size < shared_buffers:
             fetched = database_counter(connection, "tup_fetched")
-            at_least = {"tup_fetched": fetched + warm(connection)}
+            at_least = {"tup_fetched": fetched + warm(connection, scenario.indexes)}
     return snapshot(cluster, at_least=at_least), known, size
 
 
@@ -337,7 +351,7 @@ def _reached(cluster: Cluster, profile: Profile, machine: Machine) -> Iterator[P
 
 
 def _drive(
-    pgbench: Pgbench,
+    client: Pgbench | Sysbench,
     cluster: Cluster,
     cell: Cell,
     *,
@@ -348,9 +362,9 @@ def _drive(
     statements: bool,
     processors: tuple[int, ...],
 ) -> Outcome:
-    """Run *pgbench* on *host*; a server that died under it is a MeasureError: its last words."""
+    """Run *client* on *host*; a server that died under it is a MeasureError: its last words."""
     try:
-        outcome = pgbench.run(
+        outcome = client.run(
             host,
             user=SUPERUSER,
             database=DATABASE,

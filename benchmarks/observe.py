@@ -39,6 +39,8 @@ _ABOVE_LOG = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
 _LOG_LINES = 50
 
 Statistics = dict[str, dict[str, float]]
+Indexes = Sequence[tuple[str, str, str]]
+"""Table, column that is indexed, and one that is not in the index (Scenario.indexes)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,32 +118,40 @@ def wal_and_blocks(connection: psycopg.Connection[Any], dialect: Dialect) -> tup
     return dialect.wal_bytes(row[0]), int(counts[0]), int(counts[1])
 
 
-def warm(connection: psycopg.Connection[Any]) -> int:
-    """Read every account through its index into shared buffers; how many there are.
+def warm(connection: psycopg.Connection[Any], indexes: Indexes) -> int:
+    """Read every row through each of *indexes* into shared buffers; how many those were.
 
     An index scan is the one read of a whole table that every version does through
-    all of shared_buffers, not through a small ring; abalance is not in the index, so
+    all of shared_buffers, not through a small ring; the other column is not in the index, so
     the table is read too.
     """
-    for name in ("enable_seqscan", "enable_bitmapscan"):
-        connection.execute(sql.SQL("SET {} = off").format(sql.Identifier(name)))
-    row = connection.execute(
-        "SELECT count(abalance) FROM pgbench_accounts WHERE aid > 0"
-    ).fetchone()
-    return int(row[0]) if row else 0
+    _only(connection, "enable_seqscan", "enable_bitmapscan")
+    return sum(_count(connection, table, other, key) for table, key, other in indexes)
 
 
-def cache_files(connection: psycopg.Connection[Any]) -> None:
-    """Have the server read the accounts and their index into the kernel's page cache.
+def cache_files(connection: psycopg.Connection[Any], indexes: Indexes) -> None:
+    """Have the server read *indexes* and their tables into the kernel's page cache.
 
     The table by a scan that leaves next to nothing in shared buffers, the index by one that
     reads nothing else where the version can.
     """
     for off in ("enable_indexscan", "enable_seqscan"):
-        connection.execute("RESET ALL")
-        for name in (off, "enable_bitmapscan"):
-            connection.execute(sql.SQL("SET {} = off").format(sql.Identifier(name)))
-        connection.execute("SELECT count(aid) FROM pgbench_accounts WHERE aid > 0")
+        _only(connection, off, "enable_bitmapscan")
+        for table, key, _ in indexes:
+            _count(connection, table, key, key)
+
+
+def _only(connection: psycopg.Connection[Any], *off: str) -> None:
+    """Let the planner have what it has by default but for these."""
+    connection.execute("RESET ALL")
+    for name in off:
+        connection.execute(sql.SQL("SET {} = off").format(sql.Identifier(name)))
+
+
+def _count(connection: psycopg.Connection[Any], table: str, column: str, key: str) -> int:
+    query = sql.SQL("SELECT count({}) FROM {} WHERE {} > 0")
+    row = connection.execute(query.format(*map(sql.Identifier, (column, table, key)))).fetchone()
+    return int(row[0]) if row else 0
 
 
 def snapshot(cluster: Cluster, *, at_least: Mapping[str, float] | None = None) -> Snapshot:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import pwd
-import resource
-import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from base.build import Build
-from base.errors import LandspeedError, MeasureError
+from base.errors import LandspeedError
 from base.files import storage_errors
+from benchmarks.client import GRACE_SECONDS, Ended, Outcome, run_client
 from benchmarks.home import PORT, ServerHome
 from benchmarks.pgbench_output import (
-    Sample,
-    SecondSeries,
     parse_log,
     parse_progress,
     parse_statements,
     parse_summary,
 )
-from benchmarks.process import clean_environment, disk_full, guarded, is_disk_full
-from benchmarks.scenarios import Cell, Mode, Scenario
+from benchmarks.process import clean_environment
+from benchmarks.scenarios import AnyMode, Cell, Mode, Scenario
 from benchmarks.scripts import Script
 
-_SCRIPTS: Mapping[Mode | Script, str] = {
+_SCRIPTS: Mapping[AnyMode, str] = {
     Mode.READ_ONLY: "-S",
     Mode.READ_WRITE: "-N",
     Mode.TPCB_LIKE: "-btpcb-like",
@@ -35,33 +32,14 @@ _SCRIPTS: Mapping[Mode | Script, str] = {
 # line costs the client about 1 µs. A read takes some 20 µs of CPU in all, so one in 20
 # is 0.3 % of it and still thousands of lines in a 2 s run. A transaction that waits for
 # a disk is rare and long: every second one is logged, or p99 would rest on a handful.
-_SAMPLING: Mapping[Mode | Script, float] = {
+_SAMPLING: Mapping[AnyMode, float] = {
     Mode.READ_ONLY: 0.05,
     Mode.READ_WRITE: 0.5,
     Mode.TPCB_LIKE: 0.5,
 }
-# pgbench's own -T ends it; one that is still there this much later is stuck.
-_GRACE_SECONDS = 120.0
 # A server under valgrind is some fifty times slower, and the machine may be loaded.
 _COUNTED_SECONDS = 600.0
-_LAST_LINES = 10
 _LOG_PREFIX = "transactions"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """An Outcome is what one finished pgbench run said: numbers, series, and what it was asked.
-
-    ``stderr`` is without the progress lines. ``cpu_seconds`` are what pgbench itself used, all
-    of its threads; ``statements`` have mean latencies in ms, where they were asked for.
-    """
-
-    argv: tuple[str, ...]
-    sample: Sample
-    series: SecondSeries
-    stderr: str
-    cpu_seconds: float
-    statements: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +51,8 @@ class Pgbench:
 
     build: Build
     account: pwd.struct_passwd | None = None
+
+    name: ClassVar[str] = "pgbench"
 
     def at_home(self, home: ServerHome) -> Pgbench:
         """The same client where servers live: run by their user, who can reach it."""
@@ -94,7 +74,7 @@ class Pgbench:
         """
         argv = [*self._base(host, user), "-i", "-I", "dtGvp", "-s", str(scale), "-q", database]
         done = self._run(argv, cwd=host.parent, timeout=None)
-        if done.returncode != 0:
+        if done.status != 0:
             raise _failed(f"pgbench could not load scale {scale}", done)
 
     def run(
@@ -122,10 +102,8 @@ class Pgbench:
         argv = [*self._base(host, user), *options, database]
         if statements and cell.scenario.mode.writes:
             argv.insert(-1, "-r")
-        before = _children_seconds()
-        done = self._run(argv, cwd=scratch, timeout=seconds + _GRACE_SECONDS, processors=processors)
-        spent = _children_seconds() - before
-        if done.returncode != 0:
+        done = self._run(argv, cwd=scratch, timeout=seconds + GRACE_SECONDS, processors=processors)
+        if done.status != 0:
             raise _failed("pgbench was aborted", done)
         series, messages = parse_progress(done.stderr)
         logs = sorted(scratch.glob(f"{_LOG_PREFIX}.*"))
@@ -137,7 +115,7 @@ class Pgbench:
             sample=parse_summary(done.stdout, latencies, clients=cell.clients),
             series=series,
             stderr=messages,
-            cpu_seconds=round(spent, 3),
+            cpu_seconds=done.cpu_seconds,
             statements=parse_statements(done.stdout),
         )
 
@@ -167,7 +145,7 @@ class Pgbench:
         argv = [*self._base(host, user), *options, database]
         done = self._run(argv, cwd=host.parent, timeout=_COUNTED_SECONDS)
         whole = f"transactions actually processed: {transactions}/{transactions}\n"
-        if done.returncode != 0 or whole not in done.stdout:
+        if done.status != 0 or whole not in done.stdout:
             raise _failed("pgbench was aborted", done)
         return tuple(argv)
 
@@ -206,24 +184,15 @@ class Pgbench:
         cwd: Path,
         timeout: float | None,
         processors: Sequence[int] = (),
-    ) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(
-                guarded(argv, death=signal.SIGKILL, user=self.account, processors=processors),
-                env=clean_environment(self.build),
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=timeout,
-                start_new_session=True,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise MeasureError(
-                "pgbench did not end", detail=f"It was killed after {timeout:.0f} s."
-            ) from error
+    ) -> Ended:
+        return run_client(
+            argv,
+            environment=clean_environment(self.build),
+            account=self.account,
+            cwd=cwd,
+            timeout=timeout,
+            processors=processors,
+        )
 
 
 def _written(scenario: Scenario, scratch: Path) -> list[str]:
@@ -241,15 +210,6 @@ def _written(scenario: Scenario, scratch: Path) -> list[str]:
     return options
 
 
-def _children_seconds() -> float:
-    """The CPU seconds of our children that have ended: pgbench is the one that ends in a Run."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def _failed(message: str, done: subprocess.CompletedProcess[str]) -> LandspeedError:
+def _failed(message: str, done: Ended) -> LandspeedError:
     _, messages = parse_progress(done.stderr)
-    detail = "\n".join(messages.splitlines()[-_LAST_LINES:])
-    if is_disk_full(messages):
-        return disk_full(message, detail)
-    return MeasureError(f"{message} (exit status {done.returncode})", detail=detail)
+    return done.failed(message, messages)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from base.errors import MeasureError
+from benchmarks.client import Sample, SecondSeries
 
 _PROGRESS = re.compile(
     r"progress: (?P<second>[\d.]+) s, (?P<tps>[\d.]+) tps, lat (?P<latency>[\d.]+|nan) ms "
@@ -19,43 +19,6 @@ _PROGRESS = re.compile(
 _STATEMENTS = "statement latencies in milliseconds"
 _STATEMENT = re.compile(r" +(?P<ms>[\d.]+) +\d+(?: +\d+)? (?P<text>\S.*)")
 _TIME_COLUMN = 2  # client, transaction, time in µs or why there is none, script, epoch, µs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """A Sample is the numbers of one pgbench run; times in ms, ``measured_seconds`` in s.
-
-    ``latency_ms`` is the mean: clients × time / transactions, which is how pgbench itself
-    defines it without ``-P``. The one it prints with ``-P`` is rounded to 1 µs, 1 % of
-    a short read. Percentiles are of the transactions it logged, None if it logged none.
-    ``tps`` leaves out the time to connect; ``measured_seconds`` is what it is counted over.
-    """
-
-    latency_ms: float
-    latency_stddev_ms: float | None
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
-    latency_p99_ms: float | None
-    tps: float
-    transactions: int
-    failed: int
-    connection_ms: float
-    measured_seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecondSeries:
-    """A SecondSeries is a run second by second; a second without a transaction has no latency."""
-
-    seconds: tuple[float, ...]
-    tps: tuple[float, ...]
-    latency_ms: tuple[float | None, ...]
-    latency_stddev_ms: tuple[float | None, ...]
-    failed: tuple[int, ...]
-
-    def facts(self) -> dict[str, list[float | int | None]]:
-        """What the raw record says of it."""
-        return {name: list(values) for name, values in asdict(self).items()}
 
 
 def parse_summary(stdout: str, latencies_us: npt.NDArray[np.float64], *, clients: int) -> Sample:

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.activity import AUTOVACUUM
+from benchmarks.oltp import SYSBENCH
 from benchmarks.scenarios import Mode, Tier
 
 Record = Mapping[str, Any]
@@ -61,7 +62,7 @@ class Trap(StrEnum):
 _MEANS: Mapping[Trap, str] = {
     Trap.FAILED: "What failed was not timed: the others had less to wait for, or the server is "
     "in trouble.",
-    Trap.CLIENT: "pgbench itself is the limit: a faster server would show the same number.",
+    Trap.CLIENT: "The client itself is the limit: a faster server would show the same number.",
     Trap.STEAL: "Other virtual machines ran on this one's processors: the Run took longer "
     "for it, and not by the server.",
     Trap.DRIFT: "The Run has no one speed: the processor became hot or cool, a cache filled, or "
@@ -162,20 +163,31 @@ def _failed(record: Record) -> str:
     return f"{failed} transactions failed, {done} did not" if failed else ""
 
 
-def _client(record: Record) -> str:
-    share, threads = client_share(record), record["cell"]["threads"]
-    if share is None or share < CLIENT_SHARE:
-        return ""
-    return f"pgbench used {share:.0%} of a processor in each of its {threads} threads"
-
-
 def client_share(record: Record) -> float | None:
-    """The share of a processor that each of pgbench's threads used; None where nobody knows."""
-    sample = record["sample"]
+    """The share it used of the processors that its threads can have: as many, or all there are.
+
+    None where nobody knows.
+    """
+    sample, threads = record["sample"], record["cell"]["threads"]
     spent, seconds = sample.get("client_cpu_seconds"), sample.get("measured_seconds")
     if spent is None or not seconds:
         return None
-    return float(spent / seconds / record["cell"]["threads"])
+    return float(spent / seconds / min(threads, record["machine"].get("cores") or threads))
+
+
+def client_text(record: Record, share: float) -> str:
+    """How people are told that the client of *record* used that *share*."""
+    threads = record["cell"]["threads"]
+    of = "processor that its thread" if threads == 1 else f"processors that its {threads} threads"
+    name = SYSBENCH if record.get(SYSBENCH) else "pgbench"
+    return f"{name} used {share:.0%} of the {of} can have"
+
+
+def _client(record: Record) -> str:
+    share = client_share(record)
+    if share is None or share < CLIENT_SHARE:
+        return ""
+    return client_text(record, share)
 
 
 def _steal(record: Record) -> str:

@@ -8,11 +8,13 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.machine import Limits, Machine
+from benchmarks.oltp import Oltp
 from benchmarks.pooler import MOST_CLIENTS, pooler_reason
 from benchmarks.profiles import Profile, shared_buffers_span
 from benchmarks.scenarios import (
     Buffers,
     Cell,
+    Mode,
     Planned,
     Preset,
     Protocol,
@@ -20,8 +22,8 @@ from benchmarks.scenarios import (
     plan_cells,
     tier_scales,
 )
-from benchmarks.scripts import Script
 from benchmarks.storage import STORAGES
+from benchmarks.sysbench import sysbench_reason
 
 
 def planned_cells(
@@ -87,12 +89,14 @@ def _reason(profile: Profile, data: Path) -> str | None:
 def _cell_reason(cell: Cell, profile: Profile) -> str | None:
     if profile.pooler and cell.scenario.protocol is Protocol.PREPARED:
         return "a pooler hands transactions to any connection: prepared statements are not there"
+    if isinstance(cell.scenario.mode, Oltp):
+        return sysbench_reason(cell.scenario.protocol)
     return None
 
 
 def _uncounted(cell: Cell) -> str | None:
     profile = Profile.named(cell.profile)
-    if isinstance(cell.scenario.mode, Script):
+    if not isinstance(cell.scenario.mode, Mode):
         return "only pgbench's own scripts are counted"
     if profile.storage or profile.pooler:
         return "instructions are counted on the disk, and of direct connections"

@@ -14,6 +14,7 @@ from typing import Any
 
 from base.errors import UsageError
 from benchmarks.machine import Limits
+from benchmarks.oltp import Oltp
 from benchmarks.scripts import Script
 
 RUNGS = (1, 4, 8, 16, 32, 64, 128, 256)
@@ -45,8 +46,12 @@ class Mode(StrEnum):
         return self is not Mode.READ_ONLY
 
 
+AnyMode = Mode | Script | Oltp
+"""What a transaction does: as pgbench has it, as somebody's files have it, as sysbench has it."""
+
+
 class Protocol(StrEnum):
-    """A Protocol is how pgbench sends its queries (``-M``)."""
+    """A Protocol is how a client sends its queries (pgbench's ``-M``)."""
 
     SIMPLE = "simple"
     EXTENDED = "extended"
@@ -78,7 +83,7 @@ class Buffers(StrEnum):
 class Scenario:
     """A Scenario is a question put to the server: mode, protocol, tier and its scale factor."""
 
-    mode: Mode | Script
+    mode: AnyMode
     protocol: Protocol
     tier: Tier
     scale: int
@@ -86,7 +91,19 @@ class Scenario:
     @property
     def size(self) -> float:
         """How many times as large as pgbench's own its tables are."""
-        return self.mode.size if isinstance(self.mode, Script) else 1.0
+        return 1.0 if isinstance(self.mode, Mode) else self.mode.size
+
+    @property
+    def data(self) -> str:
+        """What tells its data from pgbench's own at the same scale; empty if it is that."""
+        return "" if isinstance(self.mode, Mode) else self.mode.data
+
+    @property
+    def indexes(self) -> tuple[tuple[str, str, str], ...]:
+        """The indexes that grow with the scale: table, column, and one that is not in it."""
+        if isinstance(self.mode, Oltp):
+            return (("sbtest1", "id", "c"), ("sbtest1", "k", "c"))
+        return (("pgbench_accounts", "aid", "abalance"),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +119,9 @@ class Cell:
     buffers: Buffers | None = None
 
     def threads(self, cores: int) -> int:
-        """How many threads pgbench runs it with (``-j``): no more than clients or cores."""
+        """How many threads its client runs it with: no more than clients; pgbench's than cores."""
+        if isinstance(self.scenario.mode, Oltp):
+            return self.clients
         return max(1, min(self.clients, cores))
 
     def facts(self, cores: int) -> dict[str, Any]:
@@ -133,7 +152,7 @@ class Preset:
 
     name: str
     description: str
-    modes: tuple[Mode | Script, ...]
+    modes: tuple[AnyMode, ...]
     protocols: tuple[Protocol, ...]
     tiers: tuple[Tier, ...]
     rungs: tuple[int, ...]

@@ -34,6 +34,11 @@ class Script:
         content = canonical_json([list(map(list, self.parts)), self.load])
         return f"{self.name}-{digest_text(content)[:_DIGITS]}"
 
+    @property
+    def data(self) -> str:
+        """What tells its tables from those of other modes at the same scale."""
+        return self.load
+
     def __str__(self) -> str:
         return self.value
 

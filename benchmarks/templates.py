@@ -18,11 +18,13 @@ from benchmarks.clone import clone_tree, sync_file_system, tree_bytes
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
 from benchmarks.dialect import Dialect
 from benchmarks.home import ServerHome, make_passable
+from benchmarks.oltp import Oltp
 from benchmarks.pgbench import Pgbench
 from benchmarks.proctree import end_orphan
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import CLUSTER_BYTES, disk_bytes
 from benchmarks.scripts import Script
+from benchmarks.sysbench import Sysbench
 
 TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"
@@ -76,14 +78,15 @@ class Template:
 class Templates:
     """Templates are the loaded data directories in one ServerHome, under a limit of bytes.
 
-    ``say`` is told what takes long. With a ``script`` they are loaded as it wants them.
+    ``client`` loads them, as ``own``, a mode that is not of pgbench's, wants them. ``say`` is
+    told what takes long.
     """
 
     home: ServerHome
-    pgbench: Pgbench
+    client: Pgbench | Sysbench
     limit_bytes: int
     say: Callable[[str], None]
-    script: Script | None = None
+    own: Script | Oltp | None = None
 
     def ensure(self, build: Build, scale: int) -> Template:
         """The Template of *build* at *scale*, loaded now if it is not there yet."""
@@ -150,8 +153,8 @@ class Templates:
         return sum(tree_bytes(template.directory) for _, template in self._by_last_use())
 
     def _template(self, build: Build, scale: int) -> Template:
-        load = self.script.load if self.script else ""
-        other = f"-{digest_text(load)[:8]}" if load else ""
+        data = self.own.data if self.own else ""
+        other = f"-{digest_text(data)[:8]}" if data else ""
         name = f"{build.digest[:16]}-s{scale}{other}-v{_FORMAT}"
         return Template(directory=self.home.templates / name)
 
@@ -168,7 +171,7 @@ class Templates:
             end_orphan(template.data)
         if not template.is_whole():
             remove_tree(template.directory)
-            self._make_room(disk_bytes(scale, self.script.size if self.script else 1.0))
+            self._make_room(disk_bytes(scale, self.own.size if self.own else 1.0))
             self.say(f"loading scale {scale} into {build.label}")
             try:
                 self._load(build, scale, template)
@@ -190,12 +193,10 @@ class Templates:
                 build=build, data=template.data, run=run, settings=settings, keep=True
             )
             with cluster:
-                self.pgbench.initialise(
-                    cluster.host, user=SUPERUSER, database=DATABASE, scale=scale
-                )
+                self.client.initialise(cluster.host, user=SUPERUSER, database=DATABASE, scale=scale)
                 with cluster.connect() as connection:
-                    if self.script and self.script.load:
-                        connection.execute(self.script.load.encode())
+                    if self.own and self.own.load:
+                        connection.execute(self.own.load.encode())
                     # every catalog too: nothing is left for autovacuum to do, and hint bits
                     # are set, so that the first reader does not write
                     connection.execute("VACUUM FREEZE ANALYZE")

@@ -29,7 +29,6 @@ from benchmarks.planning import counted_cells, planned_cells
 from benchmarks.point import Comparable, Point, PointKey, count_samples
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import Cell, Preset, Tier
-from benchmarks.scripts import Script
 from benchmarks.storage import give_back
 from benchmarks.twins import SERVER_COLUMNS, origins_by_digest
 from builders.source import Source
@@ -306,10 +305,8 @@ class Campaign:
         wanted: dict[tuple[Any, ...], Point] = {}
         for point in points:
             scenario = point.cell.scenario
-            script = scenario.mode if isinstance(scenario.mode, Script) else None
             storage = Profile.named(point.cell.profile).storage
-            load = script.load if script else ""
-            wanted[point.build.identifier, scenario.scale, storage, load] = point
+            wanted[point.build.identifier, scenario.scale, storage, scenario.data] = point
         with meter("loading data") as shown:
             for number, point in enumerate(wanted.values()):
                 scale = point.cell.scenario.scale

@@ -8,7 +8,14 @@ from statistics import median
 from typing import Any
 
 from benchmarks.activity import CLIENTS
-from benchmarks.pitfalls import Record, checkpoints, client_share, pages_written
+from benchmarks.oltp import SYSBENCH
+from benchmarks.pitfalls import (
+    Record,
+    checkpoints,
+    client_share,
+    client_text,
+    pages_written,
+)
 
 _MOST = 6
 _STATEMENT_WIDTH = 40
@@ -39,6 +46,14 @@ def evidence_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
     return [(title, text) for title, text in rows if text]
 
 
+def client_told(record: Record) -> str:
+    """Which client made the Run of *record*: its version, and its build or its rows."""
+    other = record.get(SYSBENCH)
+    if other:
+        return f"{SYSBENCH} {other['version']} ({other['rows']:,} rows)"
+    return f"pgbench {record['pgbench']['version']} ({record['pgbench']['build']})"
+
+
 def _middle(records: Sequence[Record], of: Callable[[Record], float | None]) -> float | None:
     values = [value for record in records if (value := of(record)) is not None]
     return median(values) if values else None
@@ -53,11 +68,8 @@ def _processors(records: Sequence[Record]) -> str:
 
 
 def _client(records: Sequence[Record]) -> str:
-    threads = records[0]["cell"]["threads"]
     share = _middle(records, client_share)
-    if share is None:
-        return ""
-    return f"pgbench used {share:.0%} of a processor in each of {threads} threads"
+    return "" if share is None else client_text(records[0], share)
 
 
 def _backends(records: Sequence[Record]) -> str:

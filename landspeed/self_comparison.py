@@ -93,13 +93,13 @@ def _contest(
 def point_due(workshop: Workshop, builds: Sequence[Build], cells: Sequence[Cell]) -> Point | None:
     """The Point whose comparison with itself is to go on: one that has begun, else any.
 
-    Only of what loads in seconds, the small tier; None if there is none.
+    Only of what loads in seconds, the small tier, in pgbench's own modes; None if there is none.
     """
     points = [
         Point(build=build, cell=cell)
         for build in builds
         for cell in cells
-        if cell.scenario.tier is Tier.SMALL
+        if cell.scenario.tier is Tier.SMALL and isinstance(cell.scenario.mode, Mode)
     ]
     if not points:
         return None

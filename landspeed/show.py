@@ -20,7 +20,7 @@ from benchmarks.point import ADAPTIVE
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.twins import Origins, Twin, origins_by_digest
 from landspeed.cautions import cautions
-from landspeed.evidence_text import evidence_rows
+from landspeed.evidence_text import client_told, evidence_rows
 from landspeed.point_query import PointQuery, name_of
 from landspeed.repeat import point_commands
 
@@ -240,7 +240,7 @@ def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("build", f"{build['identifier']}, {build['build_system']}, quirks: {quirks}"),
         ("toolchain", ", ".join(str(value) for value in build["toolchain"].values())),
         ("installed files", f"sha256 {build['digest']}"),
-        ("pgbench", f"{record['pgbench']['version']} ({record['pgbench']['build']})"),
+        ("client", client_told(record)),
         ("machine", f"{machine['cpu']}, {machine['cores']} cores, {memory:.1f} GiB"),
         ("epoch", ", ".join(f"{name} {value}" for name, value in epoch.items())),
         ("command", " ".join(record["run"]["argv"])),

@@ -58,7 +58,7 @@ def test_where_the_time_went_is_told_in_words_and_shares() -> None:
     rows = dict(evidence_rows([run(0), run(1)]))
     assert rows["processors"].startswith("user ")
     assert "context switches/s" in rows["processors"]
-    assert "of a processor in each of 2 threads" in rows["client"]
+    assert "of the processors that its 2 threads can have" in rows["client"]
     assert rows["backends"].startswith("LWLock:WALWrite 50%, running 40%, Client:ClientRead 10%")
     assert rows["other processes"] == "walwriter IO:WALSync (2)"
     assert rows["locks waited for"] == "transactionid ShareLock (2)"

@@ -89,6 +89,13 @@ def test_a_client_is_the_limit_when_its_threads_have_no_tenth_left(
     assert (Trap.CLIENT in traps(one)) == told
 
 
+def test_a_client_with_more_threads_than_processors_is_the_limit_when_those_are_its() -> None:
+    one = quiet(sample={"client_cpu_seconds": 22.0}, cell={"threads": 8}, machine={"cores": 2})
+    (found,) = pitfalls(one | {"sysbench": {"version": "1.0.20"}})
+    assert found.trap is Trap.CLIENT
+    assert found.seen == "sysbench used 92% of the processors that its 8 threads can have"
+
+
 @pytest.mark.parametrize(("share", "told"), [(0.0099, False), (0.01, True), (0.3, True)])
 def test_stolen_time_is_told_from_one_per_cent_on(share: float, told: bool) -> None:
     one = quiet(evidence={"cpu": {"steal": share}})

@@ -10,6 +10,7 @@ import pytest
 
 from base.build import BUILD_JSON, Build
 from base.files import canonical_json
+from benchmarks.oltp import Oltp
 from benchmarks.pgbench import Pgbench
 from benchmarks.point import Point
 from benchmarks.scenarios import Mode
@@ -18,6 +19,7 @@ from landspeed import self_comparison
 from landspeed.ledger import ledger
 from landspeed.self_comparison import compare_with_itself, least_tried, point_due
 from tests.compare_kit import CELL, Bench, bench, build, workshop
+from tests.stand_ins import timed_record
 
 __all__ = ["bench", "workshop"]
 
@@ -75,6 +77,21 @@ def test_what_has_begun_goes_on_before_anything_new(
         assert due is not None
         assert due.build == server
     assert point_due(workshop, [], [CELL]) is None
+
+
+def test_only_pgbenchs_own_modes_are_compared_with_themselves(
+    workshop: Any, bench: Bench, server: Build
+) -> None:
+    mode = Oltp(name="oltp-read-only", version="1.0.20")
+    cell = replace(CELL, scenario=replace(CELL.scenario, mode=mode))
+    assert point_due(workshop, [server], [cell]) is None
+    workshop.foreigners = _Known(server)
+    workshop.builder.store.find = lambda identifier: None
+    run = {"preset": "sysbench-quick", "seconds": 1}
+    made = timed_record(build=server, cell=cell, machine=workshop.machine, run=run)
+    workshop.records.add(made)
+    point, _ = least_tried(workshop, server)
+    assert point.cell.scenario.mode is Mode.READ_ONLY
 
 
 class _Known:

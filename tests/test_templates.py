@@ -130,7 +130,7 @@ def test_an_interrupted_load_leaves_nothing(
 def test_the_least_recently_used_template_makes_room(kit: Kit) -> None:
     old = kit.store.ensure(kit.build, SCALE)
     narrow = Templates(
-        home=kit.store.home, pgbench=kit.store.pgbench, limit_bytes=1, say=kit.said.append
+        home=kit.store.home, client=kit.store.client, limit_bytes=1, say=kit.said.append
     )
     leftover = kit.store.home.templates / "killed-while-loading"
     leftover.mkdir()

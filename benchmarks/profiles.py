@@ -114,6 +114,13 @@ class Profile:
             pooler=match["pooler"],
         )
 
+    @property
+    def server(self) -> str:
+        """Its name without where the data lies and how clients come to it."""
+        place = f"-on-{self.storage}" if self.storage else ""
+        via = f"-via-{self.pooler}" if self.pooler else ""
+        return self.name.removesuffix(via).removesuffix(place)
+
     def settings(self, version: Version, memory_bytes: int) -> dict[str, str]:
         """What to write to *version*'s postgresql.conf on a machine with *memory_bytes*."""
         found = {

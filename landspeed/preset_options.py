@@ -18,8 +18,10 @@ def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return preset(axes_options(command))
 
 
-def axes_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What to change in a preset."""
+def axes_options(
+    command: Callable[..., Any], *, mode: click.types.StringParamType | None = None
+) -> Callable[..., Any]:
+    """What to change in a preset; *mode* is the type of its modes, pgbench's own by default."""
     options = (
         click.option(
             "--scale",
@@ -39,7 +41,7 @@ def axes_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--mode",
             "modes",
             multiple=True,
-            type=click.Choice([m.value for m in Mode]),
+            type=mode or click.Choice([m.value for m in Mode]),
             help="May be repeated.",
         ),
         click.option(

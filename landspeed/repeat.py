@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from benchmarks.profiles import Profile
 from benchmarks.record_columns import variant_of
 from benchmarks.scenarios import Mode
 from landspeed.point_query import name_of
@@ -21,11 +22,17 @@ def point_commands(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     run = runs[0]
     if run["mode"] not in list(Mode):
-        # a script belongs to a study, whose name and size are those of its preset
+        # what is no mode of pgbench's belongs to a study; name and size are those of its preset,
+        # and in the record its own name has a digest behind it
         study, _, size = run["preset"].rpartition("-")
-        return [*preparing(runs), command("study", study, "--preset", size)]
-    words = ["run", target_of(run), "--preset", "quick"]
-    words += ["--mode", run["mode"], "--protocol", run["protocol"], "--profile", run["profile"]]
+        words = ["study", study, target_of(run), "--preset", size]
+        words += ["--mode", run["mode"].rpartition("-")[0], "--protocol", run["protocol"]]
+        profile = Profile.named(run["profile"])
+        words += ["--profile", profile.server]
+        words += ["--storage", profile.storage] if profile.storage else []
+    else:
+        words = ["run", target_of(run), "--preset", "quick"]
+        words += ["--mode", run["mode"], "--protocol", run["protocol"], "--profile", run["profile"]]
     words += ["--tier", run["tier"], "--scale", f"{run['tier']}={run['scale']}"]
     if run["buffers"] is not None:
         words += ["--metric", "instructions"]

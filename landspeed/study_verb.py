@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ _AXES = ("tiers", "modes", "protocols", "clients", "profiles", "storages")
     show_default=True,
     help="How much of it: minutes, hours, or all.",
 )
-@axes_options
+@partial(axes_options, mode=click.STRING)
 @click.option(
     "--storage",
     "storages",
@@ -143,10 +144,11 @@ def render_study(facts: Mapping[str, Any]) -> str:
     for part in facts["parts"]:
         lines += ["", f"part {part['name']}: {' '.join(part['targets'])}"]
         lines += _ablation_lines(part["ablation"])
+        wide = max(12, *(len(cell["mode"]) for cell in part["cells"]))
         lines.append(
-            f"  {'mode':<12} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} profile"
+            f"  {'mode':<{wide}} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} profile"
         )
-        lines += [_cell_line(cell) for cell in part["cells"]]
+        lines += [_cell_line(cell, wide) for cell in part["cells"]]
     if facts["left"]:
         lines += ["", "not available:"]
         lines += [f"  {one['part']}: {one['what']}: {one['reason']}" for one in facts["left"]]
@@ -167,10 +169,10 @@ def _ablation_lines(facts: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
-def _cell_line(cell: Mapping[str, Any]) -> str:
+def _cell_line(cell: Mapping[str, Any], wide: int) -> str:
     reason = f"  not applicable: {cell['not_applicable']}" if cell["not_applicable"] else ""
     return (
-        f"  {cell['mode']:<12} {cell['protocol']:<8} {cell['tier']:<6} {cell['scale']:>5} "
+        f"  {cell['mode']:<{wide}} {cell['protocol']:<8} {cell['tier']:<6} {cell['scale']:>5} "
         f"{cell['clients']:>7} {cell['profile']}{reason}"
     )
 

@@ -19,7 +19,6 @@ from benchmarks.profiles import (
     profile_names,
     shared_buffers_span,
 )
-from landspeed.study.samples import server_profile
 
 GIB = 1 << 30
 VERSIONS = ["8.3.23", "8.4.22", *(f"9.{n}.1" for n in range(7))]
@@ -96,7 +95,7 @@ def test_a_name_says_where_data_lies_and_how_clients_come_to_it() -> None:
     profile = Profile.named("tuned-with-max_connections=40-on-tmpfs-via-pgbouncer")
     assert (profile.storage, profile.pooler) == ("tmpfs", "pgbouncer")
     assert profile.max_connections(16 * GIB) == 40
-    assert server_profile(profile) == "tuned-with-max_connections=40"
+    assert profile.server == "tuned-with-max_connections=40"
 
 
 @pytest.mark.parametrize(

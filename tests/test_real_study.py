@@ -1,4 +1,4 @@
-"""Two studies from a command to a report, on real servers: the smallest that shows the way."""
+"""Studies from a command to a report, on real servers: the smallest that shows the way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.oltp import ROWS_PER_SCALE
 from benchmarks.pooler import pooler_reason
+from benchmarks.scenarios import BYTES_PER_SCALE
+from benchmarks.sysbench import sysbench_reason
 from tests.conftest import make_project, program, run_in
 
 pytestmark = pytest.mark.postgres
@@ -52,6 +55,36 @@ def test_releases_are_compared_and_the_list_has_both_reports(project: Path) -> N
     index = (project / "site/studies/index.html").read_text()
     assert "archaeology/quick/index.html" in index
     assert "page-size/quick/index.html" in index
+
+
+def test_the_other_load_generator_reads_and_writes_tables_of_its_own(project: Path) -> None:
+    reason = sysbench_reason()
+    if reason:
+        pytest.skip(reason)
+    modes = ("--mode", "oltp-point-select", "--mode", "oltp-read-write")
+    told = study(project, "sysbench", "18", *modes, "--clients", "2", *ONCE)
+    assert (told["measured"], told["errors"]) == (2, [])
+    shown = run_in(project, [program("landspeed"), "show", "18", "--json"])
+    found = [one for one in json.loads(shown.stdout) if "/oltp-" in one["point"]]
+    records = {one["records"][0]["sysbench"]["script"]: one["records"][0] for one in found}
+    assert set(records) == {"oltp_point_select", "oltp_read_write"}
+    for record in records.values():
+        sample, rows = record["sample"], record["sysbench"]["rows"]
+        assert record["run"]["argv"][0] == "sysbench"
+        assert f"--rand-seed={record['run']['seed']}" in record["run"]["argv"]
+        assert sample["latency_ms"] == pytest.approx(2000 / sample["tps"], rel=1e-3)
+        assert sample["latency_p50_ms"] <= sample["latency_p99_ms"]
+        # as large as pgbench's, and in memory
+        size = record["cell"]["scale"] * BYTES_PER_SCALE
+        assert record["database_bytes"] == pytest.approx(size, rel=0.25)
+        assert rows == record["cell"]["scale"] * ROWS_PER_SCALE
+    reads, writes = records["oltp_point_select"], records["oltp_read_write"]
+    # a key is found by at least a root, a leaf and a heap page; the others change rows
+    assert reads["sample"]["blocks_hit"] >= 3 * reads["sample"]["transactions"]
+    assert writes["sample"]["wal_bytes"] > 100 * writes["sample"]["transactions"]
+    assert all("--mode oltp-" in one["repeat"][-1] for one in found)
+    again = study(project, "sysbench", "18", *modes, "--clients", "2", *ONCE)
+    assert (again["measured"], again["present"]) == (0, 2)
 
 
 def test_a_pooler_takes_more_clients_than_the_server_and_data_may_lie_in_memory(

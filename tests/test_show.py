@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -190,6 +191,26 @@ def test_runs_of_comparisons_are_shown_beside_the_point_and_are_never_the_publis
         (2, False, True),
     ]
     assert "(comparisons)" in as_text(overview(points))
+
+
+def test_a_run_by_sysbench_is_a_point_of_its_own_that_says_who_asked_and_repeats_as_a_study(
+    tmp_path: Path,
+) -> None:
+    store = RecordStore(tmp_path)
+    for number in range(2):
+        one = record(Point(mode="oltp-read-only-92b46dbe"), number=number)
+        one["run"] |= {"preset": "sysbench-quick"}
+        one["cell"] |= {"profile": "default-with-jit=off-on-tmpfs"}
+        store.add(one | {"sysbench": {"version": "1.0.20", "script": "oltp_read_only", "rows": 9}})
+    (point,) = found(store, "18.1/oltp-read-only-92b46dbe")
+    shown = as_text(details(point, [store.get(run["id"]) for run in point.runs]))
+    assert re.search(r"^client +sysbench 1\.0\.20 \(9 rows\)$", shown, re.M)
+    words = (
+        "study sysbench 18.1:bs8 --preset quick --mode oltp-read-only --protocol prepared "
+        "--profile default-with-jit=off --storage tmpfs --tier small --scale small=5 --clients 1 "
+        "--samples 2 --seconds 3"
+    )
+    assert point.facts()["repeat"][-1] == f".venv/bin/landspeed {words}"
 
 
 def test_counted_runs_are_points_of_their_own(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from base.build import Origin
 from base.errors import UsageError
 from benchmarks import planning as planning_
 from benchmarks.machine import Limits
+from benchmarks.oltp import Oltp
+from landspeed.study import planning as study_planning
 from landspeed.study.definition import Axes, Size, load_study
 from landspeed.study.planning import StudyPlan, Wish, plan_study, study_facts
 from landspeed.study_verb import parse_setting, render_study
@@ -27,6 +29,8 @@ def ample(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with room for everything, whatever this one has."""
     monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
     monkeypatch.setattr(planning_, "pooler_reason", lambda: None)
+    monkeypatch.setattr(planning_, "sysbench_reason", lambda _: None)
+    monkeypatch.setattr(study_planning, "oltp_of", lambda name: Oltp(name=name, version="1.0.20"))
 
 
 def planned(cache: Path, name: str, wish: Wish | None = None, **rest: Any) -> tuple[Any, StudyPlan]:
@@ -34,7 +38,7 @@ def planned(cache: Path, name: str, wish: Wish | None = None, **rest: Any) -> tu
     return workshop, plan_study(workshop, name, load_study(CHECKOUT, name), wish or Wish())
 
 
-@pytest.mark.parametrize("name", ["page-size", "archaeology", "pooler", "tuned"])
+@pytest.mark.parametrize("name", ["page-size", "archaeology", "pooler", "tuned", "sysbench"])
 def test_a_plan_of_a_study_reads_as_it_did(tmp_path: Path, name: str) -> None:
     """Rewrite the golden files with LANDSPEED_GOLDEN=write, and read the difference."""
     path = GOLDEN / f"study-{name}.txt"
@@ -85,6 +89,33 @@ def test_without_a_pooler_the_study_says_what_would_bring_it(
     facts = study_facts(*planned(tmp_path, "pooler"))
     missing = {c["not_applicable"] for c in facts["parts"][0]["cells"] if c["clients"] == 1}
     assert missing == {None, reason}
+
+
+def test_without_sysbench_the_study_measures_what_pgbench_can_and_says_what_would_bring_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = 'sysbench is not installed: "apt-get install sysbench" brings it'
+    monkeypatch.setattr(planning_, "sysbench_reason", lambda _: reason)
+    _, plan = planned(tmp_path, "sysbench")
+    told = {(str(c.cell.scenario.mode)[:4], c.reason) for part in plan.parts for c in part.cells}
+    assert told == {("read", None), ("oltp", reason)}
+
+
+def test_both_load_generators_have_data_of_their_own(tmp_path: Path) -> None:
+    both = study_facts(*planned(tmp_path, "sysbench"))
+    wish = Wish(axes=Axes(modes=("read-only", "read-write")))
+    alone = study_facts(*planned(tmp_path, "sysbench", wish))
+    assert both["disk_bytes"] == 2 * alone["disk_bytes"]
+
+
+def test_a_mode_that_a_person_names_is_pgbenchs_sysbenchs_or_the_studys(tmp_path: Path) -> None:
+    known = {"sysbench": "oltp-read-only", "custom": "custom", "pooler": "read-only"}
+    for name, word in known.items():
+        _, plan = planned(tmp_path, name, Wish(axes=Axes(modes=(word,))))
+        assert {str(c.cell.scenario.mode).startswith(word) for c in plan.parts[0].cells} == {True}
+    with pytest.raises(UsageError, match='"oltp" is no mode of study "sysbench"') as caught:
+        planned(tmp_path, "sysbench", Wish(axes=Axes(modes=("oltp",))))
+    assert "oltp-read-only" in caught.value.hint
 
 
 def test_without_a_registered_server_a_study_of_forks_is_refused_with_the_command(

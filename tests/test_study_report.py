@@ -12,10 +12,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import planning
 from benchmarks.machine import Limits
+from benchmarks.oltp import Oltp
 from benchmarks.point import Point
 from benchmarks.profiles import Profile
 from benchmarks.record_columns import scalars
+from landspeed.study import planning as study_planning
 from landspeed.study.definition import Axes, load_study
 from landspeed.study.page import study_page
 from landspeed.study.planning import StudyPlan, Wish, plan_study
@@ -103,6 +106,80 @@ def test_a_ratio_tells_what_is_there_and_of_too_few_runs_no_interval(report: Stu
     assert single is not None
     assert (single.low, single.is_sure) == (None, False)
     assert Ratio.of([], usual, "latency_ms") is None
+
+
+def of_both(report: StudyReport, part: str, generator: str) -> tuple[list[StudyRow], ...]:
+    """The runs of one load generator with 8 clients, on 18 and on 17."""
+    return tuple(
+        of(report, part, generator=generator, clients=8, version=version)
+        for version in ("18", "17")
+    )
+
+
+@pytest.fixture
+def by_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyReport:
+    """A report of two load generators: 18 reads 2 times as fast by pgbench, 4 by sysbench."""
+    monkeypatch.setattr(planning, "sysbench_reason", lambda _: None)
+    monkeypatch.setattr(study_planning, "oltp_of", lambda name: Oltp(name=name, version="1.0.20"))
+
+    def latency(point: Point) -> float:
+        mode = point.cell.scenario.mode
+        gain = {"read-only": 2.0}.get(str(mode), 4.0 if "point-select" in str(mode) else 1.0)
+        return 8.0 / (gain if point.build.version.major_text == "18" else 1.0)
+
+    return reported(planned(tmp_path, "sysbench"), latency)
+
+
+def test_a_ratio_of_ratios_says_how_far_two_changes_are_apart(by_both: StudyReport) -> None:
+    sysbench, pgbench = (of_both(by_both, "reads", name) for name in ("sysbench", "pgbench"))
+    found = Ratio.of_ratios(sysbench, pgbench, "tps")
+    one, other = Ratio.of(*sysbench, "tps"), Ratio.of(*pgbench, "tps")
+    assert found is not None
+    assert one is not None
+    assert other is not None
+    assert found.value == pytest.approx(one.value / other.value)
+    assert found.value == pytest.approx(2, rel=0.1)
+    assert found.is_sure
+    updates = (of_both(by_both, "updates", name) for name in ("sysbench", "pgbench"))
+    same = Ratio.of_ratios(*updates, "tps")
+    assert same is not None
+    assert not same.is_sure
+    assert Ratio.of_ratios(sysbench, (pgbench[0], []), "tps") is None
+
+
+def test_a_ratio_of_ratios_of_other_rounds_is_not_paired(by_both: StudyReport) -> None:
+    sysbench, pgbench = (of_both(by_both, "reads", name) for name in ("sysbench", "pgbench"))
+    paired = Ratio.of_ratios(sysbench, pgbench, "tps")
+    fewer = Ratio.of_ratios((sysbench[0], sysbench[1][1:]), pgbench, "tps")
+    assert paired is not None
+    assert fewer is not None
+    assert fewer.low is not None
+    assert fewer.low != paired.low
+    single = Ratio.of_ratios((sysbench[0], sysbench[1][:1]), pgbench, "tps")
+    assert single is not None
+    assert single.low is None
+
+
+def test_what_both_load_generators_say_stands_side_by_side(
+    by_both: StudyReport, tmp_path: Path
+) -> None:
+    page = write_report(by_both, tmp_path / "sysbench/quick")
+    text = (page.parent / "report.md").read_text()
+    assert "| version | tier | clients | pgbench | sysbench | sysbench's to pgbench's |" in text
+    change = r"\+?(-?\d+)\.\d% \[[^]]+\]"
+    row = re.search(rf"^\| 18 \| small \| 8 \| {change} \| {change} \| {change} \|$", text, re.M)
+    assert row is not None
+    assert [int(number) for number in row.groups()] == pytest.approx([100, 300, 100], abs=30)
+    assert "Changes of tx/s to 17, 95 %, by load generator; " in text
+    assert not re.search(r"^\| 17 \| small \| 8 \|", text, re.M)
+
+
+def test_other_releases_are_told_by_their_medians(by_both: StudyReport, tmp_path: Path) -> None:
+    rows = [row for row in by_both.rows if row.axes["version"] == "18"]
+    page = write_report(replace(by_both, rows=rows), tmp_path / "sysbench/quick")
+    text = (page.parent / "report.md").read_text()
+    assert re.search(r"^\| 18 \| small \| 8 \| [\d,.]+ \| [\d,.]+ \|$", text, re.M)
+    assert "Medians, in tx/s." in text
 
 
 def tuned_report(cache: Path, wish: Wish) -> StudyReport:
@@ -235,6 +312,15 @@ def test_commands_name_the_servers_when_a_person_chose_them(tmp_path: Path) -> N
     page = write_report(reported(plan, lambda point: 1.0), tmp_path / "a/quick")
     text = (page.parent / "report.md").read_text()
     words = "study archaeology 17.11:bs8 18.6:bs8 --preset quick --clients 1"
+    assert f".venv/bin/landspeed {words}\n" in text
+
+
+def test_commands_have_every_axis_that_a_person_chose(tmp_path: Path) -> None:
+    axes = {"protocols": ("simple",), "tiers": ("small",), "modes": ("read-only",)}
+    plan = planned(tmp_path, "archaeology", **axes)
+    page = write_report(reported(plan, lambda point: 1.0), tmp_path / "a/quick")
+    text = (page.parent / "report.md").read_text()
+    words = "study archaeology --preset quick --tier small --mode read-only --protocol simple"
     assert f".venv/bin/landspeed {words}\n" in text
 
 

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from base.build import Variant
 from base.errors import LandspeedError, UsageError
 from benchmarks.asv_names import METRICS
+from benchmarks.oltp import OLTPS
 from benchmarks.pooler import POOLERS
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import Mode, Protocol, Tier
@@ -37,7 +38,7 @@ _PLAINLY = {
 _SHARE = re.compile(r"([1-9]\d*)%")
 AXES = (
     *("ref", "version", "variant", "blocksize", "wal_blocksize", "mode", "protocol", "tier"),
-    *("scale", "clients", "profile", "settings", "storage", "pooler", "origin"),
+    *("scale", "clients", "profile", "settings", "storage", "pooler", "origin", "generator"),
 )
 """What tells the rows of a report apart."""
 
@@ -186,7 +187,8 @@ class TableExhibit(Exhibit):
     """A TableExhibit has a row for every value on its axes ``rows``.
 
     Its columns are average, standard deviation, minimum, median and maximum, or the medians
-    of every value on the axis ``columns``. ``against`` is a value of the first of ``rows``.
+    of every value on the axis ``columns``. ``against`` is a value of the first of ``rows``: with
+    ``columns`` too, they are the ratios to it, and last how far those are apart.
     """
 
     rows: Annotated[tuple[_Axis, ...], Field(min_length=1)]
@@ -240,7 +242,7 @@ class Study(_Schema):
 
     @model_validator(mode="after")
     def _words_are_known(self) -> Self:
-        known = {*Mode, *(one.name for one in self.script)}
+        known = {*Mode, *OLTPS, *(one.name for one in self.script)}
         parts = {part.name for part in self.part}
         amounts = (self.quick, self.regular, self.full)
         for axes in (*self.part, *(amount.axes for amount in amounts)):

@@ -12,10 +12,12 @@ from typing import Any
 from base.build import Build, Variant
 from base.errors import SourceError, UsageError, VariantError
 from base.version import Version
+from benchmarks.oltp import OLTPS
 from benchmarks.planning import planned_cells
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import (
     BACKEND_BYTES,
+    AnyMode,
     Cell,
     Mode,
     Planned,
@@ -25,6 +27,7 @@ from benchmarks.scenarios import (
     disk_bytes,
 )
 from benchmarks.scripts import Script
+from benchmarks.sysbench import oltp_of
 from builders.recipe import recipe
 from landspeed.campaign import Request
 from landspeed.plan import OVERHEAD_SECONDS
@@ -203,7 +206,7 @@ class _Planner:
         return Preset(
             name=f"{self.name}-{wish.size}",
             description=self.study.title,
-            modes=tuple(self.scripts.get(mode) or Mode(mode) for mode in modes),
+            modes=tuple(map(self._mode, modes)),
             protocols=axes.get("protocols", (Protocol.PREPARED,)),
             tiers=axes.get("tiers", (Tier.SMALL,)),
             rungs=rungs(axes.get("clients", (1,)), self.workshop.machine.cores),
@@ -211,6 +214,18 @@ class _Planner:
             seconds=wish.seconds or amount.seconds,
             profiles=tuple(_placed(*place) for place in places),
         )
+
+    def _mode(self, word: str) -> AnyMode:
+        """What *word* is a mode of; UsageError if it is none of this Study."""
+        script = self.scripts.get(word)
+        if script is not None:
+            return script
+        if word in OLTPS:
+            return oltp_of(word)
+        if word in list(Mode):
+            return Mode(word)
+        known = ", ".join([*Mode, *OLTPS, *self.scripts])
+        raise UsageError(f'"{word}" is no mode of study "{self.name}"', hint=f"There are: {known}.")
 
     def targets(self, part: Part) -> tuple[list[Target], list[Left]]:
         """What *part* builds or takes as it is, and what cannot be had of it."""
@@ -337,8 +352,7 @@ def _stores(points: Iterable[tuple[Target, Cell]]) -> dict[tuple[Any, ...], int]
     sizes: dict[tuple[Any, ...], int] = {}
     for target, cell in points:
         scenario = cell.scenario
-        load = scenario.mode.load if isinstance(scenario.mode, Script) else ""
-        key = (target, scenario.scale, load, Profile.named(cell.profile).storage)
+        key = (target, scenario.scale, scenario.data, Profile.named(cell.profile).storage)
         copies = 2 if scenario.mode.writes else 1
         sizes[key] = max(sizes.get(key, 0), copies * disk_bytes(scenario.scale, scenario.size))
     return sizes

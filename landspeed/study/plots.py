@@ -42,7 +42,12 @@ _STYLE: dict[Any, Any] = {
 }
 # What both the colour-blind and a grey printer tell apart.
 COLOURS = mpl.color_sequences["petroff10"]
-_NAMES = {"blocksize": "block size, kB", "wal_blocksize": "WAL block size, kB", "ref": "release"}
+_NAMES = {
+    "blocksize": "block size, kB",
+    "wal_blocksize": "WAL block size, kB",
+    "ref": "release",
+    "generator": "load generator",
+}
 
 
 def axis_name(axis: str) -> str:
@@ -215,6 +220,6 @@ def shorten(label: str) -> str:
 
 
 def _value(axis: str, value: Value) -> str:
-    if axis in ("mode", "protocol", "tier", "storage"):
+    if axis in ("mode", "protocol", "tier", "storage", "generator"):
         return str(value)
     return f"{axis_name(axis)} {value}"

@@ -25,7 +25,9 @@ def study_command(plan: StudyPlan, rows: Sequence[StudyRow], memory: int | None 
     refs = dict.fromkeys(target_of(row.scalars) for row in rows) if wish.axes.refs else ()
     words = ["study", plan.name, *refs, "--preset", wish.size.value]
     for option, values in (
+        ("--tier", wish.axes.tiers),
         ("--mode", wish.axes.modes),
+        ("--protocol", wish.axes.protocols),
         ("--clients", wish.axes.clients),
         ("--profile", wish.axes.profiles),
         ("--storage", wish.axes.storages),

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from base.files import canonical_json, exchange, remove_tree, storage_errors, write_atomic
 from benchmarks.asv_names import metric_named
 from landspeed.cautions import cautions
-from landspeed.evidence_text import evidence_rows
+from landspeed.evidence_text import client_told, evidence_rows
 from landspeed.markup import cell, code, plain
 from landspeed.study.ablation import Ablation
 from landspeed.study.definition import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
@@ -28,11 +28,11 @@ from landspeed.study.ranking_plot import draw_rankings
 from landspeed.study.ranking_text import ranking_table, ranking_text
 from landspeed.study.repeat import study_command, study_commands
 from landspeed.study.samples import StudyRow, goes, grouped
-from landspeed.study.tables import exhibit, heading_of, markdown_table
+from landspeed.study.tables import caption, exhibit, heading_of, markdown_table
 
 FACTS, MARKDOWN = "report.json", "report.md"
 _SAMPLES, _SECONDS = "samples.parquet", "seconds.parquet"
-_METHOD = """Every number is of one invocation of pgbench on a server that was started for it, on \
+_METHOD = """Every number is of one invocation of a client on a server that was started for it, on \
 data in the state in which it was loaded: vacuumed, frozen, checkpointed, and for what writes a \
 fresh copy of it. All points were measured in rounds, each in a random order of its own, so that \
 whatever drifts falls on all alike. The standard deviation is that between runs; the seconds \
@@ -221,13 +221,12 @@ def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
 
 
 def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
-    found = exhibit(table, _labelled(report, _of(report, table)))
+    rows = _labelled(report, _of(report, table))
+    found = exhibit(table, rows)
     if not found:
         return
-    metric = metric_named(table.metric)
-    what = "Medians" if table.columns else "Runs"
     yield f"## {table.title}"
-    yield f"{what}, in {metric.unit}."
+    yield caption(table, rows)
     for heading, text in found:
         if heading:
             yield f"### {heading}"
@@ -305,8 +304,9 @@ def _provenance(report: StudyReport) -> Iterator[str]:
     if report.servers:
         record = report.servers[-1]
         epoch = ", ".join(f"{name} {value}" for name, value in record["epoch"].items())
-        client = f"pgbench {record['pgbench']['version']} ({record['pgbench']['build']})"
-        yield f"Client: {code(client)}. Epoch of the machine: {code(epoch, longest=400)}."
+        told = dict.fromkeys(map(client_told, report.records.values()))
+        clients = ", ".join(map(code, sorted(told)))
+        yield f"Client: {clients}. Epoch of the machine: {code(epoch, longest=400)}."
     yield "Profiles, each with a run whose record has all settings of its server:"
     yield _profiles(report)
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from base.build import Build
 from base.version import Version
+from benchmarks.oltp import OLTPS, SYSBENCH, Oltp
 from benchmarks.point import Point, PointKey, rows_of
 from benchmarks.profiles import Profile
-from benchmarks.scenarios import Cell
-from benchmarks.scripts import Script
+from benchmarks.scenarios import Cell, Mode
 from landspeed.student import t_quantile
 from landspeed.study.definition import DIRECT, DISK
 
@@ -27,7 +27,8 @@ _LEAST = 1e-300
 # What a person knows the order of; anything else is in the order of its text.
 _ORDERS: Mapping[str, tuple[str, ...]] = {
     "tier": ("small", "medium", "large"),
-    "mode": ("read-only", "read-write", "tpcb-like"),
+    "mode": (*Mode, *OLTPS),
+    "generator": ("pgbench",),
     "profile": ("default", "tuned"),
     "storage": (DISK,),
     "pooler": (DIRECT,),
@@ -71,24 +72,18 @@ def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
         "variant": build.variant.name,
         "blocksize": build.variant.blocksize,
         "wal_blocksize": build.variant.wal_blocksize,
-        "mode": mode.name if isinstance(mode, Script) else mode.value,
+        "mode": mode.value if isinstance(mode, Mode) else mode.name,
+        "generator": SYSBENCH if isinstance(mode, Oltp) else "pgbench",
         "protocol": cell.scenario.protocol.value,
         "tier": cell.scenario.tier.value,
         "scale": cell.scenario.scale,
         "clients": cell.clients,
-        "profile": server_profile(profile),
+        "profile": profile.server,
         "settings": ", ".join([*changes, *profile.without]) or STOCK,
         "storage": profile.storage or DISK,
         "pooler": profile.pooler or DIRECT,
         "origin": "registered" if build.foreign else "vanilla",
     }
-
-
-def server_profile(profile: Profile) -> str:
-    """The name of *profile* without where its data lies and how clients come to it."""
-    place = f"-on-{profile.storage}" if profile.storage else ""
-    via = f"-via-{profile.pooler}" if profile.pooler else ""
-    return profile.name.removesuffix(via).removesuffix(place)
 
 
 def order_of(axis: str) -> Callable[[Value], tuple[Any, ...]]:
@@ -171,21 +166,44 @@ class Ratio:
         rounds, it is a paired t interval of log ratios (Student 1908), else that of Welch
         (Biometrika 34, 1947).
         """
-        at = goes([*rows, *base])
-        ours, theirs = _logs(rows, column, at), _logs(base, column, at)
-        if not ours or not theirs:
+        return cls._of([(1, rows), (-1, base)], column)
+
+    @classmethod
+    def of_ratios(
+        cls,
+        one: tuple[Sequence[StudyRow], Sequence[StudyRow]],
+        other: tuple[Sequence[StudyRow], Sequence[StudyRow]],
+        column: str,
+    ) -> Ratio | None:
+        """The Ratio of *one* pair, rows and their base, to that of the *other*; 1: they agree.
+
+        The same intervals: paired where all four have the same rounds.
+        """
+        signed = [(1, one[0]), (-1, one[1]), (-1, other[0]), (1, other[1])]
+        return cls._of(signed, column)
+
+    @classmethod
+    def _of(cls, signed: Sequence[tuple[int, Sequence[StudyRow]]], column: str) -> Ratio | None:
+        """The product of the means of *column* in each group, to the power of its sign."""
+        signs = [sign for sign, _ in signed]
+        at = goes([row for _, rows in signed for row in rows])
+        logs = [_logs(rows, column, at) for _, rows in signed]
+        if not all(logs):
             return None
-        a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
+        groups = [np.array(list(one.values())) for one in logs]
+        middle = math.fsum(s * group.mean() for s, group in zip(signs, groups, strict=True))
         low = high = None
-        if len(a) > 1 and ours.keys() == theirs.keys():
-            pairs = np.array([ours[key] - theirs[key] for key in ours])
-            low, high = _interval(pairs.mean(), pairs.var(ddof=1) / len(pairs), len(pairs) - 1)
-        elif len(a) > 1 and len(b) > 1:
-            each = np.array([a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)])
-            less = np.array([len(a) - 1, len(b) - 1])
-            freedom = max(1.0, each.sum() ** 2 / max((each**2 / less).sum(), _LEAST))
-            low, high = _interval(a.mean() - b.mean(), each.sum(), freedom)
-        return cls(value=float(math.exp(a.mean() - b.mean())), low=low, high=high)
+        if min(map(len, groups)) > 1:
+            if all(one.keys() == logs[0].keys() for one in logs):
+                rounds = np.array([[one[key] for one in logs] for key in logs[0]])
+                pairs = rounds @ np.array(signs)
+                low, high = _interval(middle, pairs.var(ddof=1) / len(pairs), len(pairs) - 1)
+            else:
+                each = np.array([group.var(ddof=1) / len(group) for group in groups])
+                less = np.array([len(group) - 1 for group in groups])
+                freedom = max(1.0, each.sum() ** 2 / max((each**2 / less).sum(), _LEAST))
+                low, high = _interval(middle, each.sum(), freedom)
+        return cls(value=float(math.exp(middle)), low=low, high=high)
 
     @property
     def is_sure(self) -> bool:

@@ -32,7 +32,8 @@ def exhibit(table: TableExhibit, rows: Sequence[StudyRow]) -> list[tuple[str, st
     """The tables of *table*: what each is of, and its Markdown; none where there are no rows."""
     found = []
     for key, group in grouped(rows, table.each).items():
-        make = _matrix if table.columns else _statistics
+        medians = _ratios if _has_base(table, group) else _matrix
+        make = medians if table.columns else _statistics
         found.append((heading_of(table.each, key), make(table, group)))
     return found
 
@@ -40,6 +41,23 @@ def exhibit(table: TableExhibit, rows: Sequence[StudyRow]) -> list[tuple[str, st
 def heading_of(axes: Sequence[str], values: Sequence[Value]) -> str:
     """What those Runs are called that have these *values* on *axes*."""
     return ", ".join(f"{axis_name(a)} {v}" for a, v in zip(axes, values, strict=True))
+
+
+def caption(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
+    """What the numbers in *table* are."""
+    unit = metric_named(table.metric).unit
+    if not table.columns:
+        return f"Runs, in {unit}."
+    if not _has_base(table, rows):
+        return f"Medians, in {unit}."
+    return (
+        f"Changes of {unit} to {table.against}, 95 %, by {axis_name(table.columns)}; last, how far "
+        "these are apart: where 0 is in that interval, they need not differ."
+    )
+
+
+def _has_base(table: TableExhibit, rows: Sequence[StudyRow]) -> bool:
+    return any(str(row.axes[table.rows[0]]) == table.against for row in rows)
 
 
 def _statistics(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
@@ -67,12 +85,9 @@ def _ratio(
     column: str,
 ) -> list[str]:
     """How *group* relates to the one that is as it but for the first axis."""
-    base = next(
-        (g for k, g in groups.items() if str(k[0]) == table.against and k[1:] == key[1:]), None
-    )
-    if base is None or str(key[0]) == table.against:
+    if str(key[0]) == table.against:
         return ["-"]
-    ratio = Ratio.of(group, base, column)
+    ratio = Ratio.of(group, _base(table, key, groups), column)
     return [str(ratio) if ratio else "-"]
 
 
@@ -87,6 +102,35 @@ def _matrix(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
     first = " / ".join(map(axis_name, table.rows)) + f" \\ {axis_name(axis)}"
     titles = [first, *[""] * (len(table.rows) - 1), *map(str, values)]
     return markdown_table(titles, lines, len(table.rows))
+
+
+def _ratios(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
+    """The change to ``against`` for every value of the columns, and each to the first one's."""
+    axis, column = table.columns or "", metric_named(table.metric).column
+    values = [key[0] for key in grouped(rows, [axis])]
+    groups = grouped(rows, [*table.rows, axis])
+    lines = []
+    for key in grouped(rows, table.rows):
+        if str(key[0]) == table.against:
+            continue
+        pairs = [
+            (groups.get((*key, value), []), _base(table, (*key, value), groups)) for value in values
+        ]
+        found = [Ratio.of(*pair, column) for pair in pairs]
+        apart = [Ratio.of_ratios(pair, pairs[0], column) for pair in pairs[1:]]
+        lines.append([*map(str, key), *(str(one) if one else "-" for one in (*found, *apart))])
+    first, *others = map(str, values)
+    titles = [*map(axis_name, table.rows), first, *others, *(f"{v}'s to {first}'s" for v in others)]
+    return markdown_table(titles, lines, len(table.rows))
+
+
+def _base(
+    table: TableExhibit, key: tuple[Value, ...], groups: dict[tuple[Value, ...], list[StudyRow]]
+) -> list[StudyRow]:
+    """The group that is as that of *key* but for the first axis; empty if there is none."""
+    return next(
+        (g for k, g in groups.items() if str(k[0]) == table.against and k[1:] == key[1:]), []
+    )
 
 
 def number(value: float | None) -> str:

@@ -100,13 +100,13 @@ class _World:
         """The Series of *metric*."""
         dots, heads = self.dots, self.dots.heads
         values = dots.values[metric.column]
+        if not (values > 0).any():
+            return
         medians = dots.groups.medians(np.where(values > 0, values, np.nan))
         buffers = heads["buffers"]
         asked = pc.equal(buffers, str(metric.buffers)) if metric.exact else buffers.is_null()
         known = pc.fill_null(asked, False).to_numpy() & ~np.isnan(medians)
         drawn = known[dots.rows] & (self.line >= 0)
-        if not drawn.any():
-            return
         key, size = joined(self.line, len(self.lines), self.toolchain, len(self.toolchains))
         own = ["buffers"] if metric.exact else ["machine", "epoch"]
         cells = codes(heads, [*CELL, *own])[dots.rows]

@@ -109,9 +109,17 @@ def codes(table: pa.Table, names: Iterable[str]) -> Ints:
     """One number for each row of *table*: equal where all columns called *names* are."""
     total, size = np.zeros(table.num_rows, dtype=np.int64), 1
     for name in names:
-        own, known = words(table[name])
-        total, size = joined(total, size, own, len(known) + 1)
+        column = _encoded(table[name])
+        # what all rows have tells none apart
+        if column.null_count or len(column.dictionary) > 1:
+            own, known = words(column)
+            total, size = joined(total, size, own, len(known) + 1)
     return total
+
+
+def both(one: Ints, other: Ints) -> Ints:
+    """A number for each pair of *one* and *other*, which are codes of the same rows."""
+    return joined(one, int(one.max(initial=0)) + 1, other, int(other.max(initial=0)) + 1)[0]
 
 
 def joined(total: Ints, size: int, own: Ints, count: int) -> tuple[Ints, int]:
@@ -122,11 +130,14 @@ def joined(total: Ints, size: int, own: Ints, count: int) -> tuple[Ints, int]:
     return total * count + own, size * count
 
 
-def words(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
-    """The index of each row's value in *column*, one past the last for null; and the values."""
+def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
     whole = pa.chunked_array(column.chunks, type=column.type).combine_chunks()
-    if not pa.types.is_dictionary(whole.type):
-        whole = whole.dictionary_encode()
+    return whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+
+
+def words(column: pa.ChunkedArray | pa.DictionaryArray) -> tuple[Ints, pa.Array]:
+    """The index of each row's value in *column*, one past the last for null; and the values."""
+    whole = column if isinstance(column, pa.DictionaryArray) else _encoded(column)
     known = whole.dictionary
     indices = pc.fill_null(whole.indices.cast(pa.int64()), len(known))
     return indices.to_numpy(zero_copy_only=False), known

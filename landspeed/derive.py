@@ -29,7 +29,7 @@ from base.files import canonical_json, digest_text, locked, remove_tree, write_a
 from benchmarks.asv_names import metrics_of
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from landspeed.asv_benchmarks import Asked, Params, benchmark_entries, benchmark_entry, in_order
-from landspeed.columns import Groups, Ints, codes, joined
+from landspeed.columns import Groups, Ints, both, codes
 from landspeed.points import CELL, Dot, Dots, params_of
 from landspeed.seen import MACHINE_FILE, result_files
 
@@ -153,8 +153,7 @@ def _files(found: Dots, drawn: Ints, places: Sequence[tuple[str, int] | None]) -
     numbers = [commits.setdefault(place[0], len(commits)) if place else -1 for place in places]
     commit = np.array(numbers, dtype=np.int64)[found.whose[drawn]]
     where = codes(found.heads, ["machine", *VARIANT_COLUMNS])[found.rows[drawn]]
-    key, _ = joined(where, int(where.max(initial=0)) + 1, commit, len(commits) + 1)
-    groups = Groups.of(key)
+    groups = Groups.of(both(where, commit))
     marks = groups.sums(found.marks[found.rows[drawn]])
     named = found.heads.select(["machine", *VARIANT_COLUMNS])
     heads = named.take(found.rows[drawn[groups.lasts]]).to_pylist()

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from scipy.special import betaincinv
 
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
-from landspeed.columns import Groups, codes, joined, numbers
+from landspeed.columns import Groups, both, codes, numbers
 from landspeed.comparison import whole_blocks
 from landspeed.confidence import Floats, blocks_for, fewest_blocks, log_wealth
 
@@ -235,21 +235,22 @@ def _by_server(table: pa.Table) -> dict[CellKey, _Servers]:
     Those of a comparison stand alone: its Runs follow each other closely, others do not.
     """
     keys = [*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison"]
-    groups = Groups.of(codes(table, keys))
-    heads = table.select(keys).take(groups.lasts)
+    cells_of = codes(table, [*_CELL, *VARIANT_COLUMNS])
+    groups = Groups.of(both(cells_of, codes(table, [*_SERVER, "preset", "comparison"])))
+    heads = table.select(keys)
     logs = np.log(numbers(table[_METRIC]))[groups.order]
-    cell, most = codes(heads, [*_CELL, *VARIANT_COLUMNS]), int(groups.sizes.max(initial=0))
-    alike = Groups.of(joined(cell, int(cell.max(initial=0)) + 1, groups.sizes, most + 1)[0])
+    alike = Groups.of(both(cells_of[groups.lasts], groups.sizes))
     cells: dict[CellKey, _Servers] = defaultdict(_Servers)
     for begin, end in zip(alike.starts, alike.ends, strict=True):
         members = alike.order[begin:end]
         runs = int(groups.sizes[members[0]])
         stack = logs[groups.starts[members][:, None] + np.arange(runs)]
-        (head,) = heads.take(members[:1]).to_pylist()
+        rows = groups.lasts[members]
+        (head,) = heads.take(rows[:1]).to_pylist()
         servers = cells[_key(head)]
         servers.stacks.append(stack)
         if runs >= _FEWEST:
-            for row, own in zip(heads.take(members).to_pylist(), stack, strict=True):
+            for row, own in zip(heads.take(rows).to_pylist(), stack, strict=True):
                 servers.replayed.append(_replayed(str([row[key] for key in keys]), own))
     return cells
 

@@ -22,9 +22,9 @@ from landspeed.columns import (
     Groups,
     Ints,
     Marks,
+    both,
     codes,
     distinct,
-    joined,
     marks,
     numbers,
     words,
@@ -75,12 +75,15 @@ class Dots(Sequence[Dot]):
     ``machines`` has the asv fields of each machine, ``origins`` all origins; ``superseded`` is
     how many points gave way to newer ones. Of each Dot ``whose`` is the index of its origin and
     ``rows`` that of its row in ``heads``: what the newest run of one cell of one server was of.
+    ``cells`` has a number for each row of ``heads``, equal where machine and cell are.
     """
 
     def __init__(self, table: pa.Table, twins: Iterable[Twin] = ()) -> None:
         table = scheduled(table.select(_NEEDED))
         self._table = table
-        self.groups = Groups.of(codes(table, ["machine", *CELL, *_SERVER]))
+        cells, servers = codes(table, ["machine", *CELL]), codes(table, _SERVER)
+        self.groups = Groups.of(both(cells, servers))
+        self.cells = cells[self.groups.lasts]
         self.heads = (
             table.select(["id", "time", "machine", *CELL, *_SERVER])
             .take(self.groups.lasts)
@@ -105,9 +108,7 @@ class Dots(Sequence[Dot]):
         """Which pairs of a row and an origin are the last of their cell and name."""
         names: dict[str, int] = {}
         named = [names.setdefault(origin.name, len(names)) for origin in self.origins]
-        cells = codes(self.heads, ["machine", *CELL])
-        size = int(cells.max(initial=0)) + 1
-        key, _ = joined(cells[rows], size, np.array(named, dtype=np.int64)[whose], len(names) + 1)
+        key = both(self.cells[rows], np.array(named, dtype=np.int64)[whose])
         _, last = np.unique(key[::-1], return_index=True)
         return np.sort(len(key) - 1 - last)
 

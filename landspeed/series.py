@@ -13,7 +13,7 @@ from benchmarks.asv_names import Metric
 from benchmarks.record_columns import variant_of
 from builders.source import Place
 from landspeed.asv_benchmarks import Params
-from landspeed.columns import Floats, Ints, Lazily, codes, joined
+from landspeed.columns import Floats, Ints, Lazily, both, codes
 from landspeed.points import CELL, Dot, Dots, params_of
 
 RELEASES_LINE = "releases"
@@ -107,10 +107,9 @@ class _World:
         asked = pc.equal(buffers, str(metric.buffers)) if metric.exact else buffers.is_null()
         known = pc.fill_null(asked, False).to_numpy() & ~np.isnan(medians)
         drawn = known[dots.rows] & (self.line >= 0)
-        key, size = joined(self.line, len(self.lines), self.toolchain, len(self.toolchains))
-        own = ["buffers"] if metric.exact else ["machine", "epoch"]
-        cells = codes(heads, [*CELL, *own])[dots.rows]
-        key, _ = joined(key, size, cells, int(cells.max(initial=0)) + 1)
+        key = both(self.line + 1, self.toolchain)
+        cells = codes(heads, CELL) if metric.exact else both(dots.cells, codes(heads, ["epoch"]))
+        key = both(key, cells[dots.rows])
         here = np.flatnonzero(drawn)
         # of an exact metric several machines may have the same commit: the newest, which comes
         # last, stands

@@ -20,6 +20,7 @@ Marks = npt.NDArray[np.uint64]
 Item = TypeVar("Item")
 
 _LARGEST = 2**62
+_SPARSE = 8
 
 
 class Lazily(Sequence[Item], Generic[Item]):
@@ -145,9 +146,22 @@ def words(column: pa.ChunkedArray | pa.DictionaryArray) -> tuple[Ints, pa.Array]
 
 def distinct(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of *table* that differ in the columns *names*, these alone, by their first rows."""
-    _, firsts = np.unique(codes(table, names), return_index=True)
+    # the last of the rows in reverse
+    firsts = table.num_rows - 1 - lasts(codes(table, names)[::-1])
     rows: list[dict[str, Any]] = table.select(names).take(np.sort(firsts)).to_pylist()
     return rows
+
+
+def lasts(codes: Ints) -> Ints:
+    """The last row of each of *codes*, in no order."""
+    most = int(codes.max(initial=-1)) + 1
+    if most > _SPARSE * len(codes):
+        _, found = np.unique(codes[::-1], return_index=True)
+        return np.asarray(len(codes) - 1 - found)
+    # of several numbers for one place numpy keeps the last: no need to sort
+    found = np.full(most, -1)
+    found[codes] = np.arange(len(codes))
+    return np.asarray(found[found >= 0])
 
 
 def numbers(column: pa.ChunkedArray) -> Floats:

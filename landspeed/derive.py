@@ -29,7 +29,7 @@ from base.files import canonical_json, digest_text, locked, remove_tree, write_a
 from benchmarks.asv_names import metrics_of
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from landspeed.asv_benchmarks import Asked, Params, benchmark_entries, benchmark_entry, in_order
-from landspeed.columns import Groups, Ints, both, codes
+from landspeed.columns import Groups, Ints, both, codes, lasts
 from landspeed.points import CELL, Dot, Dots, params_of
 from landspeed.seen import MACHINE_FILE, result_files
 
@@ -260,9 +260,9 @@ def _write_frame(
 ) -> None:
     machines = {file.machine["machine"]: file.machine for file in files}
     rows = found.rows[drawn]
-    _, first = np.unique(codes(found.heads, CELL)[rows], return_index=True)
+    each = rows[lasts(codes(found.heads, CELL)[rows])]
     all_asked: dict[Asked, set[Params]] = {}
-    for head in found.heads.take(rows[first]).to_pylist():
+    for head in found.heads.take(each).to_pylist():
         all_asked.setdefault((head["mode"], head["buffers"]), set()).add(params_of(head))
     for name, fields in machines.items():
         machine = AsvMachine()

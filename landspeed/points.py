@@ -25,6 +25,7 @@ from landspeed.columns import (
     both,
     codes,
     distinct,
+    lasts,
     marks,
     numbers,
     words,
@@ -109,8 +110,7 @@ class Dots(Sequence[Dot]):
         names: dict[str, int] = {}
         named = [names.setdefault(origin.name, len(names)) for origin in self.origins]
         key = both(self.cells[rows], np.array(named, dtype=np.int64)[whose])
-        _, last = np.unique(key[::-1], return_index=True)
-        return np.sort(len(key) - 1 - last)
+        return np.sort(lasts(key))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -161,9 +161,8 @@ class Dots(Sequence[Dot]):
     @cached_property
     def toolchains(self) -> Mapping[tuple[str, str], str]:
         """What each server was built by and ran with: toolchains_of() its newest runs."""
-        _, one = np.unique(codes(self.heads, _SERVER), return_index=True)
-        named = self._table.select([*_SERVER, *_TOOLS])
-        return toolchains_of(named.take(self.groups.lasts[one]))
+        rows = self.groups.lasts[lasts(codes(self.heads, _SERVER))]
+        return toolchains_of(self._table.select([*_SERVER, *_TOOLS]).take(rows))
 
     @cached_property
     def marks(self) -> Marks:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from landspeed import columns
-from landspeed.columns import Groups, Lazily, codes, marks, numbers
+from landspeed.columns import Groups, Lazily, codes, distinct, lasts, marks, numbers
 
 DICE = np.random.default_rng(7)
 ROWS = 500
@@ -49,6 +49,26 @@ def test_rows_are_grouped_by_all_columns_in_the_order_of_their_last_rows(
     assert found == sorted(by_hand(table).values(), key=lambda rows: rows[-1])
     assert groups.lasts.tolist() == [rows[-1] for rows in found]
     assert groups.sizes.tolist() == [len(rows) for rows in found]
+
+
+@pytest.mark.parametrize("sparse", [columns._SPARSE, 0])
+def test_the_last_row_of_each_code_is_found_however_large_the_codes(
+    table: pa.Table, sparse: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "_SPARSE", sparse)
+    rows = by_hand(table)
+    found = lasts(codes(table, ["word", "number"]))
+    assert sorted(found) == sorted(some[-1] for some in rows.values())
+    # distinct() has the first rows, in their order
+    assert [tuple(row.values()) for row in distinct(table, ["word", "number"])] == list(rows)
+    assert len(lasts(np.zeros(0, dtype=np.int64))) == 0
+
+
+def test_a_column_that_is_the_same_everywhere_tells_no_rows_apart(table: pa.Table) -> None:
+    same = table.append_column("same", pa.array(["x"] * ROWS))
+    assert codes(same, ["word", "same"]).tolist() == codes(table, ["word"]).tolist()
+    holes = table.append_column("same", pa.array(["x"] * (ROWS - 1) + [None]))
+    assert len(set(codes(holes, ["same"]).tolist())) == 2
 
 
 def test_medians_leave_out_holes(table: pa.Table) -> None:

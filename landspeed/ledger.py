@@ -237,7 +237,7 @@ def _by_server(table: pa.Table) -> dict[CellKey, _Servers]:
     keys = [*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison"]
     cells_of = codes(table, [*_CELL, *VARIANT_COLUMNS])
     groups = Groups.of(both(cells_of, codes(table, [*_SERVER, "preset", "comparison"])))
-    heads = table.select(keys)
+    heads = table.select(keys).take(groups.lasts)
     logs = np.log(numbers(table[_METRIC]))[groups.order]
     alike = Groups.of(both(cells_of[groups.lasts], groups.sizes))
     cells: dict[CellKey, _Servers] = defaultdict(_Servers)
@@ -245,12 +245,11 @@ def _by_server(table: pa.Table) -> dict[CellKey, _Servers]:
         members = alike.order[begin:end]
         runs = int(groups.sizes[members[0]])
         stack = logs[groups.starts[members][:, None] + np.arange(runs)]
-        rows = groups.lasts[members]
-        (head,) = heads.take(rows[:1]).to_pylist()
+        (head,) = heads.take(members[:1]).to_pylist()
         servers = cells[_key(head)]
         servers.stacks.append(stack)
         if runs >= _FEWEST:
-            for row, own in zip(heads.take(rows).to_pylist(), stack, strict=True):
+            for row, own in zip(heads.take(members).to_pylist(), stack, strict=True):
                 servers.replayed.append(_replayed(str([row[key] for key in keys]), own))
     return cells
 

@@ -95,9 +95,13 @@ def _made(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -
     last = Imprint.load(config.parent / _IMPRINT)
     if last:
         try:
-            return renewal.make(last, fresh)
-        except MadeAnewError:
+            made = renewal.make(last, fresh)
+        except MadeAnewError as error:
+            say(f"all of the site is made anew: {error}")
             remove_tree(fresh)
+        else:
+            say("of the site only what has changed is made again")
+            return made
     before = result_files(renewal.results)
     _make(paths, fresh, config, say)
     return renewal.whole(Imprint.load(fresh.parent / _IMPRINT), fresh, before)

@@ -47,7 +47,7 @@ _TEMPLATE = Path(asv.__file__).parent / "www"
 class Renewal:
     """A Renewal makes a site from the last one, at ``site``, and what ``results`` now has.
 
-    ``config`` is asv's, a file of plain JSON.
+    ``config`` is asv's, a file of plain JSON in a directory of the project.
     """
 
     config: Path
@@ -55,12 +55,16 @@ class Renewal:
     site: Path
 
     def frame(self) -> str:
-        """A digest of all that can only change together with the whole site."""
+        """A digest of all that can only change together with the whole site.
+
+        Not where the project is: the next job of a farm may have it elsewhere.
+        """
+        config = self.config.read_text().replace(str(self.config.parent.parent), "")
         code = [Path(__file__).parent / name for name in _CODE]
         machines = sorted(self.results.glob("*/machine.json"))
-        files = [self.config, self.results / "benchmarks.json", *machines, *code]
+        files = [self.results / "benchmarks.json", *machines, *code]
         texts = [path.read_text() for path in files]
-        return digest_text(json.dumps([asv.__version__, *texts]))
+        return digest_text(json.dumps([asv.__version__, config, *texts]))
 
     def site_files(self, root: Path) -> dict[str, Seen]:
         """The files of the site at *root* that a renewal goes on from."""
@@ -92,8 +96,9 @@ class Renewal:
         """
         try:
             return self._make(last, fresh)
-        except (UserError, ProcessError, ValueError) as error:
-            raise MadeAnewError(str(error)) from error
+        except (UserError, ProcessError, ValueError, LookupError, TypeError, OSError) as error:
+            # of a site that comes from a cache nothing can be taken for granted
+            raise MadeAnewError(str(error) or type(error).__name__) from error
 
     def _make(self, last: Imprint, fresh: Path) -> Imprint:
         conf = self._conf(fresh)

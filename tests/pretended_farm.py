@@ -188,6 +188,7 @@ def main() -> None:
         module.measuring = nothing  # type: ignore[assignment]
     campaign.prepare = lambda **_: None  # type: ignore[assignment]
     campaign.templates = lambda *_, **__: None  # type: ignore[assignment]
+    campaign.point_due = lambda *_: None  # no server is compared with itself
     # who asks us to wait is believed, not waited for
     GitHub.__init__.__kwdefaults__["pause"] = lambda _: None
     landspeed()

@@ -60,7 +60,7 @@ def test_runners_killed_in_a_build_a_count_and_the_push_lose_nothing_and_nothing
     assert_fine(run)
     assert "recovered of runs that ended badly" in run.log("plan")
     assert run.jobs == dict.fromkeys(
-        ("plan", "publish/results", "publish/deploy", "report"), "success"
+        ("plan", "publish/results", "publish/site", "publish/deploy", "report"), "success"
     )
     idle = tracked.track()
     assert_fine(idle)

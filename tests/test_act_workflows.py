@@ -110,7 +110,11 @@ def test_a_counted_bisection_needs_no_machine_of_ours_and_its_report_is_the_summ
         run = dispatch(hub, made, issue=42)
     assert_fine(run)
     assert run.jobs == dict.fromkeys(
-        ("check", "bisect", "comment", "publish/results", "publish/deploy"), "success"
+        (
+            *("check", "bisect", "comment"),
+            *("publish/results", "publish/site", "publish/deploy"),
+        ),
+        "success",
     )
     assert run.outputs("check")["runner"] == '["ubuntu-latest"]'
     assert f"commit {CULPRIT}" in run.summary("bisect")
@@ -125,9 +129,10 @@ def test_a_counted_bisection_needs_no_machine_of_ours_and_its_report_is_the_summ
 def test_a_timed_bisection_asks_for_the_bench_and_goes_on_where_it_stopped(hub, made):
     first = dispatch(hub, made, metric="latency", scenario="read-write//small/c4", budget="10s")
     assert first.outputs("check")["runner"] == LABELS
-    assert first.jobs == {"check": "success", "bisect": "failure", "publish/results": "success"}
+    published = {"publish/results": "success", "publish/site": "success"}
+    assert first.jobs == {"check": "success", "bisect": "failure", **published}
     # what was timed to decide is no dot, so there is nothing to deploy
-    assert first.outputs("publish/results")["published"] == "false"
+    assert first.outputs("publish/site")["published"] == "false"
     assert "Undecided" in first.summary("bisect")
     (journal,) = [name for name in branch_of(hub) if name.startswith("bisect/")]
     before = runs_of(hub)
@@ -207,7 +212,8 @@ def test_a_patch_of_a_listed_remote_is_compared_and_of_no_other(hub, made, tmp_p
     hub.variables["LANDSPEED_REMOTES"] = f"hacker={fork}"
     run = hub.run("compare.yml", inputs=inputs)
     assert_fine(run)
-    assert run.jobs == {"check": "success", "compare": "success", "publish/results": "success"}
+    jobs = ("check", "compare", "publish/results", "publish/site")
+    assert run.jobs == dict.fromkeys(jobs, "success")
     assert run.outputs("check")["runner"] == LABELS
     assert "is the SAME" in run.summary("compare")
     (answer,) = (hub.stubs / "artifacts").glob("*/answer/compare.json")
@@ -233,12 +239,12 @@ def test_what_jobs_left_gets_to_the_results_branch_and_the_site_to_pages(hub, tm
 
     run = hub.run("publish.yml")
     assert_fine(run)
-    assert run.jobs == {"results": "success", "deploy": "success"}
-    assert run.outputs("results")["published"] == "true"
+    assert run.jobs == {"results": "success", "site": "success", "deploy": "success"}
+    assert run.outputs("site")["published"] == "true"
     assert any(name.endswith(".parquet") for name in branch_of(hub))
     assert (hub.stubs / "pages" / "index.html").is_file()
     assert "elephant" in (hub.stubs / "pages" / "index.json").read_text()
-    assert "not drawn" not in run.log("results")
+    assert "not drawn" not in run.log("site")
 
     # with nothing new the branch stays as it is
     tip = branch_of(hub)
@@ -252,7 +258,7 @@ def test_a_farm_without_pages_is_told_so_by_a_variable(hub):
     hub.variables["LANDSPEED_PAGES"] = "off"
     run = hub.run("publish.yml")
     assert_fine(run)
-    assert run.jobs == {"results": "success"}
+    assert run.jobs == {"results": "success", "site": "success"}
 
 
 def _full(environment: dict[str, str]) -> dict[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,17 @@ def test_where_files_cannot_be_linked_they_are_copied(
     assert tree(tmp_path / "fresh") == tree(published.paths.site)
 
 
+def test_a_site_that_was_brought_elsewhere_with_its_results_is_renewed_there(
+    published: Project, tmp_path: Path
+) -> None:
+    there = replace(published.paths, project=tmp_path / "elsewhere")
+    subprocess.run(["cp", "-a", published.paths.project, there.project], check=True)
+    said: list[str] = []
+    site = publish(there, said.append)
+    assert said == ["of the site only what has changed is made again"]
+    assert tree(site) == tree(published.paths.site)
+
+
 def spoilt_cell(project: Project) -> None:
     project.add(line({"17.1": 0.1}, clients=64, runs=1))
     project.derive()
@@ -139,6 +152,13 @@ def spoilt_site(project: Project) -> None:
 
 def spoilt_index(project: Project) -> None:
     (project.paths.site / "index.json").unlink()
+
+
+def spoilt_by_stealth(project: Project) -> None:
+    path = project.paths.site / "index.json"
+    before = path.stat()
+    path.write_text("{}".ljust(before.st_size))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def spoilt_configuration(project: Project) -> None:
@@ -185,6 +205,7 @@ def git(project: Project, *arguments: str) -> None:
         (spoilt_result, "results are gone"),
         (spoilt_site, "not the one that was made"),
         (spoilt_index, "not the one that was made"),
+        (spoilt_by_stealth, "tags"),
         (spoilt_configuration, "configuration"),
         (spoilt_plugin, "plug-in"),
         (spoilt_tag, "tag"),

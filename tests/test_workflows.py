@@ -122,7 +122,19 @@ def test_a_job_on_a_machine_of_ours_may_only_read():
         "track.yml:plan",
         "track.yml:report",
         "publish.yml:results",
+        "publish.yml:site",
     }
+
+
+def test_what_may_write_to_the_repository_unpacks_nothing_that_another_job_can_leave_in_a_cache():
+    writers = {
+        name: job
+        for name, job in jobs()
+        if "steps" in job and job["permissions"].get("contents") == "write"
+    }
+    assert set(writers) == {"publish.yml:results"}
+    used = [step.get("uses", "") for job in writers.values() for step in job["steps"]]
+    assert [action for action in used if "cache" in action] == []
 
 
 def test_a_checkout_leaves_no_token_behind():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import tarfile
 from collections import Counter
@@ -54,10 +53,7 @@ class Tracked:
             )
             with tarfile.open(fileobj=BytesIO(archive.stdout)) as tar:
                 tar.extractall(directory)  # of our own git
-            store = RecordStore(Path(directory) / "records")
-            store.verify()
-            rows = store.table(columns).to_pylist()
-        return Counter(tuple(row[name] for name in columns) for row in rows)
+            return records_in(Path(directory), columns)
 
     def branch(self) -> list[str]:
         """The names of the files on the results branch."""
@@ -75,9 +71,22 @@ class Tracked:
         """What was deployed to Pages."""
         return self.hub.stubs / "pages"
 
-    def regressions(self) -> list[Any]:
-        """The rows of the site's page of regressions."""
-        return list(json.loads((self.site / "regressions.json").read_text())["regressions"])
+    def site_files(self) -> dict[str, bytes]:
+        """Every file that was deployed, but for what says when the site was made."""
+        every = (path for path in self.site.rglob("*") if path.is_file())
+        found = {path.relative_to(self.site).as_posix(): path.read_bytes() for path in every}
+        del found["info.json"]
+        if b"<entry" not in found["regressions.xml"]:
+            del found["regressions.xml"]  # asv dates an empty feed by the clock
+        return found
+
+
+def records_in(results: Path, columns: Sequence[str]) -> Counter[tuple[Any, ...]]:
+    """How many records *results* have of each combination of *columns*; all are looked at."""
+    store = RecordStore(results / "records")
+    store.verify()
+    rows = store.table(columns).to_pylist()
+    return Counter(tuple(row[name] for name in columns) for row in rows)
 
 
 @contextmanager

@@ -3,15 +3,15 @@
 ``$ACT_STUBS/artifacts/RUN/NAME`` are the artifacts of a workflow run, ``caches/KEY`` the caches,
 ``pages`` the site. As with the real ones an artifact is uploaded once under a name, its root is
 the nearest directory that all its paths share, hidden files stay behind, and a cache that is there
-is never written again. Python's own library is enough for it.
+is never written again. Python's own library and tar are enough for it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -107,9 +107,7 @@ def cache_save() -> None:
         return
     # whole or not there, though its runner is killed or another saves the same
     part = ROOT / f"part-{os.getpid()}.tar"
-    with tarfile.open(part, "w") as archive:
-        for path in found:
-            archive.add(path, arcname=os.path.relpath(path, WORKSPACE))
+    tar("--posix", "-cf", str(part), "--", *(os.path.relpath(path, WORKSPACE) for path in found))
     part.replace(target)
     os.utime(target, ns=(time.time_ns(), time.time_ns()))
 
@@ -123,11 +121,15 @@ def cache_restore() -> None:
         found += sorted(every, key=lambda path: path.stat().st_mtime_ns, reverse=True)
     matched = found[0].name.removesuffix(".tar") if found else ""
     if found:
-        with tarfile.open(found[0]) as archive:
-            archive.extractall(WORKSPACE)
+        tar("-xf", str(found[0]))
     print(f"restored {matched}" if found else "Cache not found for input keys")
     output("cache-hit", "true" if matched == key else "")
     output("cache-matched-key", matched)
+
+
+def tar(*arguments: str) -> None:
+    """Run tar as the real ones do: times to the nanosecond, and names that lead anywhere."""
+    subprocess.run(["tar", "-P", "-C", str(WORKSPACE), *arguments], check=True)
 
 
 def deploy_pages() -> None:

@@ -142,6 +142,8 @@ def test_without_extras_a_fork_is_measured_on_equal_settings_alone(tmp_path: Pat
     vendor = made_up_build("vendor", known, version="17.11")
     _, plan = planned(tmp_path, "forks", registered=[vendor])
     assert [one.part.name for one in plan.parts] == ["equal settings"]
+    (left,) = plan.left
+    assert str(left).startswith('with its extras: no setting is given: "--setting NAME=VALUE"')
 
 
 def test_scripts_of_ones_own_take_the_place_of_the_studys(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ from landspeed.workshop import Workshop
 
 # CPU seconds of compiling a release with a cold cache: between 8.3's 100 and 18's 290.
 _BUILD_CPU_SECONDS = 250.0
+_GIVE_SETTINGS = '"--setting NAME=VALUE" gives one, as often as you like'
 # Loading, vacuuming and freezing a unit of scale.
 _LOAD_SECONDS_A_SCALE = 0.3
 
@@ -139,6 +140,8 @@ def plan_study(workshop: Workshop, name: str, study: Study, wish: Wish) -> Study
             cells = planned_cells(preset, workshop.machine, workshop.paths.server_root, scales)
             planned = PlannedPart(part=part, ablation=ablation, request=request, cells=tuple(cells))
             parts.append(planned)
+        elif targets:
+            left.append(Left(part=part.name, what="no setting is given", reason=_GIVE_SETTINGS))
     if not any(cell.reason is None for part in parts for cell in part.cells):
         reasons = [cell.reason for part in parts for cell in part.cells if cell.reason]
         raise UsageError(

@@ -12,6 +12,9 @@ if TYPE_CHECKING:  # its words are read where nobody connects
 CLIENTS, AUTOVACUUM = "client backend", "autovacuum worker"
 """The kinds of process that every version is asked for; later ones name more."""
 
+WORKERS = "worker: "
+"""What the kinds of processes of a worker's server begin with: see Topology."""
+
 LOCK = "Lock"
 """How waiting for a lock begins in every version's words."""
 

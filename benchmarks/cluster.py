@@ -113,8 +113,9 @@ class Cluster:
 
     As a context manager it is started on entry and stopped on exit: properly if
     its data is kept, at once if not. It listens on a socket in *run*'s private
-    directory and nowhere else, and ends with us even if we are killed. *under* are
-    the words of a program that becomes the server, or runs it, such as valgrind's. With
+    directory and nowhere else, but with *beside* in its data directory, as private, where
+    servers find it whose data lies beside it; and it ends with us even if we are killed. *under*
+    are the words of a program that becomes the server, or runs it, such as valgrind's. With
     *memory_limit* all its processes and what they read into the page cache have so many bytes.
     """
 
@@ -129,6 +130,7 @@ class Cluster:
         under: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         memory_limit: int | None = None,
+        beside: bool = False,
     ) -> None:
         self.build = build
         self.data = data
@@ -139,6 +141,7 @@ class Cluster:
         self._under = under
         self._environment = dict(environment or {})
         self.memory_limit = memory_limit
+        self._beside = beside
         self._group: MemoryGroup | None = None
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -154,11 +157,16 @@ class Cluster:
             raise self.died()
         return self._server.pid
 
+    @property
+    def is_well(self) -> bool:
+        """Whether the server runs, and did not have to begin anew after a crash."""
+        runs = self._server is not None and self._server.poll() is None
+        return runs and self.log_text().count(_READY) == 1
+
     def check(self) -> None:
         """ClusterError if the server does not run, or had to begin anew after a crash."""
-        if self.log_text().count(_READY) != 1:
+        if not self.is_well:
             raise self.died()
-        _ = self.pid
 
     def __enter__(self) -> Self:
         try:
@@ -207,9 +215,11 @@ class Cluster:
 
     def _write_settings(self) -> None:
         # a server that listens on no address cannot clash with another one
+        sockets = str(self.run.sockets)
         settings = dict(self._settings) | {
             "listen_addresses": "",
-            self.dialect.socket_directory_setting: str(self.run.sockets),
+            # a server works in its data directory
+            self.dialect.socket_directory_setting: f"{sockets},." if self._beside else sockets,
             "port": str(PORT),
         }
         lines = [

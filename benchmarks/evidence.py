@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 
-from benchmarks.activity import Activity, Doing, add
+from benchmarks.activity import WORKERS, Activity, Doing, add
 from benchmarks.cluster import Cluster
 from benchmarks.counters import (
     Counters,
@@ -101,15 +101,16 @@ class Watch:
 
 
 @contextmanager
-def watching(cluster: Cluster, *, every: float = EVERY) -> Iterator[Watch]:
-    """Look at *cluster* and its machine while the block lasts; its Watch, whole at the end.
+def watching(cluster: Cluster, *workers: Cluster, every: float = EVERY) -> Iterator[Watch]:
+    """Look at *cluster*, its *workers* and its machine while the block lasts; its Watch.
 
-    ClusterError if it cannot be connected to. A server that dies ends the looking, and whoever
-    runs pgbench says so.
+    It is whole at the end. ClusterError if one cannot be connected to. A server that dies ends
+    the looking, and whoever runs pgbench says so.
     """
     device = Device.of(cluster.data)
-    with cluster.connect(_DATABASE) as connection:
-        looker = _Looker(connection, device, every)
+    with ExitStack() as stack:
+        connections = [stack.enter_context(one.connect(_DATABASE)) for one in (cluster, *workers)]
+        looker = _Looker(connections, device, every)
         hot = throttled()
         watch = Watch(device=device, before=Counters.read(device))
         looker.start(watch.before)
@@ -125,21 +126,25 @@ def watching(cluster: Cluster, *, every: float = EVERY) -> Iterator[Watch]:
 
 
 class _Looker(threading.Thread):
-    """The thread that looks."""
+    """The thread that looks, by a connection to each server."""
 
-    def __init__(self, connection: psycopg.Connection[Any], device: Device, every: float) -> None:
+    def __init__(
+        self, connections: Sequence[psycopg.Connection[Any]], device: Device, every: float
+    ) -> None:
         super().__init__(name="looks", daemon=True)
         self.looks = Looks()
-        self._connection = connection
+        self._connections = connections
         self._device = device
         self._every = every
         self._over = threading.Event()
         # where a Run is kept on few processors, they are pgbench's and its backends'
         with suppress(OSError):
-            os.sched_setaffinity(connection.info.backend_pid, os.sched_getaffinity(0))
-        self._activity = Activity.of(connection)
+            for connection in connections:
+                os.sched_setaffinity(connection.info.backend_pid, os.sched_getaffinity(0))
+        self._activity = Activity.of(connections[0])
         # the first time a backend reads catalogs and plans: not while pgbench runs
-        self._activity.now(connection)
+        for connection in connections:
+            self._activity.now(connection)
         self._last: Counters | None = None
 
     def start(self, before: Counters | None = None) -> None:
@@ -152,8 +157,7 @@ class _Looker(threading.Thread):
         self.join(_PATIENCE)
 
     def run(self) -> None:
-        pid = self._connection.info.backend_pid
-        began = busy_seconds(pid)
+        began = self._busy()
         due = time.monotonic() + self._every / 2
         # the server, or one of its files in /proc, may be gone: whoever runs pgbench says so
         with suppress(psycopg.Error, OSError):
@@ -161,15 +165,19 @@ class _Looker(threading.Thread):
                 self._look()
                 # one that came late is not made up for
                 due = max(due + self._every, time.monotonic())
-                self.looks.cost = (time.thread_time(), busy_seconds(pid) - began)
+                self.looks.cost = (time.thread_time(), self._busy() - began)
+
+    def _busy(self) -> float:
+        return sum(busy_seconds(one.info.backend_pid) for one in self._connections)
 
     def _look(self) -> None:
         looks, now = self.looks, Counters.read(self._device)
-        doing, locks = self._activity.now(self._connection)
         looks.count += 1
-        add(looks.waits, doing)
-        for name, count in locks.items():
-            looks.locks[name] = looks.locks.get(name, 0) + count
+        for number, connection in enumerate(self._connections):
+            doing, locks = self._activity.now(connection)
+            add(looks.waits, {f"{WORKERS if number else ''}{k}": v for k, v in doing.items()})
+            for name, count in locks.items():
+                looks.locks[name] = looks.locks.get(name, 0) + count
         looks.add_memory(memory_now())
         clock = clock_mhz()
         if clock is not None:

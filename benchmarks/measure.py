@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 from base.build import Build
 from base.errors import ClusterError, MeasureError, StorageError
 from base.paths import Paths
 from benchmarks.client import Outcome
-from benchmarks.clone import drop_cached, keep_cached
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, server_error
 from benchmarks.evidence import Watch, watching
-from benchmarks.home import RunDirectory, ServerHome
+from benchmarks.home import ServerHome
 from benchmarks.machine import Machine
-from benchmarks.observe import (
-    Observation,
-    Snapshot,
-    between,
-    cache_files,
-    database_bytes,
-    database_counter,
-    noteworthy,
-    settings,
-    snapshot,
-    warm,
-)
+from benchmarks.observe import Observation, noteworthy, together
 from benchmarks.oltp import Oltp
 from benchmarks.pgbench import Pgbench
 from benchmarks.pitfalls import pitfalls
@@ -39,10 +27,13 @@ from benchmarks.placement import allowed_processors, placement
 from benchmarks.pooler import Pooler, pooling
 from benchmarks.profiles import Profile
 from benchmarks.records import new_id
-from benchmarks.scenarios import Cell, Mode, Scenario, Tier
+from benchmarks.scenarios import Cell, Mode
+from benchmarks.servers import serving
 from benchmarks.storage import STORAGES
 from benchmarks.sysbench import Sysbench
 from benchmarks.templates import Templates, template_limit
+from benchmarks.topology import TOPOLOGIES
+from benchmarks.warming import across, begin, observed, set_page_cache
 
 SCHEMA = 1
 _TOO_LITTLE = (
@@ -53,7 +44,10 @@ _TOO_LITTLE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A Seen is what was learnt of the server in one Run."""
+    """A Seen is what was learnt of the server in one Run, of all of them where there are several.
+
+    ``settings`` are the first one's.
+    """
 
     outcome: Outcome
     processors: tuple[int, ...]
@@ -62,6 +56,7 @@ class Seen:
     database_bytes: int
     server_log: str
     pooler: Pooler | None
+    topology: dict[str, Any] | None
     watched: dict[str, Any] | None
 
     def sample(self) -> dict[str, Any]:
@@ -123,15 +118,17 @@ def templates(
 
     That is *pgbench*, and sysbench of an Oltp.
     """
-    root, own = None, None
+    root, own, topology = None, None, None
     if cell is not None:
         profile, mode = Profile.named(cell.profile), cell.scenario.mode
         root = STORAGES[profile.storage].open(paths.server_root) if profile.storage else None
         own = None if isinstance(mode, Mode) else mode
+        topology = TOPOLOGIES[profile.topology] if profile.topology else None
     home = ServerHome.open(paths, root)
     client = Sysbench(own) if isinstance(own, Oltp) else pgbench
     return Templates(
         own=own,
+        topology=topology,
         home=home,
         client=client.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
@@ -197,6 +194,7 @@ def measure(
         "server_log": seen.server_log,
         **({"pooler": seen.pooler.facts()} if seen.pooler else {}),
         **_sysbench_facts(store, cell),
+        **({"topology": seen.topology} if seen.topology else {}),
     }
     return {**record, "warnings": {one.trap.value: one.seen for one in pitfalls(record)}}
 
@@ -238,27 +236,28 @@ def _run(
     with ExitStack() as stack:
         with phases.phase("prepare"):
             server = store.home.reachable(build)
-            run = stack.enter_context(store.home.run_directory())
             lease = store.lease(server, scenario.scale, writes=scenario.mode.writes)
             data = stack.enter_context(lease)
-            _set_page_cache(scenario.tier, data, limited=machine.memory_limit is not None)
+            set_page_cache(scenario.tier, data, limited=machine.memory_limit is not None)
         with phases.phase("start"):
-            cluster = stack.enter_context(_server(server, data, run, cell, machine))
+            clusters = stack.enter_context(_servers(store, server, data, cell, machine))
             processors = placement(cell.clients, allowed_processors())
-            cluster.confine(processors)
+            for cluster in clusters:
+                cluster.confine(processors)
         with phases.phase("warm"):
             fit = profile.shared_buffers(machine.memory_bytes)
-            before, known, size = _begin(cluster, fit, scenario)
+            began = begin(clusters, fit, scenario, store.topology)
+        first = clusters[0]
         with (
             phases.phase(store.client.name),
-            _reached(cluster, profile, machine) as pooler,
-            _looked_at(cluster, observing) as watch,
+            _reached(first, profile, machine) as pooler,
+            _looked_at(clusters, observing) as watch,
         ):
             outcome = _drive(
                 store.client,
-                cluster,
+                clusters,
                 cell,
-                host=pooler.host if pooler else cluster.host,
+                host=pooler.host if pooler else first.host,
                 cores=machine.cores,
                 seconds=seconds,
                 seed=seed,
@@ -266,75 +265,43 @@ def _run(
                 processors=processors,
             )
         with phases.phase("observe"):
-            done = before.count("xact_commit") + outcome.sample.transactions
-            after = snapshot(cluster, at_least={"xact_commit": done})
-            log = noteworthy(cluster.log_text())
+            observations = observed(clusters, began, outcome.sample.transactions)
+            log = noteworthy("\n".join(cluster.log_text() for cluster in clusters))
+            topology = across(store.topology, first, observations)
         with phases.phase("stop"):
             stack.close()
     return Seen(
         outcome=outcome,
         processors=processors,
-        observation=between(before, after),
-        settings=known,
-        database_bytes=size,
+        observation=together(observations),
+        settings=began[0].settings,
+        database_bytes=sum(one.database_bytes for one in began),
         server_log=log,
         pooler=pooler,
+        topology=topology,
         watched=watch.facts() if watch else None,
     )
 
 
-def _server(build: Build, data: Path, run: RunDirectory, cell: Cell, machine: Machine) -> Cluster:
-    """The Cluster on *data* that a Run of *cell* is made on, not started yet."""
-    return Cluster(
+def _servers(
+    store: Templates, build: Build, data: Path, cell: Cell, machine: Machine
+) -> AbstractContextManager[tuple[Cluster, ...]]:
+    """The servers on *data* that a Run of *cell* is made on."""
+    return serving(
+        store.home,
         build=build,
         data=data,
-        run=run,
+        topology=store.topology,
         settings=Profile.named(cell.profile).settings(build.version, machine.memory_bytes),
         keep=not cell.scenario.mode.writes,
         memory_limit=machine.memory_limit,
     )
 
 
-def _looked_at(cluster: Cluster, observing: bool) -> AbstractContextManager[Watch | None]:
-    return watching(cluster) if observing else nullcontext()
-
-
-def _set_page_cache(tier: Tier, data: Path, *, limited: bool) -> None:
-    """Begin every Run of a Tier with the same files in the kernel's page cache.
-
-    What fits memory is all there, as it would be on a server that has run for a while;
-    of *large* nothing is, because which half of it remained is chance. For a server in a memory
-    limit nothing is: what we read into the cache would not count as its own.
-    """
-    if limited:
-        drop_cached(data)
-        return
-    match tier:
-        case Tier.SMALL | Tier.MEDIUM:
-            keep_cached(data)
-        case Tier.LARGE:
-            drop_cached(data)
-        case _:
-            assert_never(tier)
-
-
-def _begin(
-    cluster: Cluster, shared_buffers: int, scenario: Scenario
-) -> tuple[Snapshot, dict[str, str], int]:
-    """Warm the server if its data fits shared_buffers; its counters, settings and data's size.
-
-    In a memory limit it has to read *medium* data into the page cache itself.
-    """
-    at_least = {}
-    with cluster.connect() as connection:
-        if cluster.memory_limit is not None and scenario.tier is Tier.MEDIUM:
-            cache_files(connection, scenario.indexes)
-        known = settings(connection)
-        size = database_bytes(connection)
-        if size < shared_buffers:
-            fetched = database_counter(connection, "tup_fetched")
-            at_least = {"tup_fetched": fetched + warm(connection, scenario.indexes)}
-    return snapshot(cluster, at_least=at_least), known, size
+def _looked_at(
+    clusters: Sequence[Cluster], observing: bool
+) -> AbstractContextManager[Watch | None]:
+    return watching(*clusters) if observing else nullcontext()
 
 
 @contextmanager
@@ -352,7 +319,7 @@ def _reached(cluster: Cluster, profile: Profile, machine: Machine) -> Iterator[P
 
 def _drive(
     client: Pgbench | Sysbench,
-    cluster: Cluster,
+    clusters: Sequence[Cluster],
     cell: Cell,
     *,
     host: Path,
@@ -363,6 +330,7 @@ def _drive(
     processors: tuple[int, ...],
 ) -> Outcome:
     """Run *client* on *host*; a server that died under it is a MeasureError: its last words."""
+    first = clusters[0]
     try:
         outcome = client.run(
             host,
@@ -372,19 +340,21 @@ def _drive(
             cores=cores,
             seconds=seconds,
             seed=seed,
-            scratch=cluster.run.scratch,
+            scratch=first.run.scratch,
             statements=statements,
             processors=processors,
         )
         # before 14 backends outlive their postmaster as long as their clients talk
-        cluster.check()
+        for cluster in clusters:
+            cluster.check()
     except (MeasureError, ClusterError) as error:
-        seen = server_error(error.message, cluster.log_text())
+        ill = next((one for one in clusters if not one.is_well), first)
+        seen = server_error(error.message, ill.log_text())
         if isinstance(seen, StorageError):
             raise seen from error
         raise MeasureError(
             error.message,
-            detail=f"{error.detail}\nThe server of {cluster.build.label} said:\n{seen.detail}",
-            hint=_TOO_LITTLE if cluster.memory_kills else error.hint or seen.hint,
+            detail=f"{error.detail}\nThe server of {ill.build.label} said:\n{seen.detail}",
+            hint=_TOO_LITTLE if ill.memory_kills else error.hint or seen.hint,
         ) from error
     return outcome

@@ -35,6 +35,8 @@ _VIEWS_OF_ROWS = ("pg_stat_io", "pg_stat_slru")
 # writes its file at most every 0.5 s (PGSTAT_STAT_INTERVAL).
 _LAG_SECONDS = 2.0
 _POLL_SECONDS = 0.02
+# Without a session that ends for so long, those that are left are taken for residents.
+_QUIET_SECONDS = 0.2
 _ABOVE_LOG = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
 _LOG_LINES = 50
 
@@ -154,15 +156,18 @@ def _count(connection: psycopg.Connection[Any], table: str, column: str, key: st
     return int(row[0]) if row else 0
 
 
-def snapshot(cluster: Cluster, *, at_least: Mapping[str, float] | None = None) -> Snapshot:
+def snapshot(
+    cluster: Cluster, *, at_least: Mapping[str, float] | None = None, residents: bool = False
+) -> Snapshot:
     """The counters of *cluster* now, by a connection of its own.
 
     *at_least* names columns of pg_stat_database and what they must have reached:
     where a version's statistics lag, they are waited for, and None if they do not come.
+    Sessions that are ending are waited for; of those that may be *residents*, no longer.
     """
     with cluster.connect() as connection:
         views = [_DATABASE_VIEW, *_views_of(connection)]
-        _wait_until_alone(connection)
+        _wait_until_alone(connection, residents=residents)
         # these first: what follows is our own
         cpu_seconds = cluster.cpu_seconds()
         storage = storage_bytes(cluster.pid)
@@ -197,19 +202,43 @@ def between(before: Snapshot, after: Snapshot) -> Observation:
     )
 
 
+def together(observations: Sequence[Observation]) -> Observation:
+    """What happened on several servers, added up; a number that one of them lacks is not known."""
+    first, *others = observations
+    for other in others:
+        first = Observation(
+            server_cpu_seconds=round(first.server_cpu_seconds + other.server_cpu_seconds, 3),
+            wal_bytes=first.wal_bytes + other.wal_bytes,
+            blocks_hit=_sum(first.blocks_hit, other.blocks_hit),
+            blocks_read=_sum(first.blocks_read, other.blocks_read),
+            statistics=_added(first.statistics, other.statistics),
+            storage_read_bytes=_sum(first.storage_read_bytes, other.storage_read_bytes),
+            storage_write_bytes=_sum(first.storage_write_bytes, other.storage_write_bytes),
+            autovacuumed=tuple(sorted({*first.autovacuumed, *other.autovacuumed})),
+        )
+    return first
+
+
 def noteworthy(log: str) -> str:
     """The last lines of a server's *log* that are above LOG."""
     lines = [line for line in log.splitlines() if _ABOVE_LOG.search(line)]
     return "\n".join(lines[-_LOG_LINES:])
 
 
-def _wait_until_alone(connection: psycopg.Connection[Any]) -> None:
-    """Wait for backends that are just ending: a backend tells its counts when it does."""
-    deadline = time.monotonic() + _LAG_SECONDS
-    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
-    while time.monotonic() < deadline:
+def _wait_until_alone(connection: psycopg.Connection[Any], *, residents: bool) -> None:
+    """Wait for backends that are just ending: a backend tells its counts when it does.
+
+    Where some are *residents*, that is until none has ended for a while.
+    """
+    began = since = time.monotonic()
+    query = "SELECT count(*) - 1 FROM pg_stat_activity WHERE datname = %s"
+    last = None
+    while (now := time.monotonic()) < began + _LAG_SECONDS:
         row = connection.execute(query, [DATABASE]).fetchone()
-        if row is None or row[0] <= 1:
+        others = row[0] if row else 0
+        if others != last:
+            last, since = others, now
+        if others <= 0 or (residents and now >= since + _QUIET_SECONDS):
             return
         time.sleep(_POLL_SECONDS)
 
@@ -281,6 +310,21 @@ def _difference(before: Statistics | None, after: Statistics | None) -> Statisti
         if view in grown:
             grown[view] = {name: count for name, count in grown[view].items() if count}
     return grown
+
+
+def _added(one: Statistics | None, other: Statistics | None) -> Statistics | None:
+    if one is None or other is None:
+        return None
+    total = {view: dict(columns) for view, columns in one.items()}
+    for view, columns in other.items():
+        into = total.setdefault(view, {})
+        for name, count in columns.items():
+            into[name] = round(into.get(name, 0.0) + count, 3)
+    return total
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
 
 
 def _grown(

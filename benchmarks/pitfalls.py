@@ -221,7 +221,7 @@ def _autovacuum(record: Record) -> str:
     tables = evidence.get("autovacuumed", ())
     if tables:
         return f"autovacuum was at {', '.join(tables)}"
-    if AUTOVACUUM in evidence.get("waits", {}):
+    if any(kind.endswith(AUTOVACUUM) for kind in evidence.get("waits", {})):
         return "an autovacuum worker ran"
     return ""
 

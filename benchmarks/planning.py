@@ -22,8 +22,10 @@ from benchmarks.scenarios import (
     plan_cells,
     tier_scales,
 )
+from benchmarks.scripts import Script
 from benchmarks.storage import STORAGES
 from benchmarks.sysbench import sysbench_reason
+from benchmarks.topology import server_count
 
 
 def planned_cells(
@@ -53,8 +55,9 @@ def planned_cells(
             max_connections=MOST_CLIENTS
             if profile.pooler
             else profile.max_connections(machine.memory_bytes),
+            servers=server_count(profile.topology),
         )
-        reason = _reason(profile, data)
+        reason = _reason(profile, machine, data)
         planned += [_because(one, reason or _cell_reason(one.cell, profile)) for one in cells]
     return planned
 
@@ -80,13 +83,18 @@ def _limits(limits: Limits, profile: Profile, data: Path) -> Limits:
     return replace(limits, disk_bytes=STORAGES[profile.storage].free_bytes(data))
 
 
-def _reason(profile: Profile, data: Path) -> str | None:
+def _reason(profile: Profile, machine: Machine, data: Path) -> str | None:
     """What *profile* needs and this machine does not have."""
+    if profile.topology and machine.memory_limit is not None:
+        return "a limit of memory is one server's, and a coordinator and workers are several"
     missing = STORAGES[profile.storage].reason(data) if profile.storage else None
     return missing or (pooler_reason() if profile.pooler else None)
 
 
 def _cell_reason(cell: Cell, profile: Profile) -> str | None:
+    mode = cell.scenario.mode
+    if profile.topology and not (isinstance(mode, Script) and mode.distribute):
+        return f'{mode} does not say how its tables are distributed: "landspeed study sharded" does'
     if profile.pooler and cell.scenario.protocol is Protocol.PREPARED:
         return "a pooler hands transactions to any connection: prepared statements are not there"
     if isinstance(cell.scenario.mode, Oltp):
@@ -98,8 +106,8 @@ def _uncounted(cell: Cell) -> str | None:
     profile = Profile.named(cell.profile)
     if not isinstance(cell.scenario.mode, Mode):
         return "only pgbench's own scripts are counted"
-    if profile.storage or profile.pooler:
-        return "instructions are counted on the disk, and of direct connections"
+    if profile.storage or profile.topology or profile.pooler:
+        return "instructions are counted of one server, on the disk, by direct connections"
     return None
 
 

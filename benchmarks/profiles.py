@@ -1,7 +1,8 @@
 """Profiles: named differences from the default postgresql.conf, read from profiles.toml.
 
 What a name adds to a row of the table it says itself, so that a record tells all of it:
-``BASE[-without-SETTING]…[-with-SETTING[=VALUE]]…[-on-STORAGE][-via-POOLER]``.
+``BASE[-without-SETTING]…[-with-SETTING[=VALUE]]…[-on-STORAGE][-across-TOPOLOGY]
+[-via-POOLER]``.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from base.errors import UsageError
 from base.version import Version, VersionRange
 from benchmarks.pooler import POOLERS
 from benchmarks.storage import STORAGES
+from benchmarks.topology import TOPOLOGIES
 
-SPELLING = "BASE[-without-SETTING]…[-with-SETTING[=VALUE]]…[-on-STORAGE][-via-POOLER]"
+SPELLING = (
+    "BASE[-without-SETTING]…[-with-SETTING[=VALUE]]…[-on-STORAGE][-across-TOPOLOGY][-via-POOLER]"
+)
 _TOML = Path(__file__).with_name("profiles.toml")
 _UNITS = {"kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 # Where "-with-SETTING" takes the value from that it does not say, and "-without-SETTING" its own.
@@ -33,7 +37,8 @@ _UNDERSTOOD = {
 }
 _NAME = re.compile(
     rf"(?P<base>[a-z]+)(?P<changes>(?:-with(?:out)?-[a-z][a-z0-9_.]*(?:={_VALUE})?)*)"
-    rf"(?:-on-(?P<storage>{'|'.join(STORAGES)}))?(?:-via-(?P<pooler>{'|'.join(POOLERS)}))?"
+    rf"(?:-on-(?P<storage>{'|'.join(STORAGES)}))?"
+    rf"(?:-across-(?P<topology>{'|'.join(TOPOLOGIES)}))?(?:-via-(?P<pooler>{'|'.join(POOLERS)}))?"
 )
 
 
@@ -79,7 +84,8 @@ class Profile:
 
     Its name begins with a row of the table. ``without`` are settings as "default" has them,
     ``with_`` those of another value, None for that of "tuned". ``storage`` is where the data lies,
-    None for the disk; ``pooler`` what clients connect to, None for the server itself.
+    None for the disk; ``topology`` the servers that share them, None for one; ``pooler`` what
+    clients connect to, None for the server itself.
     """
 
     name: str
@@ -87,6 +93,7 @@ class Profile:
     without: tuple[str, ...] = ()
     with_: tuple[tuple[str, str | None], ...] = ()
     storage: str | None = None
+    topology: str | None = None
     pooler: str | None = None
 
     @classmethod
@@ -104,22 +111,25 @@ class Profile:
         _check(name, words)
         spelled = "".join(f"-{k}-{s}" + (f"={v}" if v else "") for k, s, v in words)
         place = f"-on-{match['storage']}" if match["storage"] else ""
+        across = f"-across-{match['topology']}" if match["topology"] else ""
         via = f"-via-{match['pooler']}" if match["pooler"] else ""
         return cls(
-            name=f"{match['base']}{spelled}{place}{via}",
+            name=f"{match['base']}{spelled}{place}{across}{via}",
             base=match["base"],
             without=tuple(setting for kind, setting, _ in words if kind == "without"),
             with_=tuple((setting, value) for kind, setting, value in words if kind == "with"),
             storage=match["storage"],
+            topology=match["topology"],
             pooler=match["pooler"],
         )
 
     @property
     def server(self) -> str:
-        """Its name without where the data lies and how clients come to it."""
+        """Its name without where the data lies, across what, and how clients come to it."""
         place = f"-on-{self.storage}" if self.storage else ""
+        across = f"-across-{self.topology}" if self.topology else ""
         via = f"-via-{self.pooler}" if self.pooler else ""
-        return self.name.removesuffix(via).removesuffix(place)
+        return self.name.removesuffix(via).removesuffix(across).removesuffix(place)
 
     def settings(self, version: Version, memory_bytes: int) -> dict[str, str]:
         """What to write to *version*'s postgresql.conf on a machine with *memory_bytes*."""

@@ -205,12 +205,13 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def disk_bytes(scale: int, size: float = 1.0) -> int:
+def disk_bytes(scale: int, size: float = 1.0, *, servers: int = 1) -> int:
     """About how much disk a loaded cluster of *scale* takes, its WAL included.
 
-    *size* is how many times as large as pgbench's own its tables are.
+    *size* is how many times as large as pgbench's own its tables are, *servers* those that
+    share them.
     """
-    return int(scale * BYTES_PER_SCALE * size) + CLUSTER_BYTES
+    return int(scale * BYTES_PER_SCALE * size) + servers * CLUSTER_BYTES
 
 
 def preset_named(name: str) -> Preset:
@@ -274,10 +275,11 @@ def plan_cells(
     *,
     shared_buffers: Mapping[str, int],
     max_connections: int,
+    servers: int = 1,
 ) -> list[Planned]:
     """Every Cell of *preset*, each with the reason why it cannot run here, if it cannot.
 
-    *shared_buffers* is in bytes by profile name.
+    *shared_buffers* is in bytes by profile name, of each of so many *servers* of a Run.
     """
     planned = []
     axes = product(preset.profiles, preset.tiers, preset.modes, preset.protocols, preset.rungs)
@@ -285,21 +287,22 @@ def plan_cells(
         scenario = Scenario(mode=mode, protocol=protocol, tier=tier, scale=scales[tier])
         cell = Cell(scenario=scenario, clients=clients, profile=profile)
         reasons = (
-            _disk_reason(scenario, limits),
+            _disk_reason(scenario, limits, servers),
             _connection_reason(clients, max_connections),
-            _memory_reason(clients, shared_buffers[profile], limits),
+            _memory_reason(servers * clients, servers * shared_buffers[profile], limits),
             _process_reason(clients, limits),
         )
         planned.append(Planned(cell=cell, reason=next(filter(None, reasons), None)))
     return planned
 
 
-def _disk_reason(scenario: Scenario, limits: Limits) -> str | None:
-    copies = 2 if scenario.mode.writes else 1
-    needed = copies * disk_bytes(scenario.scale, scenario.size)
+def _disk_reason(scenario: Scenario, limits: Limits, servers: int) -> str | None:
+    # what several servers share was all on one of them first
+    copies = 2 if scenario.mode.writes or servers > 1 else 1
+    needed = copies * disk_bytes(scenario.scale, scenario.size, servers=servers)
     if needed <= limits.disk_bytes:
         return None
-    what = "its data and a copy to write to" if scenario.mode.writes else "its data"
+    what = "its data and a copy to write to" if copies > 1 else "its data"
     return f"{what} need {_gb(needed)} of disk, {_gb(limits.disk_bytes)} are free"
 
 
@@ -309,12 +312,12 @@ def _connection_reason(clients: int, max_connections: int) -> str | None:
     return f"{clients} clients do not fit max_connections = {max_connections}"
 
 
-def _memory_reason(clients: int, shared_buffers: int, limits: Limits) -> str | None:
-    needed = shared_buffers + clients * BACKEND_BYTES
+def _memory_reason(backends: int, shared_buffers: int, limits: Limits) -> str | None:
+    needed = shared_buffers + backends * BACKEND_BYTES
     if needed <= limits.memory_bytes:
         return None
     return (
-        f"{clients} backends and shared_buffers need about {_gb(needed)} of memory, "
+        f"{backends} backends and shared_buffers need about {_gb(needed)} of memory, "
         f"there are {_gb(limits.memory_bytes)}"
     )
 

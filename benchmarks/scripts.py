@@ -19,7 +19,8 @@ class Script:
 
     ``parts`` are their texts with their weights; ``load`` is SQL that is executed when
     pgbench's tables are loaded, before they are vacuumed. ``writes`` says that they change data.
-    ``size`` is how many times as large as pgbench's the tables are then.
+    ``size`` is how many times as large as pgbench's the tables are then. ``distribute`` is the SQL
+    by which a coordinator gives them to its workers (see Topology), where there are any.
     """
 
     name: str
@@ -27,11 +28,13 @@ class Script:
     load: str = ""
     writes: bool = True
     size: float = 1.0
+    distribute: str = ""
 
     @property
     def value(self) -> str:
         """What records and points call it: its name, and a digest of all that it does."""
-        content = canonical_json([list(map(list, self.parts)), self.load])
+        told = [self.load, self.distribute] if self.distribute else [self.load]
+        content = canonical_json([list(map(list, self.parts)), *told])
         return f"{self.name}-{digest_text(content)[:_DIGITS]}"
 
     @property
@@ -51,6 +54,7 @@ class Script:
         load: Path | None,
         writes: bool,
         size: float,
+        distribute: Path | None = None,
     ) -> Script:
         """The Script that these *files*, with their weights, hold; UsageError if it is none."""
         if not _NAME.fullmatch(name):
@@ -66,6 +70,7 @@ class Script:
             load=_text(load) if load else "",
             writes=writes,
             size=size,
+            distribute=_text(distribute) if distribute else "",
         )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from base.build import Build
-from base.errors import BusyError, StorageError, UsageError
+from base.errors import BusyError, NotApplicableError, StorageError, UsageError
 from base.files import digest_text, locked, remove_tree, require_free, storage_errors, write_atomic
 from benchmarks.clone import clone_tree, sync_file_system, tree_bytes
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
@@ -24,7 +24,9 @@ from benchmarks.proctree import end_orphan
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import CLUSTER_BYTES, disk_bytes
 from benchmarks.scripts import Script
+from benchmarks.servers import serving
 from benchmarks.sysbench import Sysbench
+from benchmarks.topology import Topology, distribute, introduce, places, topology_reason
 
 TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"
@@ -46,15 +48,22 @@ _LOAD_SETTINGS = {
 class Template:
     """A Template is a loaded, vacuumed, frozen and shut-down data directory.
 
-    Its ``TEMPLATE.json``, written last, is the only proof of it.
+    With a ``topology`` it is one that holds those of all servers. Its ``TEMPLATE.json``, written
+    last, is the only proof of it.
     """
 
     directory: Path
+    topology: Topology | None = None
 
     @property
     def data(self) -> Path:
         """The data directory."""
         return self.directory / "data"
+
+    @property
+    def clusters(self) -> tuple[Path, ...]:
+        """What servers run on of it."""
+        return places(self.topology, self.data)
 
     @property
     def work(self) -> Path:
@@ -71,15 +80,17 @@ class Template:
 
     def is_whole(self) -> bool:
         """Whether it is proven, and nothing that used it in place was killed meanwhile."""
-        return self.facts() is not None and is_ours(self.data) and is_shut_down(self.data)
+        return self.facts() is not None and all(
+            is_ours(place) and is_shut_down(place) for place in self.clusters
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Templates:
     """Templates are the loaded data directories in one ServerHome, under a limit of bytes.
 
-    ``client`` loads them, as ``own``, a mode that is not of pgbench's, wants them. ``say`` is
-    told what takes long.
+    ``client`` loads them, as ``own``, a mode that is not of pgbench's, wants them; with a
+    ``topology`` into several servers. ``say`` is told what takes long.
     """
 
     home: ServerHome
@@ -87,6 +98,7 @@ class Templates:
     limit_bytes: int
     say: Callable[[str], None]
     own: Script | Oltp | None = None
+    topology: Topology | None = None
 
     def ensure(self, build: Build, scale: int) -> Template:
         """The Template of *build* at *scale*, loaded now if it is not there yet."""
@@ -127,7 +139,8 @@ class Templates:
         disk without the content: a copy from before the last boot is not trusted.
         """
         boot = template.directory / _BOOT
-        end_orphan(template.work)
+        for place in places(self.topology, template.work):
+            end_orphan(place)
         if not (boot.exists() and boot.read_text() == _boot_id()):
             remove_tree(template.work)
         if not template.work.exists():
@@ -153,10 +166,11 @@ class Templates:
         return sum(tree_bytes(template.directory) for _, template in self._by_last_use())
 
     def _template(self, build: Build, scale: int) -> Template:
-        data = self.own.data if self.own else ""
+        data = (self.own.data if self.own else "") + self._distribution
         other = f"-{digest_text(data)[:8]}" if data else ""
-        name = f"{build.digest[:16]}-s{scale}{other}-v{_FORMAT}"
-        return Template(directory=self.home.templates / name)
+        across = f"-{self.topology.name}" if self.topology else ""
+        name = f"{build.digest[:16]}-s{scale}{other}{across}-v{_FORMAT}"
+        return Template(directory=self.home.templates / name, topology=self.topology)
 
     @contextmanager
     def _locked(self, template: Template) -> Iterator[None]:
@@ -168,10 +182,12 @@ class Templates:
     def _whole(self, build: Build, scale: int) -> Template:
         template = self._template(build, scale)
         if template.directory.exists():
-            end_orphan(template.data)
+            for place in template.clusters:
+                end_orphan(place)
         if not template.is_whole():
+            self._require_distributable(build)
             remove_tree(template.directory)
-            self._make_room(disk_bytes(scale, self.own.size if self.own else 1.0))
+            self._make_room(self._load_bytes(scale))
             self.say(f"loading scale {scale} into {build.label}")
             try:
                 self._load(build, scale, template)
@@ -187,24 +203,67 @@ class Templates:
             make_passable(template.directory)
         stock = Profile.named("default").settings(build.version, 0)
         settings = stock | _LOAD_SETTINGS | Dialect.of(build.version).load_settings
+        if self.topology:
+            make_passable(template.data)
         with self.home.run_directory() as run:
-            initdb(build, template.data, run)
-            cluster = Cluster(
-                build=build, data=template.data, run=run, settings=settings, keep=True
-            )
-            with cluster:
-                self.client.initialise(cluster.host, user=SUPERUSER, database=DATABASE, scale=scale)
-                with cluster.connect() as connection:
-                    if self.own and self.own.load:
-                        connection.execute(self.own.load.encode())
-                    # every catalog too: nothing is left for autovacuum to do, and hint bits
-                    # are set, so that the first reader does not write
-                    connection.execute("VACUUM FREEZE ANALYZE")
-                    connection.execute("CHECKPOINT")
+            for place in template.clusters:
+                initdb(build, place, run)
+        with serving(
+            self.home,
+            build=build,
+            data=template.data,
+            topology=self.topology,
+            settings=settings,
+            keep=True,
+        ) as servers:
+            self._fill(servers, scale)
         with storage_errors("write a template to disk", template.directory):
             sync_file_system(template.directory)
         facts = {"build": build.facts(), "scale": scale, "bytes": tree_bytes(template.data)}
         write_atomic(template.directory / TEMPLATE_JSON, json.dumps(facts))
+
+    def _fill(self, servers: Sequence[Cluster], scale: int) -> None:
+        """Load the first of fresh *servers* at *scale*, and have it give its workers their part."""
+        with ExitStack() as stack:
+            connections = [stack.enter_context(server.connect()) for server in servers]
+            first = connections[0]
+            if self.topology:
+                introduce(self.topology, dict(zip(self.topology.servers, connections, strict=True)))
+            self.client.initialise(servers[0].host, user=SUPERUSER, database=DATABASE, scale=scale)
+            if self.own and self.own.load:
+                first.execute(self.own.load.encode())
+            if self.topology:
+                distribute(first, self._distribution)
+            for connection in connections:
+                # every catalog too: nothing is left for autovacuum to do, and hint bits
+                # are set, so that the first reader does not write
+                connection.execute("VACUUM FREEZE ANALYZE")
+                connection.execute("CHECKPOINT")
+
+    @property
+    def _distribution(self) -> str:
+        """The SQL that gives tables to workers; empty where there are none, or none is known."""
+        return self.own.distribute if self.topology and isinstance(self.own, Script) else ""
+
+    def _require_distributable(self, build: Build) -> None:
+        """NotApplicableError where several servers are wanted, and cannot be."""
+        if self.topology is None:
+            return
+        reason = topology_reason(build)
+        if reason is None and not self._distribution:
+            reason = "the script does not say how its tables are distributed"
+        if reason:
+            raise NotApplicableError(
+                f"{build.label} cannot run across {self.topology.name}", detail=reason
+            )
+
+    def _load_bytes(self, scale: int) -> int:
+        """The disk space that loading at *scale* takes."""
+        size = self.own.size if self.own else 1.0
+        if self.topology is None:
+            return disk_bytes(scale, size)
+        # all of it is on the coordinator first
+        return disk_bytes(scale, 2 * size, servers=len(self.topology.servers))
 
     def _make_room(self, needed: int, keep: Template | None = None) -> None:
         """Remove templates but *keep*, the least recently used first, until *needed* bytes fit."""

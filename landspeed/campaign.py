@@ -305,8 +305,9 @@ class Campaign:
         wanted: dict[tuple[Any, ...], Point] = {}
         for point in points:
             scenario = point.cell.scenario
-            storage = Profile.named(point.cell.profile).storage
-            wanted[point.build.identifier, scenario.scale, storage, scenario.data] = point
+            profile = Profile.named(point.cell.profile)
+            place = (profile.storage, profile.topology, scenario.data)
+            wanted[point.build.identifier, scenario.scale, place] = point
         with meter("loading data") as shown:
             for number, point in enumerate(wanted.values()):
                 scale = point.cell.scenario.scale

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from benchmarks.activity import CLIENTS
+from benchmarks.activity import CLIENTS, WORKERS
 from benchmarks.oltp import SYSBENCH
 from benchmarks.pitfalls import (
     Record,
@@ -32,7 +32,9 @@ def evidence_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
     rows = (
         ("processors", _processors(seen)),
         ("client", _client(seen)),
-        ("backends", _backends(seen)),
+        ("backends", _backends(seen, CLIENTS)),
+        ("workers' backends", _backends(seen, WORKERS + CLIENTS)),
+        ("servers", _servers(seen)),
         ("other processes", _others(seen)),
         ("locks waited for", _counted(_sum(r["evidence"]["locks"] for r in seen))),
         ("statements", _statements(seen)),
@@ -72,8 +74,21 @@ def _client(records: Sequence[Record]) -> str:
     return "" if share is None else client_text(records[0], share)
 
 
-def _backends(records: Sequence[Record]) -> str:
-    waits = _sum(record["evidence"]["waits"].get(CLIENTS, {}) for record in records)
+def _servers(records: Sequence[Record]) -> str:
+    """What each server did of all work, where there are a coordinator and workers."""
+    seen = [one for record in records for one in (record.get("topology") or {}).get("servers", ())]
+    spent: dict[str, float] = {}
+    for one in seen:
+        spent[one["name"]] = spent.get(one["name"], 0.0) + one["cpu_seconds"]
+    total = sum(spent.values())
+    if not total:
+        return ""
+    told = ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in spent.items())
+    return f"{told} of their processor time"
+
+
+def _backends(records: Sequence[Record], kind: str) -> str:
+    waits = _sum(record["evidence"]["waits"].get(kind, {}) for record in records)
     looks = sum(record["evidence"]["looks"] for record in records)
     total = sum(waits.values())
     if not total:
@@ -86,7 +101,7 @@ def _others(records: Sequence[Record]) -> str:
     kinds: Counter[str] = Counter()
     for record in records:
         for kind, waits in record["evidence"]["waits"].items():
-            if kind != CLIENTS:
+            if kind not in (CLIENTS, WORKERS + CLIENTS):
                 kinds.update({f"{kind} {what}": count for what, count in waits.items()})
     return _counted(kinds)
 

@@ -139,7 +139,7 @@ def render_study(facts: Mapping[str, Any]) -> str:
         f"({facts['repeats']} of each of {facts['points']} points), "
         f"about {duration(facts['about_seconds'])}",
         f"  disk     {facts['disk_bytes'] / 1e9:.1f} GB at most, for data",
-        f"  memory   {facts['memory_bytes'] / 2**30:.2f} GiB at most, for one server",
+        f"  memory   {facts['memory_bytes'] / 2**30:.2f} GiB at most, for the servers of one run",
     ]
     for part in facts["parts"]:
         lines += ["", f"part {part['name']}: {' '.join(part['targets'])}"]

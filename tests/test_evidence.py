@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -13,9 +14,10 @@ import pytest
 from base.build import Build, Variant
 from base.errors import NotApplicableError
 from base.paths import Paths
+from benchmarks.activity import CLIENTS
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb
 from benchmarks.counters import Counters, Device
-from benchmarks.evidence import Looks, Watch
+from benchmarks.evidence import Looks, Watch, watching
 from benchmarks.home import ServerHome
 from benchmarks.machine import Machine
 from benchmarks.measure import measure
@@ -268,3 +270,22 @@ def test_the_group_of_a_killed_landspeed_is_removed_with_what_it_left(paths: Pat
             assert not left.exists()
     with suppress(OSError):
         group.path.rmdir()
+
+
+@pytest.mark.postgres
+def test_what_the_sessions_of_a_worker_do_is_told_apart_from_the_coordinators(
+    newest_build: Build, paths: Paths
+) -> None:
+    with (
+        loaded(newest_build, paths) as (coordinator, _),
+        loaded(newest_build, paths) as (worker, _),
+        worker.connect() as one,
+        worker.connect() as other,
+    ):
+        for connection in (one, other):
+            connection.execute("SELECT 1")
+        with watching(coordinator, worker, every=0.1) as watch:
+            time.sleep(1)
+    waits = watch.facts()["waits"]
+    assert sum(waits["worker: client backend"].values()) == 2 * watch.looks.count > 0
+    assert CLIENTS not in waits

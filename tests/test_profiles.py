@@ -92,8 +92,9 @@ def test_every_setting_that_tuned_has_can_be_added_and_left_out() -> None:
 
 
 def test_a_name_says_where_data_lies_and_how_clients_come_to_it() -> None:
-    profile = Profile.named("tuned-with-max_connections=40-on-tmpfs-via-pgbouncer")
-    assert (profile.storage, profile.pooler) == ("tmpfs", "pgbouncer")
+    profile = Profile.named("tuned-with-max_connections=40-on-tmpfs-across-2-workers-via-pgbouncer")
+    assert profile.storage == "tmpfs"
+    assert (profile.topology, profile.pooler) == ("2-workers", "pgbouncer")
     assert profile.max_connections(16 * GIB) == 40
     assert profile.server == "tuned-with-max_connections=40"
 
@@ -109,6 +110,8 @@ def test_a_name_says_where_data_lies_and_how_clients_come_to_it() -> None:
         "default-with-work_mem=1MB-with-work_mem=2MB",
         "tuned-without-work_mem=1MB",
         "default-on-floppy",
+        "default-across-3-rivers",
+        "default-via-pgbouncer-across-2-workers",
         "default-via-odyssey",
         "default-with-archive_command='rm'",
         "default-with-a=b/c",

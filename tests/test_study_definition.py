@@ -74,6 +74,7 @@ def test_a_study_that_is_not_there_is_refused_with_those_that_are() -> None:
         ('refs = ["18"]', 'refs = ["18"]\nprofiles = ["sieve-*"]', 'profile "sieve-*" does not'),
         ('refs = ["18"]', 'refs = ["18"]\nclients = ["many"]', "is no number of clients"),
         ('refs = ["18"]', 'refs = ["18"]\nstorages = ["floppy"]', '"floppy" is no storage'),
+        ('refs = ["18"]', 'refs = ["18"]\ntopologies = ["ring"]', '"ring" is no topology'),
         ('refs = ["18"]', 'refs = ["18"]\npoolers = ["odyssey"]', '"odyssey" is no pooler'),
         ('rows = ["ref"]', 'rows = ["colour"]', 'table[1].rows[1]: "colour" is no axis'),
         ('rows = ["ref"]', 'rows = ["ref"]\npart = "two"', 'is of part "two", which is not'),
@@ -109,9 +110,10 @@ def test_a_script_is_known_by_all_that_it_does() -> None:
         Script(name="mine", parts=(("SELECT 2;", 1),)),
         Script(name="mine", parts=(("SELECT 1;", 2),)),
         Script(name="mine", parts=(("SELECT 1;", 1),), load="SELECT 1"),
+        Script(name="mine", parts=(("SELECT 1;", 1),), distribute="SELECT 1"),
     ]
     assert one.value.startswith("mine-")
-    assert len({one.value, *(other.value for other in others)}) == 4
+    assert len({one.value, *(other.value for other in others)}) == 5
 
 
 def test_shares_of_the_cores_are_clients_each_once() -> None:

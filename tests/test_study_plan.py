@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from base.build import Origin
+from base.build import Build, Foreign, Origin
 from base.errors import UsageError
 from benchmarks import planning as planning_
 from benchmarks.machine import Limits
@@ -19,7 +19,7 @@ from landspeed.study.definition import Axes, Size, load_study
 from landspeed.study.planning import StudyPlan, Wish, plan_study, study_facts
 from landspeed.study_verb import parse_setting, render_study
 from tests.stand_ins import made_up_build
-from tests.study_kit import AMPLE, CHECKOUT, pretended
+from tests.study_kit import AMPLE, CHECKOUT, GIB, MACHINE, pretended
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -221,3 +221,68 @@ def test_a_setting_is_a_name_with_or_without_its_value(
 def test_what_is_no_setting_is_refused(word: str) -> None:
     with pytest.raises(UsageError, match="is not a setting"):
         parse_setting(word)
+
+
+def with_citus(root: Path, name: str) -> Build:
+    """A registered server that has the extension."""
+    known = Origin(release=None, commit=None, tree="", date="2025-01-01", registered=name)
+    control = root / name / "extension/citus.control"
+    control.parent.mkdir(parents=True)
+    control.touch()
+    places = dict.fromkeys(("pg_config", "bindir", "libdir", "pkglibdir", "said"), "/nowhere")
+    foreign = Foreign(**places, sharedir=str(control.parent.parent))
+    return replace(made_up_build(name, known, version="18.1"), foreign=foreign)
+
+
+def test_servers_with_citus_are_sharded_and_the_others_are_told_what_would_bring_it(
+    tmp_path: Path,
+) -> None:
+    known = Origin(release=None, commit=None, tree="", date="2025-01-01", registered="plain")
+    servers = [with_citus(tmp_path, "citus18"), made_up_build("plain", known)]
+    wish = Wish(size=Size.REGULAR)
+    workshop, plan = planned(tmp_path, "sharded", wish, registered=servers)
+    facts = study_facts(workshop, plan)
+    assert [part["targets"] for part in facts["parts"]] == [["@citus18"], ["@citus18"]]
+    profiles = {one.cell.profile for part in plan.parts for one in part.cells}
+    assert profiles == {"default", "default-across-2-workers"}
+    told = render_study(facts)
+    for part in ("in one branch", "in any branch"):
+        assert f"{part}: @plain: its build has no extension citus" in told
+    assert "landspeed register PG_CONFIG --name NAME" in told
+
+
+def test_a_release_that_landspeed_builds_has_no_extension_to_shard_it_by(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing of study") as caught:
+        planned(tmp_path, "sharded", Wish(axes=Axes(refs=("18",))))
+    assert "18:bs8: its build has no extension citus" in caught.value.detail
+
+
+def test_several_servers_take_the_memory_of_all_and_the_disk_of_all(tmp_path: Path) -> None:
+    server = with_citus(tmp_path, "citus18")
+    alone = Wish(axes=Axes(topologies=("single",)))
+    one, all_ = (
+        study_facts(*planned(tmp_path, "sharded", wish, registered=[server]))
+        for wish in (alone, Wish())
+    )
+    assert all_["memory_bytes"] == 3 * one["memory_bytes"]
+    assert all_["disk_bytes"] - one["disk_bytes"] > one["disk_bytes"]
+
+
+def test_a_limit_of_memory_is_not_shared_out_among_servers(tmp_path: Path) -> None:
+    server = with_citus(tmp_path, "citus18")
+    limited = MACHINE.limited(4 * GIB)
+    _, plan = planned(tmp_path, "sharded", registered=[server], machine=limited)
+    reasons = {
+        one.cell.profile: one.reason for part in plan.parts for one in part.cells if one.reason
+    }
+    assert list(reasons) == ["default-across-2-workers"]
+    assert "a limit of memory is one server's" in reasons["default-across-2-workers"]
+
+
+def test_pgbenchs_own_scripts_are_not_sharded(tmp_path: Path) -> None:
+    server = with_citus(tmp_path, "citus18")
+    wish = Wish(axes=Axes(modes=("read-only",)))
+    _, plan = planned(tmp_path, "sharded", wish, registered=[server])
+    reasons = {one.cell.profile: one.reason for one in plan.parts[0].cells}
+    assert reasons["default"] is None
+    assert "landspeed study sharded" in (reasons["default-across-2-workers"] or "")

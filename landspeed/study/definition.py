@@ -20,12 +20,13 @@ from benchmarks.profiles import Profile
 from benchmarks.scenarios import Mode, Protocol, Tier
 from benchmarks.scripts import Script
 from benchmarks.storage import STORAGES
+from benchmarks.topology import TOPOLOGIES
 from landspeed.study.ablation import Star
 from landspeed.target import Target
 
 DIRECTORY = "studies"
-DISK, DIRECT = "disk", "direct"
-"""The storage and the way to connect that are no others."""
+DISK, SINGLE, DIRECT = "disk", "single", "direct"
+"""The storage, the number of servers and the way to connect that are no others."""
 
 MAJORS, REGISTERED, VANILLA = "majors", "registered", "vanilla"
 """REFs that are found out: the newest release of every major, all registered servers, and
@@ -38,7 +39,8 @@ _PLAINLY = {
 _SHARE = re.compile(r"([1-9]\d*)%")
 AXES = (
     *("ref", "version", "variant", "blocksize", "wal_blocksize", "mode", "protocol", "tier"),
-    *("scale", "clients", "profile", "settings", "storage", "pooler", "origin", "generator"),
+    *("scale", "clients", "profile", "settings", "storage", "topology", "pooler", "origin"),
+    "generator",
 )
 """What tells the rows of a report apart."""
 
@@ -94,6 +96,7 @@ _Variants = tuple[Annotated[str, _told(Variant.parse)], ...]
 _Profiles = tuple[Annotated[str, _told(_profile)], ...]
 _Rungs = tuple[Annotated[int | str, AfterValidator(_rung)], ...]
 _Storages = tuple[Annotated[str, _one_of("storage", (DISK, *STORAGES))], ...]
+_Topologies = tuple[Annotated[str, _one_of("topology", (SINGLE, *TOPOLOGIES))], ...]
 _Poolers = tuple[Annotated[str, _one_of("pooler", (DIRECT, *POOLERS))], ...]
 _Axis = Annotated[str, _one_of("axis", AXES)]
 _Metric = Annotated[str, _one_of("metric", tuple(m.name for m in METRICS if not m.exact))]
@@ -110,6 +113,7 @@ class Axes(_Schema):
     clients: _Rungs | None = None
     profiles: _Profiles | None = None
     storages: _Storages | None = None
+    topologies: _Topologies | None = None
     poolers: _Poolers | None = None
 
     def given(self) -> dict[str, Any]:
@@ -149,13 +153,17 @@ class ScriptFile(_Schema):
 
 
 class ScriptTable(_Schema):
-    """A ScriptTable defines a Script: its files, the SQL that loads it, and what it does."""
+    """A ScriptTable defines a Script: its files, what it does, and the SQL that loads it.
+
+    ``distribute`` is the SQL by which a coordinator gives its tables to workers.
+    """
 
     name: str
     files: tuple[ScriptFile, ...]
     load: str | None = None
     writes: bool = True
     size: Annotated[float, Field(gt=0)] = 1.0
+    distribute: str | None = None
 
     def read(self, directory: Path, files: tuple[tuple[Path, int], ...] = ()) -> Script:
         """The Script, its own files in *directory*, or *files*; UsageError if one is not read."""
@@ -166,6 +174,7 @@ class ScriptTable(_Schema):
             load=directory / self.load if self.load else None,
             writes=self.writes,
             size=self.size,
+            distribute=directory / self.distribute if self.distribute else None,
         )
 
 

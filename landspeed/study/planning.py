@@ -28,6 +28,7 @@ from benchmarks.scenarios import (
 )
 from benchmarks.scripts import Script
 from benchmarks.sysbench import oltp_of
+from benchmarks.topology import server_count, topology_reason
 from builders.recipe import recipe
 from landspeed.campaign import Request
 from landspeed.plan import OVERHEAD_SECONDS
@@ -38,6 +39,7 @@ from landspeed.study.definition import (
     DISK,
     MAJORS,
     REGISTERED,
+    SINGLE,
     VANILLA,
     Axes,
     Part,
@@ -204,7 +206,12 @@ class _Planner:
         if part.with_settings:
             extra = spelled(wish.settings)
             profiles = tuple(f"{one}{extra}" for one in profiles) if extra else ()
-        places = product(profiles, axes.get("storages", (DISK,)), axes.get("poolers", (DIRECT,)))
+        places = product(
+            profiles,
+            axes.get("storages", (DISK,)),
+            axes.get("topologies", (SINGLE,)),
+            axes.get("poolers", (DIRECT,)),
+        )
         modes = axes.get("modes", (Mode.READ_ONLY,))
         return Preset(
             name=f"{self.name}-{wish.size}",
@@ -243,7 +250,8 @@ class _Planner:
                 target = Target.parse(word, variant)
                 if part.only_registered and target.registered is None:
                     continue
-                reason = self._unfit(target)
+                several = set(axes.get("topologies", (SINGLE,))) != {SINGLE}
+                reason = self._unfit(target, several=several)
                 if reason is None:
                     found.append(target)
                 else:
@@ -285,12 +293,17 @@ class _Planner:
                 out_of_reach[major] = unfit
         return list(newest.values()), [v for m, v in out_of_reach.items() if m not in newest]
 
-    def _unfit(self, target: Target) -> str | None:
-        """Why *target* cannot be had; None if it can, as far as is known without building it."""
+    def _unfit(self, target: Target, *, several: bool) -> str | None:
+        """Why *target* cannot be had; None if it can, as far as is known without building it.
+
+        With *several* it has to be one that a coordinator and workers can be of.
+        """
         try:
             if target.registered is not None:
-                self.workshop.foreigners.find(target.registered)
-                return None
+                build = self.workshop.foreigners.find(target.registered)
+                return topology_reason(build) if several else None
+            if several:
+                return topology_reason(None)
             version, _ = self.workshop.builder.sources.glance(target.ref)
             recipe(version, target.variant)
         except (VariantError, SourceError) as error:
@@ -298,9 +311,11 @@ class _Planner:
         return None
 
 
-def _placed(profile: str, storage: str, pooler: str) -> str:
+def _placed(profile: str, storage: str, topology: str, pooler: str) -> str:
     place = "" if storage == DISK else f"-on-{storage}"
-    return Profile.named(f"{profile}{place}" + ("" if pooler == DIRECT else f"-via-{pooler}")).name
+    across = "" if topology == SINGLE else f"-across-{topology}"
+    via = "" if pooler == DIRECT else f"-via-{pooler}"
+    return Profile.named(f"{profile}{place}{across}{via}").name
 
 
 def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
@@ -323,11 +338,7 @@ def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
         + loads * _LOAD_SECONDS_A_SCALE
         + builds * _BUILD_CPU_SECONDS / machine.cores
     )
-    memory = max(
-        Profile.named(cell.profile).shared_buffers(machine.memory_bytes)
-        + cell.clients * BACKEND_BYTES
-        for _, cell in points
-    )
+    memory = max(_memory(cell, machine.memory_bytes) for _, cell in points)
     return {
         "study": plan.name,
         "title": plan.study.title,
@@ -347,6 +358,13 @@ def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
     }
 
 
+def _memory(cell: Cell, memory_bytes: int) -> int:
+    """The bytes that all servers of a Run of *cell* take, as they plan it."""
+    profile = Profile.named(cell.profile)
+    each = profile.shared_buffers(memory_bytes) + cell.clients * BACKEND_BYTES
+    return server_count(profile.topology) * each
+
+
 def _stores(points: Iterable[tuple[Target, Cell]]) -> dict[tuple[Any, ...], int]:
     """The bytes of every data directory that *points* need, and of the copies that are written.
 
@@ -355,9 +373,12 @@ def _stores(points: Iterable[tuple[Target, Cell]]) -> dict[tuple[Any, ...], int]
     sizes: dict[tuple[Any, ...], int] = {}
     for target, cell in points:
         scenario = cell.scenario
-        key = (target, scenario.scale, scenario.data, Profile.named(cell.profile).storage)
-        copies = 2 if scenario.mode.writes else 1
-        sizes[key] = max(sizes.get(key, 0), copies * disk_bytes(scenario.scale, scenario.size))
+        profile = Profile.named(cell.profile)
+        key = (target, scenario.scale, scenario.data, profile.storage, profile.topology)
+        copies = 2 if scenario.mode.writes or profile.topology else 1
+        servers = server_count(profile.topology)
+        one = disk_bytes(scenario.scale, scenario.size, servers=servers)
+        sizes[key] = max(sizes.get(key, 0), copies * one)
     return sizes
 
 

@@ -307,6 +307,7 @@ def _provenance(report: StudyReport) -> Iterator[str]:
         told = dict.fromkeys(map(client_told, report.records.values()))
         clients = ", ".join(map(code, sorted(told)))
         yield f"Client: {clients}. Epoch of the machine: {code(epoch, longest=400)}."
+    yield from dict.fromkeys(_topologies(report))
     yield "Profiles, each with a run whose record has all settings of its server:"
     yield _profiles(report)
 
@@ -321,6 +322,21 @@ def _profiles(report: StudyReport) -> str:
     if report.labels:
         return markdown_table(("called here", "profile", "run"), lines, 3)
     return markdown_table(("profile", "run"), [line[1:] for line in lines], 2)
+
+
+def _topologies(report: StudyReport) -> Iterator[str]:
+    """What the Runs of several servers were across."""
+    for record in report.records.values():
+        facts = record.get("topology")
+        if facts:
+            yield (
+                f"{facts['name']}: a coordinator, which clients talk to, and {facts['workers']} "
+                f"workers with {plain(facts['extension'])}; {facts['tables']} tables in "
+                f"{facts['shards']} shards. All are on this machine, each with the settings of "
+                "the profile, and reach each other by Unix sockets. What they did is added up, "
+                "but for backends, which are the coordinator's where nothing else is said; one "
+                "that waits for its worker says Client:ClientRead, as if for its client."
+            )
 
 
 def _write_data(report: StudyReport, directory: Path) -> None:

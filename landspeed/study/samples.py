@@ -17,7 +17,7 @@ from benchmarks.point import Point, PointKey, rows_of
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import Cell, Mode
 from landspeed.student import t_quantile
-from landspeed.study.definition import DIRECT, DISK
+from landspeed.study.definition import DIRECT, DISK, SINGLE
 
 STOCK = "stock"
 """The settings of a profile that changes none."""
@@ -31,6 +31,7 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
     "generator": ("pgbench",),
     "profile": ("default", "tuned"),
     "storage": (DISK,),
+    "topology": (SINGLE,),
     "pooler": (DIRECT,),
     "origin": ("vanilla",),
     "settings": (STOCK,),
@@ -81,6 +82,7 @@ def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
         "profile": profile.server,
         "settings": ", ".join([*changes, *profile.without]) or STOCK,
         "storage": profile.storage or DISK,
+        "topology": profile.topology or SINGLE,
         "pooler": profile.pooler or DIRECT,
         "origin": "registered" if build.foreign else "vanilla",
     }

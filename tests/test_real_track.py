@@ -138,6 +138,7 @@ def test_a_commit_that_repairs_it_closes_the_issue(farm, history):
     assert farm.track().jobs == NOTHING_NEW
 
 
+@pytest.mark.long
 def test_what_only_the_clock_sees_is_timed_nominated_put_to_the_test_and_told(farm, history):
     repaired, before = history.tips["Do it once"], list(farm.api.issues)
     slow = history.commit(

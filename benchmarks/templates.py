@@ -14,6 +14,7 @@ from typing import Any
 from base.build import Build
 from base.errors import BusyError, NotApplicableError, StorageError, UsageError
 from base.files import digest_text, locked, remove_tree, require_free, storage_errors, write_atomic
+from benchmarks.citus import distribute, introduce
 from benchmarks.clone import clone_tree, sync_file_system, tree_bytes
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
 from benchmarks.dialect import Dialect
@@ -26,7 +27,7 @@ from benchmarks.scenarios import CLUSTER_BYTES, disk_bytes
 from benchmarks.scripts import Script
 from benchmarks.servers import serving
 from benchmarks.sysbench import Sysbench
-from benchmarks.topology import Topology, distribute, introduce, places, topology_reason
+from benchmarks.topology import Topology, places, topology_reason
 
 TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
 
+from benchmarks.citus import parts_of, topology_facts
 from benchmarks.clone import drop_cached, keep_cached
 from benchmarks.cluster import Cluster
 from benchmarks.observe import (
@@ -21,7 +22,7 @@ from benchmarks.observe import (
     warm,
 )
 from benchmarks.scenarios import Scenario, Tier
-from benchmarks.topology import Topology, parts_of, topology_facts
+from benchmarks.topology import Topology
 
 
 def set_page_cache(tier: Tier, data: Path, *, limited: bool) -> None:

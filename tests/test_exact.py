@@ -294,4 +294,4 @@ def test_where_a_build_lies_does_not_change_its_count(
         moved = counted(build=replace(newest_build, prefix=place))["sample"]
     finally:
         shutil.rmtree(place)
-    assert moved["instructions"] == pytest.approx(counted()["sample"]["instructions"], rel=0.0002)
+    assert moved["instructions"] == pytest.approx(counted()["sample"]["instructions"], rel=0.0005)

@@ -167,7 +167,8 @@ def test_what_only_the_clock_sees_is_timed_nominated_put_to_the_test_and_told(fa
     # which a count does not tell
     counts = farm.records(("commit", "buffers", "instructions"))
     warm = {commit: number for commit, buffers, number in counts if buffers == "warm"}
-    assert warm[slow] == pytest.approx(warm[repaired], rel=0.002)
+    others = [commit for commit, n in warm.items() if n != pytest.approx(warm[slow], rel=0.002)]
+    assert others == [history.tips[PLANTED]]
 
     (issue,) = [one for one in farm.api.issues if one not in before]
     print(issue["title"], issue["body"], sep="\n\n")

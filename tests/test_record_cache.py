@@ -43,4 +43,4 @@ def test_the_cache_gives_what_the_segments_hold(
     assert RecordStore(store.root).table().to_pylist() == with_cache
     next(store.root.glob("segments/*/*/*.parquet")).unlink()
     for one in (store, RecordStore(store.root)):
-        assert one.table().num_rows < len(made)
+        assert one.table().num_rows < len(with_cache)

@@ -6,10 +6,8 @@ instead is that the two are one. Like a record a Twin is only ever added, and me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-
-import pyarrow as pa
 
 from base.build import Build, Origin
 from benchmarks.notes import NoteStore
@@ -49,22 +47,3 @@ class TwinStore:
     def merge(self, other: TwinStore) -> int:
         """Add the Twins of *other*; how many were new."""
         return self.notes.merge(other.notes)
-
-
-def origins_by_digest(table: pa.Table, twins: Iterable[Twin]) -> Origins:
-    """The Origins in *table* (RecordStore.table()), as the newest record has them, and *twins*."""
-    # One release may have come as a tarball and from git: it is one origin, whatever its tree.
-    groups = table.select(["id", *SERVER_COLUMNS]).group_by(SERVER_COLUMNS)
-    found: dict[str, dict[str, Origin]] = {}
-    for row in groups.aggregate([("id", "max")]).sort_by("id_max").to_pylist():
-        origin = Origin(
-            release=row["release"],
-            commit=row["commit"],
-            tree=row["tree"],
-            date=row["origin_date"],
-            registered=row["registered"],
-        )
-        found.setdefault(row["digest"], {})[origin.name] = origin
-    for twin in twins:
-        found.setdefault(twin.digest, {}).setdefault(twin.origin.name, twin.origin)
-    return found

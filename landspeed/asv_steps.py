@@ -18,13 +18,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-import numpy.typing as npt
 from asv import feed, util
 from asv.graph import Graph, GraphSet
 from asv.publishing import OutputPublisher
 
 from base.files import canonical_json, write_atomic
 from benchmarks.asv_names import METRICS, benchmark_name, metric_named
+from landspeed.columns import Floats, Ints
 from landspeed.derive import CommitOf
 from landspeed.imprint import Cuts, keep
 from landspeed.series import RELEASES_LINE
@@ -33,6 +33,9 @@ from landspeed.steps import Step
 # Not .json: asv takes every such file below its results for one of them.
 STEPS_FILE = "steps.jsonl"
 _TOLD = ("nominated", "confirmed")
+
+Numbers = tuple[Ints, Floats]
+"""The revisions of a graph and, of each, the number of each of its lines."""
 
 
 def write_steps(steps: Iterable[Step], commit_of: CommitOf, results: Path) -> None:
@@ -144,7 +147,7 @@ class Levels(OutputPublisher):  # type: ignore[misc]
         if (results / STEPS_FILE).is_file():
             cuts = cuts_of(results, graphs, benchmarks, revisions)
             for path, graph in graphs:
-                graph._steps = levels(graph, cuts.get(path, {}))
+                graph._steps = levels(numbers_of(graph), cuts.get(path, {}))
 
 
 def cuts_of(
@@ -171,19 +174,23 @@ def _of_the_same_runs(step: DrawnStep, graphs: GraphSet) -> Iterator[Graph]:
                 yield graph
 
 
-def levels(graph: Graph, cuts: Cuts) -> list[Any]:
-    """What asv's Graph is to keep as its steps: for each line its levels.
-
-    Each is (first revision, last revision + 1, median, least, mean distance from the median).
-    """
+def numbers_of(graph: Graph) -> Numbers:
+    """The revisions of *graph* and, of each, the number of each line: NaN where there is none."""
     data = graph.get_data()
     revisions = np.array([row[0] for row in data], dtype=np.int64)
     rows = [[row[1]] if graph.scalar_series else row[1] for row in data]
     # a graph of commits that have no number yet has no rows
-    width = graph.n_series or 1
-    numbers = np.array(rows, dtype=float).reshape(len(rows), width)
+    return revisions, np.array(rows, dtype=float).reshape(len(rows), graph.n_series or 1)
+
+
+def levels(drawn: Numbers, cuts: Cuts) -> list[Any]:
+    """What an asv Graph of these numbers is to keep as its steps: for each line its levels.
+
+    Each is (first revision, last revision + 1, median, least, mean distance from the median).
+    """
+    revisions, numbers = drawn
     lines = []
-    for index in range(width):
+    for index in range(numbers.shape[1]):
         known = ~np.isnan(numbers[:, index])
         places, values = revisions[known], numbers[known, index]
         ends = [0, *np.searchsorted(places, cuts.get(index, [])), len(places)]
@@ -191,9 +198,7 @@ def levels(graph: Graph, cuts: Cuts) -> list[Any]:
     return lines
 
 
-def _level(
-    places: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
-) -> tuple[int, int, float, float, float]:
+def _level(places: Ints, values: Floats) -> tuple[int, int, float, float, float]:
     middle = float(np.median(values))
     error = float(np.abs(values - middle).mean())
     return int(places[0]), int(places[-1]) + 1, middle, float(values.min()), error

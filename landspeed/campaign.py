@@ -30,18 +30,18 @@ from benchmarks.point import Comparable, Point, PointKey, count_samples
 from benchmarks.profiles import Profile
 from benchmarks.scenarios import Cell, Preset, Tier
 from benchmarks.storage import give_back
-from benchmarks.twins import SERVER_COLUMNS, origins_by_digest
+from benchmarks.twins import SERVER_COLUMNS
 from builders.source import Source
 from landspeed.cautions import Caution, cautions_of_points, slim
 from landspeed.counting import count_all, uncounted
+from landspeed.points import origins_by_digest
 from landspeed.progress import Meter, duration, meter, say
-from landspeed.schedule import Turn, turns
+from landspeed.schedule import OVERHEAD_SECONDS, Turn, turns
 from landspeed.self_comparison import RUNS_A_BLOCK, compare_with_itself, point_due
 from landspeed.target import Target
 from landspeed.workshop import Workshop
 
 _PUBLISH_EVERY_SECONDS = 300.0
-_OVERHEAD_SECONDS = 2.0  # a first guess of what a Run costs besides pgbench's own time
 _TRIES = 2
 
 
@@ -277,7 +277,7 @@ class Campaign:
     def _note_twins(self, builds: list[Build]) -> None:
         """Write down which of *builds* have only samples of others that are the same server."""
         records = self.workshop.records
-        table = records.table(["id", *SERVER_COLUMNS])
+        table = records.table(SERVER_COLUMNS)
         measured = origins_by_digest(table, ())
         samples = Counter(table["digest"].to_pylist())
         for build in builds:
@@ -336,7 +336,7 @@ class Campaign:
             each = (
                 (time.monotonic() - began) / done
                 if done
-                else (self._preset.seconds + _OVERHEAD_SECONDS)
+                else (self._preset.seconds + OVERHEAD_SECONDS)
             )
             shown.update(done / len(due), turn.point.label, left=each * (len(due) - done))
             try:

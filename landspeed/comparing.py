@@ -33,9 +33,9 @@ from landspeed.cautions import Caution, cautions, slim
 from landspeed.comparison import Comparison, Goal, block_order, whole_blocks
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.sampling import Sampler
+from landspeed.schedule import OVERHEAD_SECONDS
 from landspeed.workshop import Workshop
 
-_OVERHEAD_SECONDS = 2.0  # a first guess of what a Run costs besides pgbench's own time
 _TRIES = 2
 _clock = time.monotonic
 
@@ -100,7 +100,7 @@ class Contest:
     @property
     def guess(self) -> float:
         """About how many seconds a block takes, before one was seen."""
-        return len(self.contenders) * (self.seconds + _OVERHEAD_SECONDS)
+        return len(self.contenders) * (self.seconds + OVERHEAD_SECONDS)
 
 
 @dataclass(kw_only=True)

@@ -31,7 +31,7 @@ from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from landspeed.asv_benchmarks import Asked, Params, benchmark_entries, benchmark_entry, in_order
 from landspeed.columns import Groups, Ints, both, codes, lasts
 from landspeed.points import CELL, Dot, Dots, params_of
-from landspeed.seen import MACHINE_FILE, result_files
+from landspeed.seen import MACHINE_FILE, Seen, result_files, seen
 
 CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
 """From a record's origin (release, commit, tree, date) to the commit asv draws it at.
@@ -39,6 +39,8 @@ CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
 The answer is the full hash and its date in ms since 1970, or None where asv has no such commit.
 """
 
+# Eight letters that are no digits of a commit: where asv puts those in a file's name.
+_ANY = "--------"
 _STAMPS = ".derived.json.stamps"
 _SCRATCH = ".asv-derive-"
 # Part of every stamp: raise it when the same records are to give other files.
@@ -127,12 +129,13 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> Derived:
             remove_tree(left_over)
         known = {origin: commit_of(vars(origin)) for origin in set(found.origins)}
         places = [known[origin] for origin in found.origins]
+        there = result_files(layout.results)
         drawn = np.flatnonzero(np.array([p is not None for p in places], bool)[found.whose])
         files = _named(_files(found, drawn, places), layout)
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
-            written = _write_files(found, files, layout, Path(scratch))
+            written = _write_files(found, files, there, layout, Path(scratch))
             _write_frame(found, drawn, files.values(), layout, Path(scratch))
-        there = result_files(layout.results)
+        there |= {name: seen(layout.results / name) for name in written}
         stale = there.keys() - files.keys()
         for name in stale:
             (layout.results / name).unlink()
@@ -140,8 +143,8 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> Derived:
     return Derived(
         points=len(drawn),
         superseded=found.superseded,
-        written=written,
-        kept=len(files) - written,
+        written=len(written),
+        kept=len(files) - len(written),
         removed=len(stale),
         unplaced=_unplaced(found, places),
     )
@@ -185,22 +188,30 @@ def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
     # asv names a file by eight digits of the commit (asv.results.get_filename); among tens of
     # thousands of commits two may share them: those are named in full, which asv reads as well
     same: dict[tuple[str, str], list[_File]] = {}
-    environments: dict[Variant, str] = {}
+    names: dict[tuple[str, Variant], str] = {}
     for file in files:
-        if file.variant not in environments:
-            environments[file.variant] = layout.environment(file.requirements)
-        name = get_filename(file.machine["machine"], file.commit, environments[file.variant])
-        same.setdefault((name, file.commit[:8]), []).append(file)
+        key = file.machine["machine"], file.variant
+        if key not in names:
+            environment = layout.environment(file.requirements)
+            names[key] = get_filename(key[0], _ANY, environment)
+        same.setdefault((names[key], file.commit[:8]), []).append(file)
     return {
-        name if len(some) == 1 else name.replace(f"/{digits}", f"/{file.commit}"): file
+        name.replace(f"/{_ANY}", f"/{digits if len(some) == 1 else file.commit}", 1): file
         for (name, digits), some in same.items()
         for file in some
     }
 
 
-def _write_files(found: Dots, files: Mapping[str, _File], layout: AsvLayout, scratch: Path) -> int:
-    there, stamps = result_files(layout.results), _load_stamps(layout)
-    written = 0
+def _write_files(
+    found: Dots,
+    files: Mapping[str, _File],
+    there: Mapping[str, Seen],
+    layout: AsvLayout,
+    scratch: Path,
+) -> list[str]:
+    """Write those of *files* that are not *there* as they are to be; their names."""
+    stamps = _load_stamps(layout)
+    written = []
     for name, file in files.items():
         # a result file that asv run wrote over has another size or time
         if name in there and stamps.get(name) == [file.stamp, *there[name]]:
@@ -208,7 +219,7 @@ def _write_files(found: Dots, files: Mapping[str, _File], layout: AsvLayout, scr
         _results(found, file, layout).save(str(scratch))
         (saved,) = (scratch / file.machine["machine"]).glob("*.json")
         _move(saved, layout.results / name)
-        written += 1
+        written.append(name)
     return written
 
 

@@ -14,11 +14,8 @@ from builders.builder import Builder
 from builders.recipe import BuildSystem, recipe
 from landspeed.options import INSTRUCTIONS, LATENCY
 from landspeed.progress import duration
-from landspeed.schedule import counting_seconds
+from landspeed.schedule import OVERHEAD_SECONDS, counting_seconds
 from landspeed.target import Target
-
-# Copying, starting, warming up and stopping a cluster, measured at scale 10.
-OVERHEAD_SECONDS = 1.0
 
 
 def plan_recipe_facts(

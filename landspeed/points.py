@@ -15,7 +15,7 @@ from base.build import Origin, Variant
 from benchmarks.asv_names import METRICS, scale_param
 from benchmarks.point import scheduled
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
-from benchmarks.twins import SERVER_COLUMNS, Twin, origins_by_digest
+from benchmarks.twins import SERVER_COLUMNS, Origins, Twin
 from landspeed.asv_benchmarks import Params
 from landspeed.columns import (
     Floats,
@@ -38,14 +38,6 @@ _SERVER = ("digest", "epoch")
 _TOOLS = ("cc", "libc", "runtime_libc")
 _MACHINE = ("cpu", "os", "arch", "cores", "memory_bytes")
 _LISTS = tuple(dict.fromkeys(metric.column for metric in METRICS))
-_NEEDED = tuple(
-    dict.fromkeys(
-        (
-            *("id", "time", "preset", "machine", *CELL, *_SERVER, *SERVER_COLUMNS),
-            *(*_TOOLS, *_MACHINE, *_LISTS),
-        )
-    )
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +65,15 @@ class Dot:
 class Dots(Sequence[Dot]):
     """Dots are all points of a table, an origin's newest last; a Dot is made when it is asked for.
 
-    ``machines`` has the asv fields of each machine, ``origins`` all origins; ``superseded`` is
+    ``table`` has the Runs they are of, all of its columns; ``machines`` the asv fields of each
+    machine, ``servers`` the origins of each server and ``origins`` all of them; ``superseded`` is
     how many points gave way to newer ones. Of each Dot ``whose`` is the index of its origin and
     ``rows`` that of its row in ``heads``: what the newest run of one cell of one server was of.
     ``cells`` has a number for each row of ``heads``, equal where machine and cell are.
     """
 
     def __init__(self, table: pa.Table, twins: Iterable[Twin] = ()) -> None:
-        table = scheduled(table.select(_NEEDED))
-        self._table = table
+        self.table = table = scheduled(table)
         cells, servers = codes(table, ["machine", *CELL]), codes(table, _SERVER)
         self.groups = Groups.of(both(cells, servers))
         self.cells = cells[self.groups.lasts]
@@ -91,7 +83,7 @@ class Dots(Sequence[Dot]):
             .combine_chunks()
         )
         self.machines = machines(table)
-        known = origins_by_digest(table, twins)
+        self.servers = known = origins_by_digest(table, twins)
         self.origins = tuple(origin for some in known.values() for origin in some.values())
         firsts = np.cumsum([0, *map(len, known.values())])
         at = dict(zip(known, firsts.tolist(), strict=False))
@@ -132,6 +124,12 @@ class Dots(Sequence[Dot]):
             for row, group, origin in zip(heads, self.rows[part], self.whose[part], strict=True):
                 yield self._dot(row, int(group), self.origins[origin])
 
+    def runs(self, indices: Ints) -> Ints:
+        """The rows of ``table`` that the Dots at *indices* are of, each once, in order."""
+        groups = np.unique(self.rows[indices])
+        parts = [self.groups.order[self.groups.starts[g] : self.groups.ends[g]] for g in groups]
+        return np.unique(np.concatenate([*parts, np.empty(0, np.int64)]))
+
     def _dot(self, head: Mapping[str, Any], group: int, origin: Origin) -> Dot:
         return Dot(
             machine=head["machine"],
@@ -156,18 +154,18 @@ class Dots(Sequence[Dot]):
     @cached_property
     def values(self) -> Mapping[str, Floats]:
         """The numbers of every run by column, NaN where there is none; ``groups`` has the runs."""
-        return {name: numbers(self._table[name]) for name in _LISTS}
+        return {name: numbers(self.table[name]) for name in _LISTS}
 
     @cached_property
     def toolchains(self) -> Mapping[tuple[str, str], str]:
         """What each server was built by and ran with: toolchains_of() its newest runs."""
         rows = self.groups.lasts[lasts(codes(self.heads, _SERVER))]
-        return toolchains_of(self._table.select([*_SERVER, *_TOOLS]).take(rows))
+        return toolchains_of(self.table.select([*_SERVER, *_TOOLS]).take(rows))
 
     @cached_property
     def marks(self) -> Marks:
         """For each row of ``heads`` a number that tells which runs it is of."""
-        return self.groups.sums(marks(self._table["id"]))
+        return self.groups.sums(marks(self.table["id"]))
 
 
 def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
@@ -180,6 +178,25 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
     see ``scheduled``.
     """
     return Dots(table, twins)
+
+
+def origins_by_digest(table: pa.Table, twins: Iterable[Twin]) -> Origins:
+    """The Origins in *table* (RecordStore.table()), as the newest record has them, and *twins*."""
+    # One release may have come as a tarball and from git: it is one origin, whatever its tree.
+    newest = np.sort(lasts(codes(table, SERVER_COLUMNS)))
+    found: dict[str, dict[str, Origin]] = {}
+    for row in table.select(SERVER_COLUMNS).take(newest).to_pylist():
+        origin = Origin(
+            release=row["release"],
+            commit=row["commit"],
+            tree=row["tree"],
+            date=row["origin_date"],
+            registered=row["registered"],
+        )
+        found.setdefault(row["digest"], {})[origin.name] = origin
+    for twin in twins:
+        found.setdefault(twin.digest, {}).setdefault(twin.origin.name, twin.origin)
+    return found
 
 
 def params_of(row: Mapping[str, Any]) -> Params:

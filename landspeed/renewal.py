@@ -176,7 +176,8 @@ class Renewal:
         for path in news:
             _write(fresh / f"{path}.json", graphs._graphs[path].text())
         for name in {graphs._graphs[path].benchmark_name for path in news}:
-            summary_graph(graphs.get_graph_group(name)).save(str(fresh))
+            parts = [graph.numbers for graph in graphs.get_graph_group(name)]
+            summary_graph(name, parts).save(str(fresh))
         for name in last.files:
             kept = fresh / name
             # what SummaryList writes is written anew

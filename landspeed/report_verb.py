@@ -13,7 +13,7 @@ from landspeed.farm.regressions import regressions
 from landspeed.farm.reporting import Told, comment, tell
 from landspeed.options import emit, emit_json, json_option
 from landspeed.progress import say
-from landspeed.surveying import origins_of, placer, survey_records
+from landspeed.surveying import Chart, survey_records
 from landspeed.workshop import Workshop
 
 
@@ -65,9 +65,9 @@ def report_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
 
 
 def _tell(workshop: Workshop, github: GitHub | None) -> list[Told]:
-    survey = survey_records(workshop)
+    chart = Chart.of(workshop)
+    survey, place_of = survey_records(workshop, chart=chart), chart.place_of
     notes = workshop.records.bisections.all()
-    place_of = placer(workshop, origins_of(workshop))
     found = regressions(survey.steps, place_of, notes)
     history = workshop.builder.sources.history
 

@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.point import Point, PointKey
 
+OVERHEAD_SECONDS = 2.0
+"""About what a Run costs besides its own seconds, before one was made: the copy it begins from,
+the server's start and end, what is recorded of it."""
+
 _MAX_SEED = 2**31 - 1
 # A first guess of what counting one Point takes, on one core.
 _COUNT_SECONDS = 20.0

@@ -18,10 +18,11 @@ from base.errors import RefError
 from benchmarks.asv_names import METRICS, Metric, metrics_of, scale_param
 from benchmarks.point import ADAPTIVE
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
-from benchmarks.twins import Origins, Twin, origins_by_digest
+from benchmarks.twins import Origins, Twin
 from landspeed.cautions import cautions
 from landspeed.evidence_text import client_told, evidence_rows
 from landspeed.point_query import PointQuery, name_of
+from landspeed.points import origins_by_digest
 from landspeed.repeat import point_commands
 
 _KEY = (

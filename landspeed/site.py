@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from base.errors import PublishError, StorageError
 from base.files import storage_errors
@@ -24,7 +23,7 @@ from landspeed.progress import say
 from landspeed.publish import asv_config, publish
 from landspeed.series import RELEASES_LINE
 from landspeed.steps import Step
-from landspeed.surveying import dots_of, origins_of, placer, survey_records
+from landspeed.surveying import Chart, survey_records
 from landspeed.workshop import Workshop
 
 _REPOSITORY_LINK = "sources.git"
@@ -39,41 +38,37 @@ def update_site(workshop: Workshop) -> tuple[Path, Derived]:
     """Bring the site up to date with the records; its directory and what was derived."""
     paths = workshop.paths
     table = workshop.records.table()
-    if scheduled(table).num_rows == 0:
+    if not has_dots(workshop):
         raise PublishError(
             "nothing to publish yet",
             detail=f"{paths.records} has no records that are drawn.",
             hint='Measure something first: "landspeed run 18 --preset quick".',
         )
     link_repository(workshop)
-    config, lines = asv_config(paths.project), _lines(workshop)
+    config, chart = asv_config(paths.project), Chart.of(workshop)
+    lines = _lines(workshop, chart.commits)
     layout = AsvLayout.of(config, paths.results / "asv")
     commit_of = _placer(workshop, lines)
-    drawn = dots_of(workshop)
-    derived = derive(drawn, layout, commit_of)
+    derived = derive(chart.dots, layout, commit_of)
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
-    steps = survey_records(workshop, drawn=drawn).steps
+    steps = survey_records(workshop, chart=chart).steps
     write_steps(steps, commit_of, layout.results)
     write_ledger_page(ledger(table), layout.results)
-    write_pages(workshop, table, steps)
+    write_pages(workshop, chart, steps)
     return publish(paths, say, _branches(config, table, lines)), derived
 
 
-def write_pages(workshop: Workshop, table: pa.Table, steps: Sequence[Step]) -> None:
-    """Make the data of the pages for PostgreSQL people; *table* is that of all records."""
-    records, twins = workshop.records, workshop.records.twins.all()
-    origins = origins_of(workshop)
-    commits = workshop.builder.sources.history.commits(
-        row["commit"] for row in origins if row["commit"] and not row["release"]
-    )
+def write_pages(workshop: Workshop, chart: Chart, steps: Sequence[Step]) -> None:
+    """Make the data of the pages for PostgreSQL people."""
+    records = workshop.records
     tidings = Tidings(
         steps=steps,
         confirmations=records.confirmations.all(),
         bisections=records.bisections.all(),
-        commits=commits,
+        commits=workshop.builder.sources.history.commits(chart.commits),
     )
-    files = page_files(table, placer(workshop, origins), tidings, twins)
+    files = page_files(chart.dots, chart.place_of, tidings)
     write_page_files(files, workshop.paths.results)
 
 
@@ -105,17 +100,10 @@ def link_repository(workshop: Workshop) -> None:
             link.symlink_to(target)
 
 
-def _lines(workshop: Workshop) -> dict[str, str]:
-    """The branch that each commit of the records is drawn on: one that is watched, or stable."""
-    sources = workshop.builder.sources
-    table = workshop.records.table(["commit", "release"]).filter(pc.field("release").is_null())
-    twins = (twin.origin for twin in workshop.records.twins.all())
-    commits = set(table["commit"].unique().drop_null().to_pylist())
-    commits |= {one.commit for one in twins if one.commit and not one.release}
-    # a machine that only publishes has not seen yet what was measured elsewhere
-    sources.know(commits)
+def _lines(workshop: Workshop, commits: Collection[str]) -> dict[str, str]:
+    """The branch that each of *commits* is drawn on: one that is watched, or stable."""
     watched = Track.load(workshop.paths.project / CONFIG_NAME).branches
-    lines = sources.lines(commits, watched)
+    lines = workshop.builder.sources.lines(commits, watched)
     return {commit: line for commit, line in lines.items() if can_be_drawn(line)}
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from base.build import Origin
@@ -17,11 +18,11 @@ from landspeed.traces import Traces
 from landspeed.workshop import Workshop
 
 
-def placer(workshop: Workshop, origins: Iterable[Mapping[str, Any]]) -> PlaceOf:
-    """Where each of *origins* (rows with ``release`` and ``commit``) is in history."""
+def _placer(workshop: Workshop, commits: Collection[str]) -> PlaceOf:
+    """Where releases and each of *commits* are in history."""
     sources = workshop.builder.sources
     releases = {name: i for i, name in enumerate(sources.releases_branch())}
-    commits = {row["commit"] for row in origins if row["commit"] and not row["release"]}
+    # a machine that only publishes has not seen yet what was measured elsewhere
     sources.know(commits)
     found = sources.places(commits)
 
@@ -44,31 +45,44 @@ def told(notes: Iterable[Mapping[str, Any]]) -> VerdictOf:
     return verdict_of
 
 
-def origins_of(workshop: Workshop) -> list[Mapping[str, Any]]:
-    """Release and commit of all that the records speak of."""
-    columns = ["release", "commit"]
-    rows = distinct(workshop.records.table(columns), columns)
-    return [*rows, *(vars(twin.origin) for twin in workshop.records.twins.all())]
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A Chart is the Dots of all records, and where in history all is that the records speak of.
 
+    ``commits`` are those of upstream.
+    """
 
-def dots_of(workshop: Workshop) -> Dots:
-    """The Dots of all records of *workshop*."""
-    return dots(workshop.records.table(), workshop.records.twins.all())
+    dots: Dots
+    place_of: PlaceOf
+    commits: frozenset[str]
+
+    @classmethod
+    def of(cls, workshop: Workshop) -> Chart:
+        """The Chart of the records of *workshop*."""
+        table, twins = workshop.records.table(), workshop.records.twins.all()
+        # of what only a comparison asked for there is no Dot, and yet it has its place
+        columns = ["release", "commit"]
+        origins = [*distinct(table, columns), *(vars(twin.origin) for twin in twins)]
+        commits = frozenset(
+            row["commit"] for row in origins if row["commit"] and not row["release"]
+        )
+        return cls(dots=dots(table, twins), place_of=_placer(workshop, commits), commits=commits)
 
 
 def survey_records(
-    workshop: Workshop, metric: str | None = None, *, drawn: Dots | None = None
+    workshop: Workshop, metric: str | None = None, *, chart: Chart | None = None
 ) -> Survey:
     """The Survey of all records of *workshop*, of one *metric* or of those that flag.
 
-    *drawn* are its Dots, where they are at hand.
+    *chart* is their Chart, where it is at hand.
     """
+    chart = chart or Chart.of(workshop)
     traces = Traces.of(workshop.paths)
     memory = traces.load()
     before = dict(memory)
     found = survey(
-        dots_of(workshop) if drawn is None else drawn,
-        placer(workshop, origins_of(workshop)),
+        chart.dots,
+        chart.place_of,
         metrics=[metric_named(metric)] if metric else FLAGGED,
         verdict_of=told(workshop.records.confirmations.all()),
         memory=memory,

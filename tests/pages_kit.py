@@ -109,7 +109,7 @@ def whole_table(commits_: int = 3) -> pa.Table:
 
 
 def files_of(table: pa.Table, tidings: Tidings | None = None) -> dict[str, str]:
-    return page_files(table, place_of, tidings or Tidings(commits=commits(40)))
+    return page_files(dots(table), place_of, tidings or Tidings(commits=commits(40)))
 
 
 def stepped() -> Survey:

@@ -77,7 +77,7 @@ class Project:
 
     def write_pages(self, tidings: Tidings) -> None:
         """Make the data of our own pages from all records and *tidings*."""
-        files = page_files(self.store.table(), self.place_of, tidings)
+        files = page_files(dots(self.store.table()), self.place_of, tidings)
         write_page_files(files, self.paths.results)
 
     def survey(self, verdict_of: VerdictOf = unconfirmed) -> Survey:

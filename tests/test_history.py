@@ -75,6 +75,17 @@ def test_a_branch_that_only_upstream_has_is_a_line_too(repository: Repository) -
     }
 
 
+def test_where_our_copy_of_a_branch_is_behind_the_upstreams_its_commits_go_on(
+    repository: Repository,
+) -> None:
+    feature = repository.line("feature", length=5)
+    repository.branch("refs/heads/master", repository.line("master")[-1])
+    repository.branch("refs/heads/my/feature", feature[1])
+    repository.branch("refs/landspeed/heads/my/feature", feature[-1])
+    found = places(repository.git, feature)
+    assert [found[c] for c in feature] == [Place(line="my/feature", position=i) for i in range(5)]
+
+
 def test_commits_on_no_branch_and_our_own_view_have_no_place(repository: Repository) -> None:
     repository.branch("refs/heads/master", repository.line("master")[-1])
     release = repository.git.text("rev-parse", "refs/heads/releases")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ def places(git: Git, commits: Collection[str], *, ours: bool = False) -> dict[st
     spaces = (_OURS,) if ours else (_OURS, HEADS, TRACKED)
     names = git.text("for-each-ref", "--format=%(refname)", *spaces).splitlines()
     done: list[str] = []
+    lengths: Counter[str] = Counter()
     for name in sorted(names, key=_rank):
         line = _line(name)
         if not left or name == f"{_OURS}/{_VIEW}" or line == "HEAD":
@@ -41,10 +43,13 @@ def places(git: Git, commits: Collection[str], *, ours: bool = False) -> dict[st
             name,
             *(["--not", *done] if done else []),
         ]
-        for position, commit in enumerate(git.text(*argv).splitlines()):
+        own = git.text(*argv).splitlines()
+        # the upstream's goes on where our copy of the branch ends
+        for position, commit in enumerate(own, start=lengths[line]):
             if commit in left:
                 left.remove(commit)
                 found[commit] = Place(line=line, position=position)
+        lengths[line] += len(own)
         done.append(name)
     return found
 

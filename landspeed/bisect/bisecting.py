@@ -27,12 +27,12 @@ from landspeed.comparing import Contender, Contest, compare
 from landspeed.comparison import ExactValue, Goal, judge_exact
 from landspeed.progress import duration, say
 from landspeed.sampling import Sampler
+from landspeed.schedule import OVERHEAD_SECONDS
 from landspeed.workshop import Workshop
 
 PRESET = "bisect"
 """What its Runs are called in their records."""
 
-_OVERHEAD_SECONDS = 2.0  # of a Run, besides pgbench's own time
 _BUILD_SECONDS = 20.0  # of a neighbour, before one was built
 
 
@@ -129,7 +129,7 @@ def bisect(case: Case, *, fresh: bool = False) -> Bisected:
             journal=journal,
             means=means_of(case, held),
             budget=case.budget,
-            guess=Costs(run=case.seconds + _OVERHEAD_SECONDS, build=_BUILD_SECONDS),
+            guess=Costs(run=case.seconds + OVERHEAD_SECONDS, build=_BUILD_SECONDS),
         )
         try:
             with measuring(counting=case.quest.is_exact):

@@ -19,6 +19,7 @@ from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records import RecordStore
 from benchmarks.scenarios import Buffers, Preset
 from benchmarks.twins import Twin
+from landspeed.schedule import OVERHEAD_SECONDS
 
 _COUNTED = ("mode", "protocol", "profile", "buffers")
 _TIMED = ("mode", "protocol", "tier", "scale", "clients", "profile")
@@ -129,7 +130,7 @@ class Prices:
 
     build: float = 240.0
     count: float = 30.0
-    overhead: float = 3.0
+    overhead: float = OVERHEAD_SECONDS
 
     @classmethod
     def of(cls, records: RecordStore, cores: int) -> Prices:

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from base.build import Variant
 from benchmarks.asv_names import METRICS, Metric
-from benchmarks.point import scheduled
-from benchmarks.twins import Twin, origins_by_digest
 from landspeed.asv_benchmarks import Params
 from landspeed.pages.changes import MEANINGS, Commits, asv_query, changes
 from landspeed.pages.finder import measured, search_lists
@@ -20,7 +16,7 @@ from landspeed.pages.numbers import CONFIDENCE, t_table
 from landspeed.pages.page_files import json_file, sync
 from landspeed.pages.panels import Panel, panels
 from landspeed.pages.versions import categories, versions_of
-from landspeed.points import machines, toolchains_of
+from landspeed.points import Dots
 from landspeed.series import PlaceOf
 from landspeed.steps import Step
 
@@ -46,24 +42,19 @@ class Tidings:
     commits: Commits
 
 
-def page_files(
-    table: pa.Table, place_of: PlaceOf, tidings: Tidings, twins: Sequence[Twin] = ()
-) -> dict[str, str]:
+def page_files(dots: Dots, place_of: PlaceOf, tidings: Tidings) -> dict[str, str]:
     """Every data file, path → text; the same for the same arguments, whenever it is made.
 
-    *table* is RecordStore.table(). Of a million Runs only those of releases, and of the newest
-    commits, are looked at one by one.
+    Of a million Runs only those of releases, and of the newest commits, are looked at one by one.
     """
-    table = scheduled(table)
-    versions, origins = versions_of(table), origins_by_digest(table, twins)
-    ordered = categories(origins, versions, place_of)
-    drawn = panels(table, twins, ordered, origins)
-    environments = toolchains_of(table)
+    versions = versions_of(dots.table)
+    ordered = categories(dots.servers, versions, place_of)
+    drawn = panels(dots, ordered)
     files = {}
     for panel in drawn:
-        files[f"{panel.key.stem}.json"] = json_file(panel.facts(environments) | _asv(panel))
+        files[f"{panel.key.stem}.json"] = json_file(panel.facts(dots.toolchains) | _asv(panel))
         files[f"{panel.key.stem}.csv"] = panel.runs_csv()
-    lists = search_lists(measured(table, origins, versions), place_of, tidings.commits)
+    lists = search_lists(measured(dots, versions), place_of, tidings.commits)
     for name, rows in lists.items():
         files[f"search/{name}.json"] = json_file(rows)
     rows = changes(tidings.steps, tidings.confirmations, tidings.bisections, tidings.commits)
@@ -74,7 +65,7 @@ def page_files(
         {
             "panels": [panel.heading() for panel in drawn],
             "order": list(ordered),
-            "machines": machines(table),
+            "machines": dots.machines,
             "metrics": {metric.name: _metric(metric) for metric in METRICS},
             "searches": sorted(lists, reverse=True),
             "confidence": CONFIDENCE,

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
 
 from base.build import Origin
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
-from benchmarks.twins import Origins
+from landspeed.columns import Groups, codes
 from landspeed.markup import plain
 from landspeed.pages.changes import Commits
+from landspeed.points import Dots
 from landspeed.series import PlaceOf
 
 RELEASES = "releases"
@@ -43,12 +44,15 @@ class Measured:
         }
 
 
-def measured(table: pa.Table, origins: Origins, versions: Mapping[str, str]) -> list[Measured]:
-    """What *table* (RecordStore.table()) has of each of *origins*; *versions* is by digest too."""
+def measured(dots: Dots, versions: Mapping[str, str]) -> list[Measured]:
+    """What was measured of each origin of *dots*; *versions* is by digest."""
     keys = ["digest", "machine", "mode", *VARIANT_COLUMNS]
+    groups = Groups.of(codes(dots.heads, keys))
+    counts = groups.sums(dots.groups.sizes.astype(np.uint64)).tolist()
+    rows = dots.heads.select(keys).take(groups.lasts).to_pylist()
     found: dict[str, Measured] = {}
-    for row in table.group_by(keys).aggregate([("id", "count")]).to_pylist():
-        for name, origin in origins.get(row["digest"], {}).items():
+    for row, runs in zip(rows, counts, strict=True):
+        for name, origin in dots.servers.get(row["digest"], {}).items():
             one = found.get(name)
             if one is None:
                 version = versions.get(row["digest"], "")
@@ -56,7 +60,7 @@ def measured(table: pa.Table, origins: Origins, versions: Mapping[str, str]) -> 
             one.machines.add(row["machine"])
             one.variants.add(variant_of(row).name)
             one.modes.add(row["mode"])
-            one.runs += row["id_count"]
+            one.runs += runs
     return list(found.values())
 
 

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from base.files import digest_text
 from benchmarks.asv_names import METRICS, Metric, metrics_of, scale_param
 from benchmarks.record_columns import VARIANT_COLUMNS, variant_of
-from benchmarks.twins import Origins, Twin
 from landspeed.pages.numbers import Numbers, rounded
 from landspeed.pages.versions import Category
-from landspeed.points import Dot, dots
+from landspeed.points import Dot, Dots
 
 # file systems take 255 bytes; a profile's name may say more settings than that
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -162,19 +161,15 @@ class Panel:
         return stream.getvalue()
 
 
-def panels(
-    table: pa.Table, twins: Iterable[Twin], categories: Mapping[str, Category], origins: Origins
-) -> list[Panel]:
-    """The Panels of *table* at *categories*, in the order of their keys.
+def panels(dots: Dots, categories: Mapping[str, Category]) -> list[Panel]:
+    """The Panels of *dots* at *categories*, in the order of their keys.
 
-    *table* is that of all Runs that are drawn (``scheduled``), *origins* is by digest.
     However many commits there are, only the Runs of *categories* are looked at.
     """
-    digests = [digest for digest, named in origins.items() if categories.keys() & named.keys()]
-    shown = pa.array(sorted(digests), type=pa.string())
-    table = table.filter(pc.is_in(table["digest"].cast(pa.string()), value_set=shown))
-    chosen = [dot for dot in dots(table, twins) if dot.origin.name in categories]
-    runs = _runs_of(table)
+    shown = np.array([origin.name in categories for origin in dots.origins], dtype=bool)
+    which = np.flatnonzero(shown[dots.whose])
+    chosen = list(dots.some(which))
+    runs = _runs_of(dots.table.take(dots.runs(which)))
     grouped: dict[PanelKey, list[Dot]] = {}
     for dot in chosen:
         grouped.setdefault(PanelKey.of(dot), []).append(dot)

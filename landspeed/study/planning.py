@@ -31,7 +31,7 @@ from benchmarks.sysbench import oltp_of
 from benchmarks.topology import server_count, topology_reason
 from builders.recipe import recipe
 from landspeed.campaign import Request
-from landspeed.plan import OVERHEAD_SECONDS
+from landspeed.schedule import OVERHEAD_SECONDS
 from landspeed.study.ablation import Ablation, NameValue, spelled
 from landspeed.study.definition import (
     DIRECT,

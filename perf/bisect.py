@@ -141,6 +141,7 @@ def main(count: int) -> None:
         "2 sigma, noise t(3)": worlds(noise=lambda: heavy),
         "2 sigma, noise AR(1) 0.6": worlds(noise=lambda: Autoregressive(0.6)),
         "4 sigma, asked for 2": worlds(height=2 * STEP),
+        "two steps of 12 sigma, either": worlds(height=12 * SIGMA, both=True),
     }
     for number, (name, make) in enumerate(cases.items()):
         # the first are the goals; the others show what happens beyond them

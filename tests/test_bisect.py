@@ -197,7 +197,8 @@ def test_block_sizes_are_all_measured_ranked_and_told_apart(made, monkeypatch):
     assert set(found["runs"].values()) == {10}
     even, rise, flat = found["neighbours"]
     assert rise["ratio"] == pytest.approx(1.1, abs=0.01)
-    assert rise["p"] < 0.01 < min(even["p"], flat["p"])
+    # by chance one of the two is below once in five hundred times
+    assert rise["p"] < 0.001 < min(even["p"], flat["p"])
     result = CliRunner().invoke(bisect_, words)
     assert "| bs8 | bs16 |" in result.stdout
     assert "0 runs" in result.stderr

@@ -216,6 +216,21 @@ def test_two_steps_are_told_from_one():
     assert (two.first, two.second) == (range(5, 9), range(13, 17))
 
 
+@pytest.mark.parametrize("heights", [(14.6, 12.2), (10, 10), (5, 5), (3, 3), (12, 4)])
+def test_of_two_steps_one_is_named_however_far_they_are_above_the_noise(heights):
+    runs = []
+    for number in range(8):
+        made = world(number, last=64, steps={})
+        low, high = sorted(made.dice.choice(np.arange(1, 65), 2, replace=False).tolist())
+        made.steps = {low: heights[0] * SIGMA, high: heights[1] * SIGMA}
+        searched = noisily(made, size=SIZE)
+        assert searched.is_right(made)
+        runs.append(searched.runs)
+    # a server between them is like neither end: it was measured until the budget was spent
+    assert max(runs) < 200
+    assert np.median(runs) < 60
+
+
 def test_two_measured_commits_cannot_tell_two_steps_from_one():
     assert two_steps(QUESTION, measured({0: 0.0, 16: 0.04})) is None
 

@@ -26,6 +26,9 @@ from landspeed.bisect.quest import (
 
 END_RUNS = 4
 """How often both ends are measured at least, afresh."""
+# A server that is like neither end, because there are two steps, is on neither side of one however
+# often it is measured: what then tells is how far it is from either end, as well as those are known.
+_MOST_AN_END_RUN = 4
 # How likely a step must be before looking for it is worth more than the ends.
 _ENTER = 0.5
 
@@ -61,6 +64,9 @@ def _decide(quest: Quest, evidence: Evidence, costs: Costs, belief: Belief) -> D
         skipped=evidence.skipped,
         costs=costs,
     )
+    ends = min(evidence.runs(0), evidence.runs(quest.last))
+    if evidence.runs(position) >= _MOST_AN_END_RUN * ends:
+        position = _poorer_end(quest, evidence)
     return Probe(position=position)
 
 

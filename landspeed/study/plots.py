@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
@@ -24,7 +25,10 @@ Series = Mapping[str, Mapping[str, Sequence[Any]]]
 
 _WIDTH, _HEIGHT = 4.6, 3.3
 _MOST_COLUMNS = 3
+_SQUARE = 4  # panels stand two by two
 _LONGEST_LABEL = 44
+_LETTER = 0.07  # inches
+_APART = 0.3
 _MARKERS = "osD^vP*X<>"
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "landspeed",
@@ -55,22 +59,69 @@ def axis_name(axis: str) -> str:
     return _NAMES.get(axis, axis)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Style:
+    """A _Style is how one line is drawn, in whichever panels it is.
+
+    ``shift``, from -0.5 to 0.5, is where among the others that stand at the same place.
+    """
+
+    label: str
+    colour: Any
+    marker: str
+    shift: float
+
+
+Styles = Mapping[Value | None, _Style]
+"""The style of each line by its value."""
+
+
 def draw(plot: PlotExhibit, rows: Sequence[StudyRow], series: Series, path: Path) -> bool:
     """Draw *plot* of *rows* to an SVG at *path*; False if there is nothing to draw."""
+    styles = _styles(plot, rows)
     panels = {
-        panel_title(plot, key): partial(_draw_panel, plot, rows=group, series=series)
+        panel_title(plot, key): partial(_draw_panel, plot, rows=group, series=series, styles=styles)
         for key, group in grouped(rows, plot.each).items()
     }
     if panels:
-        draw_panels(plot.title, panels, path)
+        axis = _told_apart_by(plot)
+        labels = [style.label for style in styles.values()]
+        draw_panels(plot.title, panels, path, legend=(axis_name(axis), labels) if axis else None)
     return bool(panels)
 
 
+def _told_apart_by(plot: PlotExhibit) -> str | None:
+    """The axis that tells the lines of a panel apart."""
+    return plot.x if plot.kind is Kind.SECONDS else plot.lines
+
+
+def _styles(plot: PlotExhibit, rows: Sequence[StudyRow]) -> Styles:
+    axis = _told_apart_by(plot)
+    keys = [key[0] if key else None for key in grouped(rows, [axis] if axis else [])]
+    return {
+        key: _Style(
+            label=plot.metric if axis is None else shorten(str(key)),
+            colour=COLOURS[number % len(COLOURS)],
+            marker=_MARKERS[number % len(_MARKERS)],
+            shift=(number + 0.5) / len(keys) - 0.5,
+        )
+        for number, key in enumerate(keys)
+    }
+
+
 def draw_panels(
-    title: str, panels: Mapping[str, Callable[[Panel], None]], path: Path, height: float = _HEIGHT
+    title: str,
+    panels: Mapping[str, Callable[[Panel], None]],
+    path: Path,
+    *,
+    height: float = _HEIGHT,
+    legend: tuple[str, Sequence[str]] | None = None,
 ) -> None:
-    """Draw *panels*, by their titles, each so many inches in *height*, to an SVG at *path*."""
-    columns = min(_MOST_COLUMNS, len(panels))
+    """Draw *panels*, by their titles, each so many inches in *height*, to an SVG at *path*.
+
+    With a *legend*, a title and the labels in their order, there is one for all, beside them.
+    """
+    columns = 2 if len(panels) == _SQUARE else min(_MOST_COLUMNS, len(panels))
     lines = math.ceil(len(panels) / columns)
     with mpl.rc_context(_STYLE):
         size = (max(_WIDTH * columns, 6.5), height * lines + 0.3)
@@ -82,8 +133,24 @@ def draw_panels(
             draw_one(panel)
         for panel in list(grid.flat)[len(panels) :]:
             panel.set_axis_off()
+        if legend is not None:
+            _add_legend(figure, *legend)
         with storage_errors(f'write "{path}"', path):
             figure.savefig(path, format="svg", metadata={"Date": None, "Title": title})
+
+
+def _add_legend(figure: Figure, title: str, labels: Sequence[str]) -> None:
+    """Give *figure* one legend of all its lines, in room of its own."""
+    found = {
+        label: handle
+        for panel in figure.axes
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    shown = [label for label in labels if label in found]
+    longest = max(map(len, [title, *shown]))
+    figure.set_figwidth(figure.get_figwidth() + 0.6 + _LETTER * longest)
+    handles = [found[label] for label in shown]
+    figure.legend(handles, shown, title=title, loc="outside right upper")
 
 
 def panel_title(plot: PlotExhibit, values: Sequence[Value]) -> str:
@@ -91,48 +158,51 @@ def panel_title(plot: PlotExhibit, values: Sequence[Value]) -> str:
     return ", ".join(_value(a, v) for a, v in zip(plot.each, values, strict=True))
 
 
-def _draw_panel(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series) -> None:
+def _draw_panel(
+    plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series, styles: Styles
+) -> None:
     metric = metric_named(plot.metric)
     match plot.kind:
         case Kind.LINES:
-            _lines(plot, panel, rows)
+            _lines(plot, panel, rows, styles)
         case Kind.DOTS:
-            _dots(plot, panel, rows)
+            _dots(plot, panel, rows, styles)
         case Kind.SECONDS:
-            _seconds(plot, panel, rows, series)
+            _seconds(plot, panel, rows, series, styles)
         case Kind.RANKING:
             raise ValueError("a ranking is drawn of a Ranking")
         case _:
             assert_never(plot.kind)
     panel.set_ylabel(f"{metric.name}, {metric.unit}")
     panel.set_ylim(bottom=0)
-    if plot.lines is not None or plot.kind is Kind.SECONDS:
-        panel.legend(title=axis_name(plot.lines or plot.x))
 
 
 def _each_line(
-    plot: PlotExhibit, rows: Sequence[StudyRow]
-) -> Iterable[tuple[str, Any, str, list[StudyRow]]]:
-    """Label, colour, marker and rows of each line."""
+    plot: PlotExhibit, rows: Sequence[StudyRow], styles: Styles
+) -> Iterable[tuple[_Style, list[StudyRow]]]:
+    """Style and rows of each line."""
     axes = [plot.lines] if plot.lines else []
-    for number, (key, group) in enumerate(grouped(rows, axes).items()):
-        label = shorten(str(key[0])) if key else plot.metric
-        marker = _MARKERS[number % len(_MARKERS)]
-        yield label, COLOURS[number % len(COLOURS)], marker, group
+    for key, group in grouped(rows, axes).items():
+        yield styles[key[0] if key else None], group
 
 
-def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow]) -> None:
+def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Styles) -> None:
     """The median of each line over x, from the least to the greatest Run."""
     column = metric_named(plot.metric).column
     values = [key[0] for key in grouped(rows, [plot.x])]
     numbers = all(isinstance(value, int) for value in values)
-    for label, colour, marker, group in _each_line(plot, rows):
+    for style, group in _each_line(plot, rows, styles):
         points = [
             (key[0], found)
             for key, some in grouped(group, [plot.x]).items()
             if (found := Summary.of(some, column))
         ]
-        x = [value if numbers else values.index(value) for value, _ in points]
+        # a little apart, so that no bar hides another
+        shift = _APART * style.shift
+        x = [
+            int(str(value)) * 2**shift if numbers else values.index(value) + shift
+            for value, _ in points
+        ]
         middle = [found.median for _, found in points]
         spread = [
             [found.median - found.minimum for _, found in points],
@@ -142,9 +212,9 @@ def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow]) -> None:
             x,
             middle,
             yerr=spread,
-            label=label,
-            color=colour,
-            marker=marker,
+            label=style.label,
+            color=style.colour,
+            marker=style.marker,
             ms=4,
             lw=1.4,
             capsize=2,
@@ -168,48 +238,54 @@ def _name_x(plot: PlotExhibit, panel: Panel, values: Sequence[Value], *, numbers
         )
 
 
-def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow]) -> None:
+def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Styles) -> None:
     """Each Run a dot over its category, with average ± standard deviation beside them."""
     column = metric_named(plot.metric).column
     values = [key[0] for key in grouped(rows, [plot.x])]
-    lines = list(_each_line(plot, rows))
-    for number, (label, colour, marker, group) in enumerate(lines):
-        shift = 0.6 * ((number + 0.5) / len(lines) - 0.5)
+    for style, group in _each_line(plot, rows, styles):
         for key, some in grouped(group, [plot.x]).items():
-            place = values.index(key[0]) + shift
+            place = values.index(key[0]) + 0.6 * style.shift
             found = Summary.of(some, column)
             if found is None:
                 continue
             numbers = [v for row in some if (v := row.scalars[column]) is not None]
             spread = np.linspace(-0.05, 0.05, len(numbers)) if len(numbers) > 1 else [0.0]
             panel.plot(
-                place + np.array(spread), numbers, marker, color=colour, ms=3.5, alpha=0.6, ls=""
+                place + np.array(spread),
+                numbers,
+                style.marker,
+                color=style.colour,
+                ms=3.5,
+                alpha=0.6,
+                ls="",
             )
             panel.errorbar(
-                [place + 0.12 / len(lines)],
+                [place + 0.12 / len(styles)],
                 [found.average],
                 yerr=[found.deviation or 0.0],
-                color=colour,
+                color=style.colour,
                 marker="_",
                 ms=9,
                 capsize=3,
-                label=label if key[0] == values[0] else None,
+                label=style.label if key[0] == values[0] else None,
             )
     _name_x(plot, panel, values, numbers=False)
 
 
-def _seconds(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series) -> None:
+def _seconds(
+    plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series, styles: Styles
+) -> None:
     """Every Run second by second, in the colour of its value on x."""
     name = "tps" if plot.metric == "tps" else "latency_ms"
-    for number, (key, group) in enumerate(grouped(rows, [plot.x]).items()):
-        label: str | None = str(key[0])
+    for key, group in grouped(rows, [plot.x]).items():
+        style = styles[key[0]]
+        label: str | None = style.label
         for row in group:
             one = series.get(row.scalars["id"])
             if one is None:
                 continue
-            colour = COLOURS[number % len(COLOURS)]
             values = [math.nan if v is None else v for v in one[name]]
-            panel.plot(one["seconds"], values, color=colour, lw=0.9, alpha=0.7, label=label)
+            panel.plot(one["seconds"], values, color=style.colour, lw=0.9, alpha=0.7, label=label)
             label = None
     panel.set_xlabel("second of the run")
 

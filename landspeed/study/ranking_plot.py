@@ -29,7 +29,7 @@ def draw_rankings(
     }
     if panels:
         most = max(len(ranking.settings) for ranking in rankings.values())
-        draw_panels(plot.title, panels, path, max(3.3, _FRAME + _A_SETTING * most))
+        draw_panels(plot.title, panels, path, height=max(3.3, _FRAME + _A_SETTING * most))
     return bool(panels)
 
 

@@ -27,7 +27,7 @@ from landspeed.bisect.quest import (
 END_RUNS = 4
 """How often both ends are measured at least, afresh."""
 # A server that is like neither end, because there are two steps, is on neither side of one however
-# often it is measured: what then tells is how far it is from either end, as well as those are known.
+# often it is measured: what then tells is which end it is nearer to.
 _MOST_AN_END_RUN = 4
 # How likely a step must be before looking for it is worth more than the ends.
 _ENTER = 0.5

@@ -83,7 +83,7 @@ class RenewedGraph(Graph):  # type: ignore[misc]
 def summary_graph(benchmark: str, parts: Sequence[Numbers]) -> Graph:
     """What asv's make_summary_graph() makes of graphs of *benchmark*, of which *parts* are.
 
-    To the last digit, in a fifth of the time: it asks of each number, three times, whether it is
+    To the last digit, in a quarter of the time: it asks of each number, three times, whether it is
     one.
     """
     revisions = np.unique(np.concatenate([own for own, _ in parts]))

@@ -157,6 +157,7 @@ def test_a_command_of_the_readme_does_what_it_says(
     # Debian's package need not be there: one of ours stands for what somebody else built
     pg_config = str(newest_build.program("pg_config"))
     argv = [pg_config if a.endswith("/pg_config") else a.replace("debian15", OURS) for a in argv]
+    # and the release that one is of for the one that the package is of
     argv = ["18" if a == "15" else a for a in argv]
     if "confirm" in argv:
         (demo / "steps.json").write_text(landspeed(demo, "steps", "--json").stdout)

@@ -1,13 +1,18 @@
-"""asv's summary of its graphs, made in less time: the same numbers to the last digit."""
+"""asv's graphs and their summary, made in less time: the same text, to the last digit."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
 from asv.graph import Graph, make_summary_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from landspeed.asv_steps import numbers_of
-from landspeed.renewal_graphs import summary_graph
+from landspeed.imprint import Drawing
+from landspeed.renewal_graphs import RenewedGraph, summary_graph
 
 _NUMBER = st.floats(1e-6, 1e6)
 _GAPPY = st.one_of(st.none(), st.just(float("nan")), _NUMBER, _NUMBER, _NUMBER)
@@ -46,3 +51,31 @@ def test_the_summary_is_asvs_to_the_last_digit(some: list[Graph]) -> None:
     theirs = make_summary_graph(some)
     assert ours.path == theirs.path
     assert repr(ours.get_data()) == repr(theirs.get_data())
+
+
+@pytest.mark.parametrize(
+    ("silent", "news", "rows", "still_silent"),
+    [
+        pytest.param((), {3: 0.7}, [[3, 0.7]], (), id="one more"),
+        pytest.param((0,), {3: 0.7}, [[3, 0.7]], (0,), id="one was silent before all"),
+        pytest.param((3,), {4: 0.7}, [[3, None], [4, 0.7]], (), id="one was silent at the end"),
+        pytest.param((), {3: None}, [], (3,), id="one that is silent"),
+        pytest.param((), {3: None, 4: 0.7}, [[3, None], [4, 0.7]], (), id="one that is, and more"),
+        pytest.param((), {3: 0.7, 4: None}, [[3, 0.7]], (4,), id="one, and one that is silent"),
+    ],
+)
+def test_what_is_silent_is_drawn_only_between_others(
+    tmp_path: Path,
+    silent: tuple[int, ...],
+    news: dict[int, float | None],
+    rows: list[list[float | None]],
+    still_silent: tuple[int, ...],
+) -> None:
+    old = [[1, 0.5], [2, 0.6]]
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    drawing = Drawing(
+        benchmark="b", params={}, first=("m/f.json", 0), width=1, scalar=True, silent=silent
+    )
+    graph = RenewedGraph(drawing, tmp_path / "old.json", news)
+    assert graph.text() == json.dumps([*old, *rows])
+    assert graph.drawing.silent == still_silent

@@ -1,16 +1,52 @@
-"""Steps and what fresh samples have said of them meet."""
+"""Records are placed in history; steps and what fresh samples have said of them meet."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from base.build import Origin
+from benchmarks.records import RecordStore
+from builders.source import Place
 from landspeed.nomination import Confirmation, Fate, Nomination
 from landspeed.steps import NOMINATED, Step
-from landspeed.surveying import told
+from landspeed.surveying import Chart, told
+from tests.stand_ins import made_up_build
+from tests.synthetic import Point, record
 from tests.synthetic_steps import level, line, surveyed
+
+
+def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: Path) -> None:
+    drawn, compared, twin = (digit * 40 for digit in "abc")
+    records = RecordStore(tmp_path)
+    for number, (commit, preset) in enumerate([(drawn, "quick"), (compared, "compare")]):
+        made = record(Point(release=None, commit=commit), number=number)
+        records.add(made | {"run": made["run"] | {"preset": preset}})
+    digest = records.table(["digest"])["digest"][0].as_py()
+    origins = {
+        commit: Origin(release=None, commit=commit, tree="d" * 40, date="2026-01-01T00:00:00+00:00")
+        for commit in (drawn, compared, twin)
+    }
+    records.twins.add(made_up_build("twin", origins[twin], digest=digest))
+    asked: list[str] = []
+    sources = SimpleNamespace(
+        releases_branch=dict,
+        know=asked.extend,
+        places=lambda commits: {one: Place(line="master", position=ord(one[0])) for one in commits},
+    )
+    workshop: Any = SimpleNamespace(records=records, builder=SimpleNamespace(sources=sources))
+    chart = Chart.of(workshop)
+    assert {dot.origin.commit for dot in chart.dots} == {drawn, twin}
+    assert set(asked) == chart.commits == {drawn, compared, twin}
+    assert all(
+        chart.place_of(origin) == Place(line="master", position=ord(commit[0]))
+        for commit, origin in origins.items()
+    )
 
 
 @pytest.fixture

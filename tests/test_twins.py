@@ -59,6 +59,19 @@ def test_a_twin_is_drawn_with_the_samples_of_the_one_that_was_measured(store):
     assert drawn(store) == {"a": alone["a"], "b": alone["a"]}
 
 
+@pytest.mark.parametrize(("trees", "newest"), [("cd", "d"), ("cdc", "c")])
+def test_what_came_in_several_ways_is_one_origin_as_the_newest_record_has_it(
+    tmp_path: Path, trees: str, newest: str
+) -> None:
+    store = RecordStore(tmp_path / "records")
+    for number, tree in enumerate(trees, start=1):
+        made = run(A, number)
+        origin = made["build"]["origin"] | {"tree": tree * 40}
+        store.add(made | {"build": made["build"] | {"origin": origin}})
+    (found,) = dots(store.table()).servers[DIGEST].values()
+    assert found.tree == newest * 40
+
+
 def test_a_twin_is_shown_by_its_own_name(store):
     store.twins.add(build(B))
     query = parse_point(B[:10], lambda _: None)

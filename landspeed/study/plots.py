@@ -200,8 +200,7 @@ def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: St
         # a little apart, so that no bar hides another
         shift = _APART * style.shift
         x = [
-            int(str(value)) * 2**shift if numbers else values.index(value) + shift
-            for value, _ in points
+            int(value) * 2**shift if numbers else values.index(value) + shift for value, _ in points
         ]
         middle = [found.median for _, found in points]
         spread = [

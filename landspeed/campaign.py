@@ -248,7 +248,7 @@ class Campaign:
             return
         say(
             f"measuring {len({p.key for p in points})} points: {len(due)} runs of "
-            f"{preset.seconds} s are due, {self.tally.present} are recorded"
+            f"{preset.seconds} s are due, {self.tally.present} recorded already"
         )
         self._load(points, pgbench)
         with meter("measuring") as shown:
@@ -259,7 +259,7 @@ class Campaign:
         self.tally.present = len({point.key for point in points}) - len(due)
         if not due:
             return
-        say(f"counting {len(due)} points, {self.tally.present} are recorded")
+        say(f"counting {len(due)} points, {self.tally.present} recorded already")
         self._load(due, pgbench)
         count_all(
             due,

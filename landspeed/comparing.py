@@ -227,7 +227,7 @@ def _introduce(course: Course) -> None:
         say(f"not used: {runs} runs of the same comparison, measured on {where}")
     if course.before:
         say(
-            f"comparison {course.identifier}: {course.before} blocks are recorded, "
+            f"comparison {course.identifier}: {course.before} blocks recorded already, "
             f"they took {duration(course.spent)}"
         )
 

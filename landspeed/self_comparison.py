@@ -66,7 +66,7 @@ def compare_with_itself(
         spent = 0.0 if fresh else course.spent
         more = min(blocks, BLOCKS - before)
         contest = _contest(point, double, pgbench, seconds, budget=spent + (more + 0.5) * each)
-        say(f"ledger: {point.label} against a copy of itself, {before} blocks are recorded")
+        say(f"ledger: {point.label} against a copy of itself, {before} blocks recorded already")
         return compare(workshop, contest, fresh=fresh)
 
 

@@ -16,7 +16,7 @@ from base.errors import ClusterError, MeasureError, StorageError
 from base.paths import Paths
 from benchmarks.client import Outcome
 from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, server_error
-from benchmarks.evidence import Watch, watching
+from benchmarks.evidence import EVERY, Watch, watching
 from benchmarks.home import ServerHome
 from benchmarks.machine import Machine
 from benchmarks.observe import Observation, noteworthy, together
@@ -151,13 +151,13 @@ def measure(
     machine: Machine,
     paths: Paths,
     context: dict[str, Any],
-    observing: bool = True,
+    every: float | None = EVERY,
 ) -> dict[str, Any]:
     """One Run of *cell* for *seconds* on a fresh start of *build*: its raw record.
 
     *context* (preset, round, …) goes into the record's ``run``. Server and machine are looked
-    at meanwhile unless *observing* is false. MeasureError if the server dies under it;
-    nothing of the Run is left then, and no record.
+    at *every* so many seconds meanwhile, and statements timed; None: neither. MeasureError if the
+    server dies under it; nothing of the Run is left then, and no record.
     """
     started = datetime.now(UTC)
     phases = Phases()
@@ -170,7 +170,7 @@ def measure(
         seed=seed,
         machine=machine,
         phases=phases,
-        observing=observing,
+        every=every,
     )
     outcome = seen.outcome
     record = {
@@ -230,7 +230,7 @@ def _run(
     seed: int,
     machine: Machine,
     phases: Phases,
-    observing: bool,
+    every: float | None,
 ) -> Seen:
     profile, scenario = Profile.named(cell.profile), cell.scenario
     with ExitStack() as stack:
@@ -251,7 +251,7 @@ def _run(
         with (
             phases.phase(store.client.name),
             _reached(first, profile, machine) as pooler,
-            _looked_at(clusters, observing) as watch,
+            _looked_at(clusters, every) as watch,
         ):
             outcome = _drive(
                 store.client,
@@ -261,7 +261,7 @@ def _run(
                 cores=machine.cores,
                 seconds=seconds,
                 seed=seed,
-                statements=observing,
+                statements=every is not None,
                 processors=processors,
             )
         with phases.phase("observe"):
@@ -299,9 +299,9 @@ def _servers(
 
 
 def _looked_at(
-    clusters: Sequence[Cluster], observing: bool
+    clusters: Sequence[Cluster], every: float | None
 ) -> AbstractContextManager[Watch | None]:
-    return watching(*clusters) if observing else nullcontext()
+    return nullcontext() if every is None else watching(*clusters, every=every)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""All figures, one JSON line each: ``make perf``. About 85 minutes on two cores."""
+"""All figures, one JSON line each: ``make perf``. About 95 minutes on two cores."""
 
 from __future__ import annotations
 

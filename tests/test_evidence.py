@@ -116,13 +116,16 @@ def test_looking_is_in_none_of_the_counts_and_can_be_left_out(
     newest_build: Build, paths: Paths
 ) -> None:
     extra = {}
-    for observing in (True, False):
-        record = run(newest_build, newest_build, paths, cell(Mode.READ_ONLY), observing=observing)
+    looks = {}
+    for every in (1.0, 0.1, None):
+        record = run(newest_build, newest_build, paths, cell(Mode.READ_ONLY), every=every)
         commits = record["statistics"]["pg_stat_database"]["xact_commit"]
-        extra[observing] = commits - record["sample"]["transactions"]
-        assert (record["evidence"] is not None) == observing
+        extra[every] = commits - record["sample"]["transactions"]
+        looks[every] = record["evidence"] and record["evidence"]["looks"]
         assert "-r" not in record["run"]["argv"]
-    assert abs(extra[True] - extra[False]) <= 2
+    assert max(extra.values()) - min(extra.values()) <= 2
+    assert looks[None] is None
+    assert looks[0.1] > looks[1.0] >= 1
     assert evidence_rows([record]) == []
 
 

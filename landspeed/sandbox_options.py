@@ -103,7 +103,7 @@ def parse_memory(text: str) -> int:
     if size < _SMALLEST_MEMORY:
         raise UsageError(
             f'"{text}" is not a limit for memory',
-            hint="Write a number and k, m or g, like 2g; docker needs at least 6m.",
+            hint="Write a number and k, m or g, like 2g; 6m is the least.",
         )
     return size
 

@@ -93,7 +93,7 @@ def study_(
     study = load_study(workshop.paths.project, name)
     wish = Wish(
         size=Size(preset),
-        axes=Axes(refs=refs or None, **{axis: given[axis] or None for axis in _AXES}),
+        axes=Axes.asked(refs=refs or None, **{axis: given[axis] or None for axis in _AXES}),
         repeats=given["samples"],
         seconds=given["seconds"],
         scales=parse_scales(given["scales"]),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from base.errors import UsageError
+from base.errors import LandspeedError, UsageError
 from benchmarks.scripts import Script
-from landspeed.study.definition import load_study, rungs, study_names
+from landspeed.study.definition import Axes, load_study, rungs, study_names
 from tests.study_kit import CHECKOUT
 
 GOOD = """
@@ -119,3 +119,23 @@ def test_a_script_is_known_by_all_that_it_does() -> None:
 def test_shares_of_the_cores_are_clients_each_once() -> None:
     assert rungs(("25%", "50%", "150%", 8), 4) == (1, 2, 6, 8)
     assert rungs(("25%", "50%", "100%", 8), 2) == (1, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("axis", "word", "message", "hint"),
+    [
+        ("refs", "18:bs3", "invalid block size: 3 kB", ""),
+        ("refs", "18:", '"18:" is not a target', "Write REF or REF:VARIANT"),
+        ("profiles", "nosuch", 'profile "nosuch" does not exist', "There are: default"),
+        ("storages", "nvme", 'storages[2]: "nvme" is no storage: there are disk, ', ""),
+    ],
+)
+def test_a_word_of_the_command_line_that_is_none_is_told_by_its_own_error(
+    axis: str, word: str, message: str, hint: str
+) -> None:
+    good = {"refs": "18", "profiles": "tuned", "storages": "disk"}[axis]
+    assert Axes.asked(**{axis: (good,)}).given() == {axis: (good,)}
+    with pytest.raises(LandspeedError) as caught:
+        Axes.asked(**{axis: (good, word)})
+    assert caught.value.message.startswith(message)
+    assert (caught.value.hint or "").startswith(hint)

@@ -116,6 +116,18 @@ class Axes(_Schema):
     topologies: _Topologies | None = None
     poolers: _Poolers | None = None
 
+    @classmethod
+    def asked(cls, **values: Any) -> Self:
+        """The Axes of a person's words; the first word that is none is told by its own error."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            told = getattr(first.get("ctx", {}).get("error"), "__cause__", None)
+            if isinstance(told, LandspeedError):
+                raise told from error
+            raise UsageError(_said(first["loc"], first["msg"])) from error
+
     def given(self) -> dict[str, Any]:
         """The axes that are not None."""
         return {name: value for name, value in self if value is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,8 +47,9 @@ def register_(*, foreign: tuple[str, ...], name: str | None, as_json: bool) -> N
 def _archives(word: str) -> list[Path]:
     if not word.endswith("/"):
         return [Path(word)]
-    found = (path for path in sorted(Path(word).rglob("*")) if path.is_file())
-    return [path for path in found if Archive.is_one(path.name)]
+    # a directory that may not be read, or is gone meanwhile, has none
+    found = (Path(root, name) for root, _, names in os.walk(word) for name in names)
+    return sorted(path for path in found if Archive.is_one(path.name) and path.is_file())
 
 
 def _registered(workshop: Workshop, given: Sequence[str], name: str | None) -> list[Build]:

@@ -19,10 +19,10 @@ from benchmarks.point import Point
 from benchmarks.profiles import Profile
 from benchmarks.record_columns import scalars
 from landspeed.study import planning as study_planning
-from landspeed.study.definition import Axes, load_study
+from landspeed.study.definition import Axes, Kind, PlotExhibit, load_study
 from landspeed.study.page import study_page
 from landspeed.study.planning import StudyPlan, Wish, plan_study
-from landspeed.study.report import StudyReport, write_index, write_report
+from landspeed.study.report import StudyReport, told_apart, write_index, write_report
 from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped, rows
 from tests.study_kit import AMPLE, CHECKOUT, GIB, MACHINE, points_of, pretended, records_of
 
@@ -106,6 +106,53 @@ def test_a_ratio_tells_what_is_there_and_of_too_few_runs_no_interval(report: Stu
     assert single is not None
     assert (single.low, single.is_sure) == (None, False)
     assert Ratio.of([], usual, "latency_ms") is None
+
+
+def ten_times_as_slow_on_17(point: Point) -> float:
+    return slower_with_small_blocks(point) * (10 if point.build.version.major_text == "17" else 1)
+
+
+def test_releases_that_a_person_adds_are_told_apart(tmp_path: Path) -> None:
+    report = reported(planned(tmp_path, "page-size", refs=("17", "18")), ten_times_as_slow_on_17)
+    page = write_report(report, tmp_path / "page-size/quick")
+    text = (page.parent / "report.md").read_text()
+    (table,) = re.findall(r"\n## Block sizes\n(.*?)\n## ", text, re.S)
+    assert re.findall(r"^### (.*)$", table, re.M) == ["version 17", "version 18"]
+    rows_ = re.findall(r"^\| (\d) \| 3 \| ([\d,.]+) \| [\d.]+ \| .* \| (\S+).*\|$", table, re.M)
+    assert [size for size, _, _ in rows_] == ["2", "4", "8"] * 2
+    speeds = [float(tps.replace(",", "")) for _, tps, _ in rows_]
+    assert [new / old for new, old in zip(speeds[3:], speeds[:3], strict=True)] == pytest.approx(
+        [10] * 3, rel=0.1
+    )
+    (dots,) = page.parent.glob("plot-1-*.svg")
+    assert all(f">{word}</text>" in dots.read_text() for word in ("version", "17", "18"))
+    (seconds,) = page.parent.glob("plot-2-*.svg")
+    assert all(f">version {major}</text>" in seconds.read_text() for major in (17, 18))
+
+
+@pytest.mark.parametrize("name", ["archaeology", "page-size", "pooler", "storage", "tuned"])
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {},
+        {"refs": ("17", "18:bs4", "18", "18:bs8-wal16"), "clients": (1, 8)},
+        {"tiers": ("small", "medium"), "protocols": ("simple", "prepared")},
+        {"refs": ("18",), "profiles": ("default", "tuned", "default-with-work_mem=8MB")},
+        {"modes": ("read-only", "read-write"), "storages": ("disk", "tmpfs")},
+    ],
+)
+def test_no_number_is_of_runs_of_two_points(tmp_path: Path, name: str, axes: Any) -> None:
+    report = reported(planned(tmp_path, name, **axes))
+    for exhibit in (*report.plan.study.plot, *report.plan.study.table):
+        if isinstance(exhibit, PlotExhibit) and exhibit.kind is Kind.RANKING:
+            continue
+        some = [row for row in report.rows if exhibit.part in (None, row.part)]
+        shown = told_apart(exhibit, some)
+        found = grouped(some, shown.axes)
+        assert {len({row.scalars["id"] for row in group}) for group in found.values()} <= {3}
+        # and no axis too many
+        added = set(shown.axes) - set(exhibit.axes)
+        assert all(len({row.axes[axis] for row in some}) > 1 for axis in added)
 
 
 def of_both(report: StudyReport, part: str, generator: str) -> tuple[list[StudyRow], ...]:

@@ -195,13 +195,23 @@ class Exhibit(_Schema):
 
     ``part`` is the only Part it shows, if it names one; it is repeated for every value on
     ``each``. What differs from ``against`` (an axis and the value to compare with) is told
-    as a ratio.
+    as a ratio. What a person asks for may differ on axes that nobody thought of when the
+    exhibit was written: report.py then has it say these too (``with_axes``).
     """
 
     title: str
     metric: _Metric = "tps"
     part: str | None = None
     each: tuple[_Axis, ...] = ()
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes by which it tells Runs apart."""
+        return self.each
+
+    def with_axes(self, more: tuple[str, ...]) -> Self:
+        """The same, repeated for every value on *more* too."""
+        return self.model_copy(update={"each": (*self.each, *more)})
 
 
 class TableExhibit(Exhibit):
@@ -216,6 +226,10 @@ class TableExhibit(Exhibit):
     columns: _Axis | None = None
     against: str | None = None
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        return (*self.each, *self.rows, *([self.columns] if self.columns else []))
+
 
 class EvidenceExhibit(_Schema):
     """An EvidenceExhibit tells where the time went, for every value on its axes, side by side.
@@ -226,6 +240,15 @@ class EvidenceExhibit(_Schema):
     title: str
     part: str | None = None
     columns: Annotated[tuple[_Axis, ...], Field(min_length=1)]
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes by which it tells Runs apart."""
+        return self.columns
+
+    def with_axes(self, more: tuple[str, ...]) -> Self:
+        """The same, with a column for every value on *more* too."""
+        return self.model_copy(update={"columns": (*more, *self.columns)})
 
 
 class Kind(StrEnum):
@@ -243,6 +266,19 @@ class PlotExhibit(Exhibit):
     kind: Kind
     x: _Axis
     lines: _Axis | None = None
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        # a ranking is of all profiles of one base, whatever their settings
+        all_of_one = ("settings", "profile") if self.kind is Kind.RANKING else ()
+        return (*self.each, self.x, *([self.lines] if self.lines else []), *all_of_one)
+
+    def with_axes(self, more: tuple[str, ...]) -> Self:
+        """The same, with lines of the first of *more* if it has none, else repeated for it."""
+        if more and self.lines is None and self.kind in (Kind.LINES, Kind.DOTS):
+            first, *others = more
+            return self.model_copy(update={"lines": first, "each": (*self.each, *others)})
+        return super().with_axes(more)
 
 
 class Study(_Schema):

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,7 +27,7 @@ from landspeed.study.plots import Series, draw
 from landspeed.study.ranking_plot import draw_rankings
 from landspeed.study.ranking_text import ranking_table, ranking_text
 from landspeed.study.repeat import study_command, study_commands
-from landspeed.study.samples import StudyRow, goes, grouped
+from landspeed.study.samples import StudyRow, goes, grouped, untold
 from landspeed.study.tables import caption, exhibit, heading_of, markdown_table
 
 FACTS, MARKDOWN = "report.json", "report.md"
@@ -39,6 +39,8 @@ whatever drifts falls on all alike. The standard deviation is that between runs;
 within one are not samples. An interval is of the ratio of geometric means, at 95 %: of the runs \
 of the same rounds in pairs where both have the same rounds, else Welch's. It says nothing of \
 other machines, and one in twenty misses."""
+
+_Exhibit = TypeVar("_Exhibit", PlotExhibit, TableExhibit, EvidenceExhibit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,8 +179,10 @@ def _measured(report: StudyReport) -> str:
 def _plot(report: StudyReport, plot: PlotExhibit, directory: Path, name: str) -> Iterator[str]:
     rows = _of(report, plot)
     if plot.kind is Kind.RANKING:
-        yield from _ranking(report, plot, rows, directory / name)
-    elif draw(plot, _labelled(report, rows), report.series, directory / name):
+        yield from _ranking(report, told_apart(plot, rows), rows, directory / name)
+        return
+    rows = _labelled(report, rows)
+    if draw(told_apart(plot, rows), rows, report.series, directory / name):
         yield f"## {plot.title}"
         yield f"![{plot.title}]({name})"
 
@@ -222,6 +226,7 @@ def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
 
 def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
     rows = _labelled(report, _of(report, table))
+    table = told_apart(table, rows)
     found = exhibit(table, rows)
     if not found:
         return
@@ -235,7 +240,8 @@ def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
 
 def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     """What was seen of server and machine, a column for each group of Runs."""
-    groups = grouped(_labelled(report, _of(report, exhibit_)), exhibit_.columns)
+    rows = _labelled(report, _of(report, exhibit_))
+    groups = grouped(rows, told_apart(exhibit_, rows).columns)
     seen = {
         " / ".join(map(str, key)): dict(evidence_rows(_records(report, group)))
         for key, group in groups.items()
@@ -267,6 +273,11 @@ def _misleading(report: StudyReport) -> Iterator[str]:
     for one in found:
         told = f"{one.pitfall.seen} ({one.where}). {one.pitfall.means} Try: {one.pitfall.remedy}"
         yield f"- {plain(told, longest=1000)}"
+
+
+def told_apart(exhibit_: _Exhibit, rows: Sequence[StudyRow]) -> _Exhibit:
+    """*exhibit_* with all the axes that it takes for each of its numbers to be of one Point."""
+    return exhibit_.with_axes(untold(rows, exhibit_.axes))
 
 
 def _of(

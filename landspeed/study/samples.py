@@ -36,6 +36,11 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
     "origin": ("vanilla",),
     "settings": (STOCK,),
 }
+# By what of these a person would tell servers and cells apart that are not one, the first first.
+_TELLING = (
+    *("version", "ref", "blocksize", "wal_blocksize", "variant", "mode", "protocol", "tier"),
+    *("scale", "clients", "settings", "profile", "storage", "topology", "pooler"),
+)
 Value = str | int
 
 
@@ -117,6 +122,19 @@ def grouped(
         groups, key=lambda values: [order(v) for order, v in zip(orders, values, strict=True)]
     )
     return {key: groups[key] for key in ordered}
+
+
+def untold(rows: Sequence[StudyRow], axes: Sequence[str]) -> tuple[str, ...]:
+    """The axes besides *axes* that it takes to tell Runs apart that are not of one Point.
+
+    Without them an average would be one of several servers' or several cells' Runs.
+    """
+    more: list[str] = []
+    for axis in _TELLING:
+        groups = grouped(rows, [*axes, *more]).values()
+        if any(len({row.axes[axis] for row in group}) > 1 for group in groups):
+            more.append(axis)
+    return tuple(more)
 
 
 @dataclass(frozen=True, kw_only=True)

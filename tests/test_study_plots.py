@@ -106,3 +106,22 @@ def test_panels_are_laid_out_as_a_page_is_wide(panels: int, columns: int, tmp_pa
 def test_without_anything_that_tells_lines_apart_there_is_no_legend(tmp_path: Path) -> None:
     svg = drawn(plot(Kind.DOTS, "ref"), some(("read-only",)), tmp_path / "plot.svg")
     assert "legend" not in svg
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_an_average_stands_beside_its_dots_and_on_those_of_no_other_line(
+    number: int, tmp_path: Path
+) -> None:
+    rows = [
+        row(one, mode="read-only", ref=ref, blocksize=size)
+        for ref in ("13", "17", "18")[:number]
+        for size in (2, 4, 8)
+        for one in range(10)
+    ]
+    svg = drawn(plot(Kind.DOTS, "blocksize", lines="ref"), rows, tmp_path / "plot.svg")
+    marks = re.findall(r'<use [^>]*x="([\d.]+)"[^>]*style="fill: #\w+;( fill-opacity)?', svg)
+    dots = [float(x) for x, faint in marks if faint]
+    averages = [float(x) for x, faint in marks if not faint]
+    assert len(dots) == 10 * 3 * number
+    # in points: an average is 9 wide, a dot 3.5
+    assert min(abs(dot - average) for dot in dots for average in averages) > (9 + 3.5) / 2

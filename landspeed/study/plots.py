@@ -241,6 +241,8 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
     """Each Run a dot over its category, with average ± standard deviation beside them."""
     column = metric_named(plot.metric).column
     values = [key[0] for key in grouped(rows, [plot.x])]
+    # of a line's room: its dots, their average beside them, and a gap to the next line's
+    half = min(0.05, 0.12 / len(styles))
     for style, group in _each_line(plot, rows, styles):
         for key, some in grouped(group, [plot.x]).items():
             place = values.index(key[0]) + 0.6 * style.shift
@@ -248,7 +250,7 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
             if found is None:
                 continue
             numbers = [v for row in some if (v := row.scalars[column]) is not None]
-            spread = np.linspace(-0.05, 0.05, len(numbers)) if len(numbers) > 1 else [0.0]
+            spread = np.linspace(-half, half, len(numbers)) if len(numbers) > 1 else [0.0]
             panel.plot(
                 place + np.array(spread),
                 numbers,
@@ -259,7 +261,7 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
                 ls="",
             )
             panel.errorbar(
-                [place + 0.12 / len(styles)],
+                [place + 2.4 * half],
                 [found.average],
                 yerr=[found.deviation or 0.0],
                 color=style.colour,

@@ -91,14 +91,14 @@ class Campaign:
     """A Campaign carries out Requests as one; ``publish`` is called when there is something new.
 
     They are interleaved with each other, and all of one Preset's samples and seconds.
-    ``builds`` are those of each Request, when they are made.
+    ``made`` are the builds of their Targets, those that could be made.
     """
 
     workshop: Workshop
     requests: Sequence[Request]
     publish: Callable[[], None] | None
     tally: Tally = field(default_factory=Tally)
-    builds: list[list[Build]] = field(default_factory=list)
+    made: dict[Target, Build] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         hows = {
@@ -106,6 +106,11 @@ class Campaign:
         }
         if len(hows) != 1:
             raise ValueError("the requests of a campaign differ in how they measure")
+
+    @property
+    def builds(self) -> list[list[Build]]:
+        """What was made of each Request's Targets; two names of one build are one."""
+        return [_each_once(r.targets, self.made) for r in self.requests]
 
     @property
     def _preset(self) -> Preset:
@@ -133,8 +138,7 @@ class Campaign:
         try:
             with ExitStack() as held:
                 held.enter_context(self.workshop.builder.store.in_use([client]))
-                made = self._build_all(sources, pgbench, cells, held)
-                self.builds = [_each_once(r.targets, made) for r in self.requests]
+                self.made = self._build_all(sources, pgbench, cells, held)
                 points = [
                     Point(build=build, cell=cell)
                     for builds, asked in zip(self.builds, cells, strict=True)
@@ -148,8 +152,8 @@ class Campaign:
                     self._measure_all(points, pgbench)
         finally:
             self.workshop.records.seal()
-        builds = list({build.identifier: build for build in made.values()}.values())
-        self._note_twins(list(made.values()))
+        builds = list({build.identifier: build for build in self.made.values()}.values())
+        self._note_twins(list(self.made.values()))
         self._keep_ledger(builds, pgbench, [cell for asked in cells for cell in asked])
         # also when nothing is new: the last one may have been ended before it published
         if self.publish and builds:
@@ -370,7 +374,6 @@ class Campaign:
 
 
 def _each_once(targets: Sequence[Target], made: Mapping[Target, Build]) -> list[Build]:
-    """The builds of *targets* that were made; two names of one build are one."""
     builds = [made[target] for target in targets if target in made]
     return list({build.identifier: build for build in builds}.values())
 

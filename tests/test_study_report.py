@@ -24,7 +24,7 @@ from landspeed.study.page import study_page
 from landspeed.study.planning import StudyPlan, Wish, plan_study
 from landspeed.study.report import StudyReport, told_apart, write_index, write_report
 from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped, rows
-from tests.study_kit import AMPLE, CHECKOUT, GIB, MACHINE, points_of, pretended, records_of
+from tests.study_kit import AMPLE, CHECKOUT, GIB, KNOWN, MACHINE, points_of, pretended, records_of
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +50,7 @@ def reported(plan: StudyPlan, latency: Any = slower_with_small_blocks) -> StudyR
         machine=MACHINE.facts(),
         rows=[row for name, points in parts for row in rows(name, points, table)],
         records={one["id"]: one for one in records},
+        names={version.rpartition(".")[0]: version for version in KNOWN},
         errors=["the server died under pgbench"],
     )
 
@@ -358,8 +359,20 @@ def test_commands_name_the_servers_when_a_person_chose_them(tmp_path: Path) -> N
     plan = planned(tmp_path, "archaeology", refs=("17", "18"), clients=(1,))
     page = write_report(reported(plan, lambda point: 1.0), tmp_path / "a/quick")
     text = (page.parent / "report.md").read_text()
-    words = "study archaeology 17.11:bs8 18.6:bs8 --preset quick --clients 1"
+    words = "study archaeology 17.11 18.6 --preset quick --clients 1"
     assert f".venv/bin/landspeed {words}\n" in text
+
+
+@pytest.mark.parametrize("refs", [("17", "18"), ("17:bs4", "18:bs4-wal16"), ("17:bs2", "18")])
+def test_the_commands_plan_what_was_measured_and_no_more(
+    refs: tuple[str, ...], tmp_path: Path
+) -> None:
+    plan = planned(tmp_path, "page-size", refs=refs)
+    page = write_report(reported(plan), tmp_path / "a/quick")
+    text = (page.parent / "report.md").read_text()
+    (words,) = re.findall(r"^\.venv/bin/landspeed study page-size (.*) --preset quick$", text, re.M)
+    again = planned(tmp_path, "page-size", refs=tuple(words.split()))
+    assert points_of(again) == points_of(plan)
 
 
 def test_commands_have_every_axis_that_a_person_chose(tmp_path: Path) -> None:
@@ -380,6 +393,7 @@ def test_words_of_others_are_no_html(report: StudyReport, tmp_path: Path) -> Non
             machine=machine,
             rows=report.rows,
             records=report.records,
+            names={},
             errors=[evil],
         ),
         tmp_path / "one/quick",

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from landspeed.repeat import command, preparing, target_of
+from landspeed.repeat import command, preparing
 from landspeed.study.planning import StudyPlan
 from landspeed.study.samples import StudyRow
 
 
 def study_commands(
-    plan: StudyPlan, rows: Sequence[StudyRow], memory: int | None = None
+    plan: StudyPlan,
+    rows: Sequence[StudyRow],
+    names: Mapping[str, str],
+    memory: int | None = None,
 ) -> list[str]:
     """What to type, in a checkout of landspeed, to measure *plan* again, as *rows* were.
 
-    *memory* is the limit, in bytes, that servers ran in, None for none.
+    *names* says what each REF of the plan turned out to be, ``18`` to ``18.6``; *memory* is the
+    limit, in bytes, that servers ran in, None for none.
     """
-    return [*preparing([row.scalars for row in rows]), study_command(plan, rows, memory)]
+    return [*preparing([row.scalars for row in rows]), study_command(plan, names, memory)]
 
 
-def study_command(plan: StudyPlan, rows: Sequence[StudyRow], memory: int | None = None) -> str:
+def study_command(plan: StudyPlan, names: Mapping[str, str], memory: int | None = None) -> str:
     """The last of study_commands(), which measures."""
     wish, preset = plan.wish, plan.preset
-    refs = dict.fromkeys(target_of(row.scalars) for row in rows) if wish.axes.refs else ()
+    # a REF without a variant has those of each part, and one with it has it in all parts
+    spelled = [word.partition(":") for word in wish.axes.refs or ()]
+    refs = dict.fromkeys(f"{names.get(ref, ref)}{colon}{name}" for ref, colon, name in spelled)
     words = ["study", plan.name, *refs, "--preset", wish.size.value]
     for option, values in (
         ("--tier", wish.axes.tiers),

@@ -47,13 +47,14 @@ _Exhibit = TypeVar("_Exhibit", PlotExhibit, TableExhibit, EvidenceExhibit)
 class StudyReport:
     """A StudyReport is what a Study found: its plan, its samples, and their records by id.
 
-    ``errors`` are what was not measured, and why.
+    ``names`` says what each REF turned out to be; ``errors`` are what was not measured, and why.
     """
 
     plan: StudyPlan
     machine: Mapping[str, Any]
     rows: Sequence[StudyRow]
     records: Mapping[str, Mapping[str, Any]]
+    names: Mapping[str, str]
     errors: Sequence[str] = ()
 
     @property
@@ -145,7 +146,7 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
         f"record. [{_SECONDS}]({_SECONDS}): the same runs second by second. `id` is that of the "
         "raw record: `landspeed show run:ID` shows all that was seen."
     )
-    commands = study_commands(report.plan, report.rows, report.memory)
+    commands = study_commands(report.plan, report.rows, report.names, report.memory)
     yield "## To repeat it on another machine"
     yield "```sh\n" + "\n".join(commands) + "\n```"
 
@@ -212,7 +213,7 @@ def _ranking(
             yield "Those that do something, each added to default, and to all others of them:"
             settings = tuple(one for one in ablation.settings if one[0] in closer)
             plan = replace(report.plan, wish=replace(report.plan.wish, settings=settings))
-            yield f"```sh\n{study_command(plan, report.rows, report.memory)}\n```"
+            yield f"```sh\n{study_command(plan, report.names, report.memory)}\n```"
 
 
 def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:

@@ -43,6 +43,7 @@ def _report(workshop: Workshop, plan: StudyPlan, campaign: Campaign) -> StudyRep
         machine=workshop.machine.facts(),
         rows=found,
         records={record["id"]: record for record in workshop.records.records(ids)},
+        names={target.ref: build.origin.name for target, build in campaign.made.items()},
         errors=list(dict.fromkeys(map(_told, campaign.tally.errors))),
     )
 

@@ -20,8 +20,9 @@ from landspeed.progress import duration, say
 from landspeed.site import has_dots, update_site
 from landspeed.study.ablation import NameValue
 from landspeed.study.definition import DISK, Axes, Size, load_study
-from landspeed.study.planning import Wish, plan_study, study_facts
+from landspeed.study.planning import plan_study, study_facts
 from landspeed.study.running import run_study
+from landspeed.study.wish import Wish
 from landspeed.workshop import Workshop
 
 _AXES = ("tiers", "modes", "protocols", "clients", "profiles", "storages")

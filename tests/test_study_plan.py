@@ -16,7 +16,8 @@ from benchmarks.machine import Limits
 from benchmarks.oltp import Oltp
 from landspeed.study import planning as study_planning
 from landspeed.study.definition import Axes, Size, load_study
-from landspeed.study.planning import StudyPlan, Wish, plan_study, study_facts
+from landspeed.study.planning import StudyPlan, plan_study, study_facts
+from landspeed.study.wish import Wish
 from landspeed.study_verb import parse_setting, render_study
 from tests.stand_ins import made_up_build
 from tests.study_kit import AMPLE, CHECKOUT, GIB, MACHINE, pretended

@@ -18,12 +18,14 @@ from benchmarks.oltp import Oltp
 from benchmarks.point import Point
 from benchmarks.profiles import Profile
 from benchmarks.record_columns import scalars
+from benchmarks.scenarios import Tier
 from landspeed.study import planning as study_planning
 from landspeed.study.definition import Axes, Kind, PlotExhibit, load_study
 from landspeed.study.page import study_page
-from landspeed.study.planning import StudyPlan, Wish, plan_study
+from landspeed.study.planning import StudyPlan, plan_study
 from landspeed.study.report import StudyReport, told_apart, write_index, write_report
 from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped, rows
+from landspeed.study.wish import Wish
 from tests.study_kit import AMPLE, CHECKOUT, GIB, KNOWN, MACHINE, points_of, pretended, records_of
 
 
@@ -335,6 +337,18 @@ def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_p
     assert {"part", "axis_blocksize", "tps", "latency_ms"} <= set(samples.column_names)
     seconds = pq.read_table(page.parent / "seconds.parquet")
     assert set(seconds["id"].to_pylist()) == runs
+
+
+def test_a_report_tells_the_scale_and_what_took_the_place_of_its_sizes_own(tmp_path: Path) -> None:
+    wish = Wish(scales={Tier.SMALL: 3}, seconds=2, axes=Axes(refs=("18",)))
+    study = load_study(CHECKOUT, "page-size")
+    other = reported(plan_study(pretended(tmp_path), "page-size", study, wish))
+    text = (write_report(other, tmp_path / "a/quick").parent / "report.md").read_text()
+    assert "size *quick*: with --seconds 2 --scale small=3 in the place of its own\n" in text
+    assert "\n- data: small, scale 3\n" in text
+    own = reported(planned(tmp_path, "page-size", refs=("18",)))
+    text = (write_report(own, tmp_path / "b/quick").parent / "report.md").read_text()
+    assert f"size *quick*: {study.quick.about}\n" in text
 
 
 def test_a_cell_that_is_to_be_read_is_given_the_width() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from base.build import Build, Variant
@@ -32,7 +31,7 @@ from benchmarks.topology import server_count, topology_reason
 from builders.recipe import recipe
 from landspeed.campaign import Request
 from landspeed.schedule import OVERHEAD_SECONDS
-from landspeed.study.ablation import Ablation, NameValue, spelled
+from landspeed.study.ablation import Ablation, spelled
 from landspeed.study.definition import (
     DIRECT,
     DIRECTORY,
@@ -43,10 +42,10 @@ from landspeed.study.definition import (
     VANILLA,
     Axes,
     Part,
-    Size,
     Study,
     rungs,
 )
+from landspeed.study.wish import Wish
 from landspeed.target import Target
 from landspeed.workshop import Workshop
 
@@ -55,23 +54,6 @@ _BUILD_CPU_SECONDS = 250.0
 _GIVE_SETTINGS = '"--setting NAME=VALUE" gives one, as often as you like'
 # Loading, vacuuming and freezing a unit of scale.
 _LOAD_SECONDS_A_SCALE = 0.3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wish:
-    """A Wish is what a person asks of a Study: its size, and what takes the place of its own.
-
-    ``settings`` are those that a Part adds to its profiles, or takes one by one in the place of
-    *tuned*'s; ``files`` those of a script, with their weights, in the place of the Study's.
-    """
-
-    size: Size = Size.QUICK
-    axes: Axes = field(default_factory=Axes)
-    repeats: int | None = None
-    seconds: int | None = None
-    scales: Mapping[Tier, int] = field(default_factory=dict)
-    settings: tuple[NameValue, ...] = ()
-    files: tuple[tuple[Path, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,7 +325,7 @@ def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
         "study": plan.name,
         "title": plan.study.title,
         "size": plan.wish.size.value,
-        "about": plan.study.amount(plan.wish.size).about,
+        "about": plan.wish.about(plan.study.amount(plan.wish.size)),
         "machine": machine.facts(),
         "seconds": preset.seconds,
         "repeats": preset.samples,

@@ -25,29 +25,8 @@ def study_commands(
 
 def study_command(plan: StudyPlan, names: Mapping[str, str], memory: int | None = None) -> str:
     """The last of study_commands(), which measures."""
-    wish, preset = plan.wish, plan.preset
     # a REF without a variant has those of each part, and one with it has it in all parts
-    spelled = [word.partition(":") for word in wish.axes.refs or ()]
+    spelled = [word.partition(":") for word in plan.wish.axes.refs or ()]
     refs = dict.fromkeys(f"{names.get(ref, ref)}{colon}{name}" for ref, colon, name in spelled)
-    words = ["study", plan.name, *refs, "--preset", wish.size.value]
-    for option, values in (
-        ("--tier", wish.axes.tiers),
-        ("--mode", wish.axes.modes),
-        ("--protocol", wish.axes.protocols),
-        ("--clients", wish.axes.clients),
-        ("--profile", wish.axes.profiles),
-        ("--storage", wish.axes.storages),
-    ):
-        words += [word for value in values or () for word in (option, str(value))]
-    words += ["--samples", str(preset.samples)] if wish.repeats else []
-    words += ["--seconds", str(preset.seconds)] if wish.seconds else []
-    words += [w for tier, scale in wish.scales.items() for w in ("--scale", f"{tier}={scale}")]
-    words += [
-        word
-        for name, value in wish.settings
-        for word in ("--setting", name if value is None else f"{name}={value}")
-    ]
-    limit = memory // 2**20 if memory else None
-    words += ["--memory", f"{limit}m"] if limit else []
-    words += [w for path, weight in wish.files for w in ("--script", f"{path}@{weight}")]
-    return command(*words)
+    words = ["study", plan.name, *refs, "--preset", plan.wish.size.value, *plan.wish.options]
+    return command(*words, *(["--memory", f"{memory // 2**20}m"] if memory else []))

@@ -154,10 +154,12 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
 def _measured(report: StudyReport) -> str:
     facts, preset = report.facts(), report.plan.preset
     machine = report.machine
-    about = report.plan.study.amount(report.plan.wish.size).about
+    wish = report.plan.wish
+    scales = grouped(report.rows, ["tier", "scale"])
     lines = [
         f"- {facts['runs']} runs of {preset.seconds} s, {preset.samples} of each point asked for; "
-        f"size *{report.plan.wish.size}*: {about}",
+        f"size *{wish.size}*: {wish.about(report.plan.study.amount(wish.size))}",
+        f"- data: {', '.join(f'{tier}, scale {scale}' for tier, scale in scales)}",
         f"- on {code(machine['name'])}: {code(machine['cpu'])}, {machine['cores']} cores, "
         f"{machine['memory_bytes'] / 2**30:.1f} GiB",
         f"- from {facts['first']} to {facts['last']}",

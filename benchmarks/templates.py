@@ -33,7 +33,8 @@ TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"
 # Part of every template's name: one that was loaded in another way is not used again.
 _FORMAT = 3
-_LIMIT_VARIABLE = "LANDSPEED_TEMPLATES_GB"
+LIMIT = "LANDSPEED_TEMPLATES_GB"
+"""The environment variable that limits what all templates take, in GB."""
 _LIMIT_GB = 100
 # Durable only at its end, and undisturbed: a load that is interrupted starts anew. Not
 # synchronous_commit = off: VACUUM sets no hint bit for a commit that is not flushed yet.
@@ -299,9 +300,7 @@ def _boot_id() -> str:
 
 def template_limit(environment: dict[str, str]) -> int:
     """The limit, in bytes, for all templates: $LANDSPEED_TEMPLATES_GB, else 100 GB."""
-    text = environment.get(_LIMIT_VARIABLE, str(_LIMIT_GB))
+    text = environment.get(LIMIT, str(_LIMIT_GB))
     if not re.fullmatch(r"\d+", text):
-        raise UsageError(
-            f'{_LIMIT_VARIABLE} is "{text}"', hint="Set it to a whole number of gigabytes."
-        )
+        raise UsageError(f'{LIMIT} is "{text}"', hint="Set it to a whole number of gigabytes.")
     return int(text) * 10**9

@@ -34,6 +34,7 @@ from benchmarks.twins import SERVER_COLUMNS
 from builders.source import Source
 from landspeed.cautions import Caution, cautions_of_points, slim
 from landspeed.counting import count_all, uncounted
+from landspeed.data_room import DataRoom, data_of
 from landspeed.points import origins_by_digest
 from landspeed.progress import Meter, duration, meter, say
 from landspeed.schedule import OVERHEAD_SECONDS, Turn, turns
@@ -254,6 +255,10 @@ class Campaign:
             f"measuring {len({p.key for p in points})} points: {len(due)} runs of "
             f"{preset.seconds} s are due, {self.tally.present} recorded already"
         )
+        room = DataRoom.of(self.workshop, ((p.build.identifier, p.cell) for p in points))
+        again = room.again_seconds(turn.point.cell for turn in due)
+        if again:
+            say(f"disk: {room.told(again)}")
         self._load(points, pgbench)
         with meter("measuring") as shown:
             self._take_turns(due, pgbench, shown)
@@ -308,10 +313,7 @@ class Campaign:
     def _load(self, points: list[Point], pgbench: Pgbench) -> None:
         wanted: dict[tuple[Any, ...], Point] = {}
         for point in points:
-            scenario = point.cell.scenario
-            profile = Profile.named(point.cell.profile)
-            place = (profile.storage, profile.topology, scenario.data)
-            wanted[point.build.identifier, scenario.scale, place] = point
+            wanted[data_of(point.build.identifier, point.cell)] = point
         with meter("loading data") as shown:
             for number, point in enumerate(wanted.values()):
                 scale = point.cell.scenario.scale

@@ -111,7 +111,7 @@ def study_(
         return
     for left in plan.left:
         say(f"not available: {left}")
-    say(f"{facts['runs']} runs in all, about {duration(facts['about_seconds'])}")
+    say(f"{facts['runs']} runs in all, about {duration(facts['about_seconds'])}; {facts['disk']}")
     tally, page = run_study(workshop, plan)
     say(summary(tally))
     if has_dots(workshop):
@@ -139,7 +139,7 @@ def render_study(facts: Mapping[str, Any]) -> str:
         f"  runs     {facts['runs']} of {facts['seconds']} s "
         f"({facts['repeats']} of each of {facts['points']} points), "
         f"about {duration(facts['about_seconds'])}",
-        f"  disk     {facts['disk_bytes'] / 1e9:.1f} GB at most, for data",
+        f"  disk     {facts['disk']}",
         f"  memory   {facts['memory_bytes'] / 2**30:.2f} GiB at most, for the servers of one run",
     ]
     for part in facts["parts"]:

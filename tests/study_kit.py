@@ -13,9 +13,14 @@ from base.paths import Paths
 from base.version import Version
 from benchmarks.machine import Epoch, Limits, Machine
 from benchmarks.point import Point
+from benchmarks.record_columns import scalars
 from benchmarks.scenarios import Cell
 from builders.source import Source
-from landspeed.study.planning import StudyPlan
+from landspeed.study.definition import Axes, load_study
+from landspeed.study.planning import StudyPlan, plan_study
+from landspeed.study.report import StudyReport
+from landspeed.study.samples import rows
+from landspeed.study.wish import Wish
 from tests.stand_ins import made_up_build
 from tests.synthetic import START, record
 from tests.synthetic import Point as MadeUp
@@ -130,3 +135,29 @@ def _record(point: Point, round_: int, at: Any, latency: float) -> dict[str, Any
     }
     one["run"] |= {"round": round_, "preset": "page-size-quick"}
     return one
+
+
+def planned(cache: Path, name: str, **axes: Any) -> StudyPlan:
+    """The study called *name* at quick, on *axes* where they are given."""
+    study = load_study(CHECKOUT, name)
+    return plan_study(pretended(cache), name, study, Wish(axes=Axes(**axes)))
+
+
+def slower_with_small_blocks(point: Point) -> float:
+    """A latency in ms that halves, and no more, from blocks of 1 kB on."""
+    return 1 + 1 / point.build.variant.blocksize
+
+
+def reported(plan: StudyPlan, latency: Any = slower_with_small_blocks) -> StudyReport:
+    """What a report is made of when all of *plan* was measured, each Point with its *latency*."""
+    parts = points_of(plan)
+    records = records_of([point for _, points in parts for point in points], latency=latency)
+    table = scalars(records)
+    return StudyReport(
+        plan=plan,
+        machine=MACHINE.facts(),
+        rows=[row for name, points in parts for row in rows(name, points, table)],
+        records={one["id"]: one for one in records},
+        names={version.rpartition(".")[0]: version for version in KNOWN},
+        errors=["the server died under pgbench"],
+    )

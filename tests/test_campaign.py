@@ -192,6 +192,19 @@ def test_what_is_recorded_is_not_measured_again(workshop: _Workshop, runs: _Runs
     assert "4 runs measured, 4 were recorded before" in summary(again)
 
 
+def test_what_the_disk_has_no_room_for_is_told_before_it_is_measured(
+    workshop: _Workshop,
+    runs: _Runs,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    campaign(workshop, "17").run()
+    assert "can be had" not in capsys.readouterr().err
+    monkeypatch.setenv("LANDSPEED_TEMPLATES_GB", "0")
+    campaign(workshop, "18").run()
+    assert "0.0 GB can be had (LANDSPEED_TEMPLATES_GB)" in capsys.readouterr().err
+
+
 def test_of_builds_that_are_one_server_only_one_is_measured_and_the_other_noted(
     workshop: _Workshop, runs: _Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:

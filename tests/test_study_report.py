@@ -17,44 +17,26 @@ from benchmarks.machine import Limits
 from benchmarks.oltp import Oltp
 from benchmarks.point import Point
 from benchmarks.profiles import Profile
-from benchmarks.record_columns import scalars
-from benchmarks.scenarios import Tier
 from landspeed.study import planning as study_planning
-from landspeed.study.definition import Axes, Kind, PlotExhibit, load_study
+from landspeed.study.definition import Axes, load_study
 from landspeed.study.page import study_page
-from landspeed.study.planning import StudyPlan, plan_study
-from landspeed.study.report import StudyReport, told_apart, write_index, write_report
-from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped, rows
+from landspeed.study.planning import plan_study
+from landspeed.study.report import StudyReport, write_index, write_report
+from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped
 from landspeed.study.wish import Wish
-from tests.study_kit import AMPLE, CHECKOUT, GIB, KNOWN, MACHINE, points_of, pretended, records_of
+from tests.study_kit import (
+    AMPLE,
+    CHECKOUT,
+    GIB,
+    planned,
+    pretended,
+    reported,
+)
 
 
 @pytest.fixture(autouse=True)
 def ample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
-
-
-def planned(cache: Path, name: str, **axes: Any) -> StudyPlan:
-    study = load_study(CHECKOUT, name)
-    return plan_study(pretended(cache), name, study, Wish(axes=Axes(**axes)))
-
-
-def slower_with_small_blocks(point: Point) -> float:
-    return 1 + 1 / point.build.variant.blocksize
-
-
-def reported(plan: StudyPlan, latency: Any = slower_with_small_blocks) -> StudyReport:
-    parts = points_of(plan)
-    records = records_of([point for _, points in parts for point in points], latency=latency)
-    table = scalars(records)
-    return StudyReport(
-        plan=plan,
-        machine=MACHINE.facts(),
-        rows=[row for name, points in parts for row in rows(name, points, table)],
-        records={one["id"]: one for one in records},
-        names={version.rpartition(".")[0]: version for version in KNOWN},
-        errors=["the server died under pgbench"],
-    )
 
 
 @pytest.fixture
@@ -109,53 +91,6 @@ def test_a_ratio_tells_what_is_there_and_of_too_few_runs_no_interval(report: Stu
     assert single is not None
     assert (single.low, single.is_sure) == (None, False)
     assert Ratio.of([], usual, "latency_ms") is None
-
-
-def ten_times_as_slow_on_17(point: Point) -> float:
-    return slower_with_small_blocks(point) * (10 if point.build.version.major_text == "17" else 1)
-
-
-def test_releases_that_a_person_adds_are_told_apart(tmp_path: Path) -> None:
-    report = reported(planned(tmp_path, "page-size", refs=("17", "18")), ten_times_as_slow_on_17)
-    page = write_report(report, tmp_path / "page-size/quick")
-    text = (page.parent / "report.md").read_text()
-    (table,) = re.findall(r"\n## Block sizes\n(.*?)\n## ", text, re.S)
-    assert re.findall(r"^### (.*)$", table, re.M) == ["version 17", "version 18"]
-    rows_ = re.findall(r"^\| (\d) \| 3 \| ([\d,.]+) \| [\d.]+ \| .* \| (\S+).*\|$", table, re.M)
-    assert [size for size, _, _ in rows_] == ["2", "4", "8"] * 2
-    speeds = [float(tps.replace(",", "")) for _, tps, _ in rows_]
-    assert [new / old for new, old in zip(speeds[3:], speeds[:3], strict=True)] == pytest.approx(
-        [10] * 3, rel=0.1
-    )
-    (dots,) = page.parent.glob("plot-1-*.svg")
-    assert all(f">{word}</text>" in dots.read_text() for word in ("version", "17", "18"))
-    (seconds,) = page.parent.glob("plot-2-*.svg")
-    assert all(f">version {major}</text>" in seconds.read_text() for major in (17, 18))
-
-
-@pytest.mark.parametrize("name", ["archaeology", "page-size", "pooler", "storage", "tuned"])
-@pytest.mark.parametrize(
-    "axes",
-    [
-        {},
-        {"refs": ("17", "18:bs4", "18", "18:bs8-wal16"), "clients": (1, 8)},
-        {"tiers": ("small", "medium"), "protocols": ("simple", "prepared")},
-        {"refs": ("18",), "profiles": ("default", "tuned", "default-with-work_mem=8MB")},
-        {"modes": ("read-only", "read-write"), "storages": ("disk", "tmpfs")},
-    ],
-)
-def test_no_number_is_of_runs_of_two_points(tmp_path: Path, name: str, axes: Any) -> None:
-    report = reported(planned(tmp_path, name, **axes))
-    for exhibit in (*report.plan.study.plot, *report.plan.study.table):
-        if isinstance(exhibit, PlotExhibit) and exhibit.kind is Kind.RANKING:
-            continue
-        some = [row for row in report.rows if exhibit.part in (None, row.part)]
-        shown = told_apart(exhibit, some)
-        found = grouped(some, shown.axes)
-        assert {len({row.scalars["id"] for row in group}) for group in found.values()} <= {3}
-        # and no axis too many
-        added = set(shown.axes) - set(exhibit.axes)
-        assert all(len({row.axes[axis] for row in some}) > 1 for axis in added)
 
 
 def of_both(report: StudyReport, part: str, generator: str) -> tuple[list[StudyRow], ...]:
@@ -339,18 +274,6 @@ def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_p
     assert set(seconds["id"].to_pylist()) == runs
 
 
-def test_a_report_tells_the_scale_and_what_took_the_place_of_its_sizes_own(tmp_path: Path) -> None:
-    wish = Wish(scales={Tier.SMALL: 3}, seconds=2, axes=Axes(refs=("18",)))
-    study = load_study(CHECKOUT, "page-size")
-    other = reported(plan_study(pretended(tmp_path), "page-size", study, wish))
-    text = (write_report(other, tmp_path / "a/quick").parent / "report.md").read_text()
-    assert "size *quick*: with --seconds 2 --scale small=3 in the place of its own\n" in text
-    assert "\n- data: small, scale 3\n" in text
-    own = reported(planned(tmp_path, "page-size", refs=("18",)))
-    text = (write_report(own, tmp_path / "b/quick").parent / "report.md").read_text()
-    assert f"size *quick*: {study.quick.about}\n" in text
-
-
 def test_a_cell_that_is_to_be_read_is_given_the_width() -> None:
     told = "word " * 20
     html = study_page("", "Studies", f"# Studies\n\n| a | b |\n|---|---|\n| {told} | short |\n")
@@ -367,35 +290,6 @@ def test_the_same_runs_give_the_same_report_to_the_byte(
     )
     assert first == second == again
     assert [path.name for path in tmp_path.glob(".*")] == []
-
-
-def test_commands_name_the_servers_when_a_person_chose_them(tmp_path: Path) -> None:
-    plan = planned(tmp_path, "archaeology", refs=("17", "18"), clients=(1,))
-    page = write_report(reported(plan, lambda point: 1.0), tmp_path / "a/quick")
-    text = (page.parent / "report.md").read_text()
-    words = "study archaeology 17.11 18.6 --preset quick --clients 1"
-    assert f".venv/bin/landspeed {words}\n" in text
-
-
-@pytest.mark.parametrize("refs", [("17", "18"), ("17:bs4", "18:bs4-wal16"), ("17:bs2", "18")])
-def test_the_commands_plan_what_was_measured_and_no_more(
-    refs: tuple[str, ...], tmp_path: Path
-) -> None:
-    plan = planned(tmp_path, "page-size", refs=refs)
-    page = write_report(reported(plan), tmp_path / "a/quick")
-    text = (page.parent / "report.md").read_text()
-    (words,) = re.findall(r"^\.venv/bin/landspeed study page-size (.*) --preset quick$", text, re.M)
-    again = planned(tmp_path, "page-size", refs=tuple(words.split()))
-    assert points_of(again) == points_of(plan)
-
-
-def test_commands_have_every_axis_that_a_person_chose(tmp_path: Path) -> None:
-    axes = {"protocols": ("simple",), "tiers": ("small",), "modes": ("read-only",)}
-    plan = planned(tmp_path, "archaeology", **axes)
-    page = write_report(reported(plan, lambda point: 1.0), tmp_path / "a/quick")
-    text = (page.parent / "report.md").read_text()
-    words = "study archaeology --preset quick --tier small --mode read-only --protocol simple"
-    assert f".venv/bin/landspeed {words}\n" in text
 
 
 def test_words_of_others_are_no_html(report: StudyReport, tmp_path: Path) -> None:

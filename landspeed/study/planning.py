@@ -23,13 +23,13 @@ from benchmarks.scenarios import (
     Preset,
     Protocol,
     Tier,
-    disk_bytes,
 )
 from benchmarks.scripts import Script
 from benchmarks.sysbench import oltp_of
 from benchmarks.topology import server_count, topology_reason
 from builders.recipe import recipe
 from landspeed.campaign import Request
+from landspeed.data_room import DataRoom
 from landspeed.schedule import OVERHEAD_SECONDS
 from landspeed.study.ablation import Ablation, spelled
 from landspeed.study.definition import (
@@ -52,8 +52,6 @@ from landspeed.workshop import Workshop
 # CPU seconds of compiling a release with a cold cache: between 8.3's 100 and 18's 290.
 _BUILD_CPU_SECONDS = 250.0
 _GIVE_SETTINGS = '"--setting NAME=VALUE" gives one, as often as you like'
-# Loading, vacuuming and freezing a unit of scale.
-_LOAD_SECONDS_A_SCALE = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,15 +310,15 @@ def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
         if one.reason is None
     }
     runs = len(points) * preset.samples
-    stores = _stores(points)
-    loads = sum(scale for _, scale, *_ in stores)
+    room = DataRoom.of(workshop, points)
     builds = sum(not built for built in targets.values())
     seconds = (
         runs * (preset.seconds + OVERHEAD_SECONDS)
-        + loads * _LOAD_SECONDS_A_SCALE
+        + room.load_seconds
         + builds * _BUILD_CPU_SECONDS / machine.cores
     )
     memory = max(_memory(cell, machine.memory_bytes) for _, cell in points)
+    again = room.again_seconds(cell for _, cell in points for _ in range(preset.samples))
     return {
         "study": plan.name,
         "title": plan.study.title,
@@ -334,9 +332,12 @@ def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
         "left": [vars(one) for one in plan.left],
         "points": len(points),
         "runs": runs,
-        "disk_bytes": sum(stores.values()),
+        "disk_bytes": room.needed,
+        "disk_room_bytes": room.room,
+        "disk": room.told(again),
         "memory_bytes": memory,
         "about_seconds": round(seconds),
+        "load_again_seconds": round(again),
     }
 
 
@@ -345,23 +346,6 @@ def _memory(cell: Cell, memory_bytes: int) -> int:
     profile = Profile.named(cell.profile)
     each = profile.shared_buffers(memory_bytes) + cell.clients * BACKEND_BYTES
     return server_count(profile.topology) * each
-
-
-def _stores(points: Iterable[tuple[Target, Cell]]) -> dict[tuple[Any, ...], int]:
-    """The bytes of every data directory that *points* need, and of the copies that are written.
-
-    The second part of a key is its scale.
-    """
-    sizes: dict[tuple[Any, ...], int] = {}
-    for target, cell in points:
-        scenario = cell.scenario
-        profile = Profile.named(cell.profile)
-        key = (target, scenario.scale, scenario.data, profile.storage, profile.topology)
-        copies = 2 if scenario.mode.writes or profile.topology else 1
-        servers = server_count(profile.topology)
-        one = disk_bytes(scenario.scale, scenario.size, servers=servers)
-        sizes[key] = max(sizes.get(key, 0), copies * one)
-    return sizes
 
 
 def _part_facts(planned: PlannedPart, cores: int) -> dict[str, Any]:

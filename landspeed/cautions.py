@@ -49,17 +49,17 @@ class Caution:
 def cautions(groups: Mapping[str, Iterable[Record]]) -> list[Caution]:
     """The Cautions of *groups* of raw records, of those that were written with warnings.
 
-    What shows only among Runs is looked for among all of them.
+    What shows only among Runs is looked for among all of them, one that is in two groups once.
     """
     firsts: dict[Trap, Pitfall] = {}
     counts: dict[str, Counter[Trap]] = {}
-    together: list[Record] = []
+    once: dict[int, Record] = {}
     sizes: Counter[str] = Counter()
     for name, records in groups.items():
         counts[name] = Counter()
         for record in records:
             sizes[name] += 1
-            together.append(record)
+            once[id(record)] = record
             for one in recorded_pitfalls(record):
                 firsts.setdefault(one.trap, one)
                 counts[name][one.trap] += 1
@@ -71,6 +71,7 @@ def cautions(groups: Mapping[str, Iterable[Record]]) -> list[Caution]:
         )
         for trap, first in firsts.items()
     ]
+    together = list(once.values())
     return found + [
         Caution(pitfall=one, runs={"": len(together)}, of={"": len(together)})
         for one in contrasts(together)

@@ -40,6 +40,13 @@ def test_a_checkpoint_on_one_side_only_is_a_warning_of_the_comparison() -> None:
     assert one.where == "2 of 2 runs"
 
 
+def test_a_run_that_two_groups_share_is_one() -> None:
+    shared = run(1, begun=1.0)
+    (one,) = cautions({"blocks": [run(), shared], "WAL blocks": [shared]})
+    assert one.pitfall.seen == "a checkpoint began in 1 of 2 runs"
+    assert one.where == "2 of 2 runs"
+
+
 def test_runs_of_different_points_are_not_held_against_each_other() -> None:
     points = {"18 -c 1": [run(), run(1)], "18 -c 4": [run(2, begun=1.0), run(3, begun=1.0)]}
     assert cautions_of_points(points) == []

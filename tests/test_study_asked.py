@@ -118,3 +118,12 @@ def test_a_report_tells_the_scale_and_what_took_the_place_of_its_sizes_own(tmp_p
     own = reported(planned(tmp_path, "page-size", refs=("18",)))
     text = (write_report(own, tmp_path / "b/quick").parent / "report.md").read_text()
     assert f"size *quick*: {study.quick.about}\n" in text
+
+
+def test_what_is_seen_of_releases_that_a_person_adds_has_a_column_each(tmp_path: Path) -> None:
+    page = write_report(
+        reported(planned(tmp_path, "page-size", refs=("17", "18"))), tmp_path / "a/quick"
+    )
+    text = (page.parent / "report.md").read_text()
+    columns = " | ".join(f"{version} / {size}" for version in (17, 18) for size in (2, 4, 8))
+    assert text.count(f"\n| version / block size, kB | {columns} |\n") == 2

@@ -23,7 +23,7 @@ from landspeed.study.definition import EvidenceExhibit, Kind, PlotExhibit, Table
 from landspeed.study.effects import Attribution
 from landspeed.study.page import PAGE, study_page
 from landspeed.study.planning import StudyPlan
-from landspeed.study.plots import Series, draw
+from landspeed.study.plots import Series, axis_name, draw
 from landspeed.study.ranking_plot import draw_rankings
 from landspeed.study.ranking_text import ranking_table, ranking_text
 from landspeed.study.repeat import study_command, study_commands
@@ -244,7 +244,8 @@ def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
 def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     """What was seen of server and machine, a column for each group of Runs."""
     rows = _labelled(report, _of(report, exhibit_))
-    groups = grouped(rows, told_apart(exhibit_, rows).columns)
+    columns = told_apart(exhibit_, rows).columns
+    groups = grouped(rows, columns)
     seen = {
         " / ".join(map(str, key)): dict(evidence_rows(_records(report, group)))
         for key, group in groups.items()
@@ -255,7 +256,8 @@ def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     yield f"## {exhibit_.title}"
     yield "Medians of the runs of each column; what was looked at a second apart is in shares."
     lines = [[title, *(told.get(title, "-") for told in seen.values())] for title in titles]
-    yield markdown_table(["", *seen], lines, 1 + len(seen))
+    heading = " / ".join(map(axis_name, columns))
+    yield markdown_table([heading, *seen], lines, 1 + len(seen))
 
 
 def _records(report: StudyReport, rows: Iterable[StudyRow]) -> list[Mapping[str, Any]]:

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from base.build import Build, Variant
+from benchmarks.machine import Limits
 from landspeed.workshop import Workshop
 from tests.docker_kit import PretendedDocker
+from tests.stand_ins import AMPLE
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
@@ -62,6 +64,12 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedDocker:
     made = PretendedDocker.at(tmp_path / "docker")
     monkeypatch.setenv("PATH", f"{made.root}/bin:{os.environ['PATH']}")
     return made
+
+
+@pytest.fixture
+def ample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with room for everything, whatever this one has."""
+    monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
 
 
 def make_project(directory: Path) -> Path:

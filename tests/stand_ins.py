@@ -9,9 +9,12 @@ from typing import Any
 
 from base.build import Build, Origin, Variant
 from base.version import Version
-from benchmarks.machine import Machine
+from benchmarks.machine import Limits, Machine
 from benchmarks.records import new_id
 from benchmarks.scenarios import Cell
+
+AMPLE = Limits(cores=4, memory_bytes=16 << 30, disk_bytes=4000 << 30)
+"""What a machine can give that has room for everything."""
 
 
 def nothing(*_: object, **__: object) -> AbstractContextManager[None]:

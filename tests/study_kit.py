@@ -11,7 +11,7 @@ from typing import Any
 from base.build import Build, Origin
 from base.paths import Paths
 from base.version import Version
-from benchmarks.machine import Epoch, Limits, Machine
+from benchmarks.machine import Epoch, Machine
 from benchmarks.point import Point
 from benchmarks.record_columns import scalars
 from benchmarks.scenarios import Cell
@@ -27,7 +27,6 @@ from tests.synthetic import Point as MadeUp
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 GIB = 1 << 30
-AMPLE = Limits(cores=4, memory_bytes=16 * GIB, disk_bytes=4000 * GIB)
 KNOWN = ("8.4.22", "9.6.24", "17.11", "18.6")
 MACHINE = Machine(
     name="elephant",

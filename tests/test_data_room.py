@@ -11,7 +11,8 @@ from benchmarks.machine import Limits
 from benchmarks.scenarios import Cell, Mode, Protocol, Scenario, Tier
 from benchmarks.templates import LIMIT
 from landspeed.data_room import DataRoom
-from tests.study_kit import AMPLE, pretended
+from tests.stand_ins import AMPLE
+from tests.study_kit import pretended
 
 ROOM = DataRoom(needed=204 * 10**9, room=72 * 10**9, load_seconds=60.0)
 

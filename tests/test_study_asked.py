@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.machine import Limits
 from benchmarks.point import Point
 from benchmarks.scenarios import Tier
 from landspeed.study.definition import Axes, Kind, PlotExhibit, load_study
@@ -17,7 +16,6 @@ from landspeed.study.report import told_apart, write_report
 from landspeed.study.samples import grouped
 from landspeed.study.wish import Wish
 from tests.study_kit import (
-    AMPLE,
     CHECKOUT,
     planned,
     points_of,
@@ -26,10 +24,7 @@ from tests.study_kit import (
     slower_with_small_blocks,
 )
 
-
-@pytest.fixture(autouse=True)
-def ample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
+pytestmark = pytest.mark.usefixtures("ample")
 
 
 def ten_times_as_slow_on_17(point: Point) -> float:
@@ -113,7 +108,7 @@ def test_a_report_tells_the_scale_and_what_took_the_place_of_its_sizes_own(tmp_p
     study = load_study(CHECKOUT, "page-size")
     other = reported(plan_study(pretended(tmp_path), "page-size", study, wish))
     text = (write_report(other, tmp_path / "a/quick").parent / "report.md").read_text()
-    assert "size *quick*: with --seconds 2 --scale small=3 in the place of its own\n" in text
+    assert "size *quick*: with `--seconds 2 --scale small=3` in the place of its own\n" in text
     assert "\n- data: small, scale 3\n" in text
     own = reported(planned(tmp_path, "page-size", refs=("18",)))
     text = (write_report(own, tmp_path / "b/quick").parent / "report.md").read_text()

@@ -124,7 +124,7 @@ def test_shares_of_the_cores_are_clients_each_once() -> None:
 @pytest.mark.parametrize(
     ("axis", "word", "message", "hint"),
     [
-        ("refs", "18:bs3", "invalid block size: 3 kB", ""),
+        ("refs", "18:bs3", "invalid block size: 3 kB", "Choose a block size"),
         ("refs", "18:", '"18:" is not a target', "Write REF or REF:VARIANT"),
         ("profiles", "nosuch", 'profile "nosuch" does not exist', "There are: default"),
         ("storages", "nvme", 'storages[2]: "nvme" is no storage: there are disk, ', ""),
@@ -138,4 +138,5 @@ def test_a_word_of_the_command_line_that_is_none_is_told_by_its_own_error(
     with pytest.raises(LandspeedError) as caught:
         Axes.asked(**{axis: (good, word)})
     assert caught.value.message.startswith(message)
-    assert (caught.value.hint or "").startswith(hint)
+    found = caught.value.hint or ""
+    assert found.startswith(hint) if hint else found == ""

@@ -12,7 +12,6 @@ import pytest
 from base.build import Build, Foreign, Origin
 from base.errors import UsageError
 from benchmarks import planning as planning_
-from benchmarks.machine import Limits
 from benchmarks.oltp import Oltp
 from landspeed.study import planning as study_planning
 from landspeed.study.definition import Axes, Size, load_study
@@ -20,15 +19,17 @@ from landspeed.study.planning import StudyPlan, plan_study, study_facts
 from landspeed.study.wish import Wish
 from landspeed.study_verb import parse_setting, render_study
 from tests.stand_ins import made_up_build
-from tests.study_kit import AMPLE, CHECKOUT, GIB, MACHINE, pretended
+from tests.study_kit import CHECKOUT, GIB, MACHINE, pretended
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
+pytestmark = pytest.mark.usefixtures("ample")
+
+
 @pytest.fixture(autouse=True)
-def ample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with room for everything, whatever this one has."""
-    monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with pgbouncer and sysbench, whatever this one has."""
     monkeypatch.setattr(planning_, "pooler_reason", lambda: None)
     monkeypatch.setattr(planning_, "sysbench_reason", lambda _: None)
     monkeypatch.setattr(study_planning, "oltp_of", lambda name: Oltp(name=name, version="1.0.20"))

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import planning
-from benchmarks.machine import Limits
 from benchmarks.oltp import Oltp
 from benchmarks.point import Point
 from benchmarks.profiles import Profile
@@ -25,7 +24,6 @@ from landspeed.study.report import StudyReport, write_index, write_report
 from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped
 from landspeed.study.wish import Wish
 from tests.study_kit import (
-    AMPLE,
     CHECKOUT,
     GIB,
     planned,
@@ -33,10 +31,7 @@ from tests.study_kit import (
     reported,
 )
 
-
-@pytest.fixture(autouse=True)
-def ample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
+pytestmark = pytest.mark.usefixtures("ample")
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from benchmarks.scenarios import BYTES_PER_SCALE, Cell, Protocol, Scenario, Tier
 from benchmarks.sysbench import Sysbench, oltp_of, sysbench_reason
 from benchmarks.sysbench_output import complaints, parse_report, parse_seconds
 from tests.cluster_kit import is_root, server_paths
-from tests.study_kit import AMPLE, MACHINE
+from tests.stand_ins import AMPLE
+from tests.study_kit import MACHINE
 
 # sysbench 1.0.20 of Debian 12: 8 threads on 60 rows, most of its histogram left out
 REPORT = """\

@@ -158,7 +158,7 @@ def _measured(report: StudyReport) -> str:
     scales = grouped(report.rows, ["tier", "scale"])
     lines = [
         f"- {facts['runs']} runs of {preset.seconds} s, {preset.samples} of each point asked for; "
-        f"size *{wish.size}*: {wish.about(report.plan.study.amount(wish.size))}",
+        f"size *{wish.size}*: {wish.about(report.plan.study.amount(wish.size), code)}",
         f"- data: {', '.join(f'{tier}, scale {scale}' for tier, scale in scales)}",
         f"- on {code(machine['name'])}: {code(machine['cpu'])}, {machine['cores']} cores, "
         f"{machine['memory_bytes'] / 2**30:.1f} GiB",

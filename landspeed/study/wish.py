@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,10 +51,13 @@ class Wish:
         }
         return [word for option, values in given.items() for word in _all(option, values or ())]
 
-    def about(self, amount: Amount) -> str:
-        """What *amount*, that of its size, says of itself, or what takes the place of that."""
-        changed = " ".join(self._amounts)
-        return f"with {changed} in the place of its own" if changed else amount.about
+    def about(self, amount: Amount, mark: Callable[[str], str] = str) -> str:
+        """What *amount*, that of its size, says of itself, or what takes the place of that.
+
+        A person's own words are as *mark* has them.
+        """
+        changed = shlex.join(self._amounts)
+        return f"with {mark(changed)} in the place of its own" if changed else amount.about
 
 
 def _all(option: str, values: Iterable[object]) -> list[str]:

@@ -60,6 +60,19 @@ def test_the_legend_does_not_cover_the_plot(site: Path) -> None:
     assert plot["x"] + plot["width"] <= legend["x"]
 
 
+@pytest.mark.parametrize("width", [390, 1100, 1280])
+def test_the_navigation_covers_nothing_however_wide_the_page_is(site: Path, width: int) -> None:
+    with served(site) as address, browsing(address) as (page, _):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{address}/index.html#/")
+        page.locator("#summarygrid-display .benchmark-container").first.wait_for()
+        bar = page.locator("#nav").bounding_box()
+        grid = page.locator("#summarygrid-display").bounding_box()
+    assert bar is not None
+    assert grid is not None
+    assert bar["y"] + bar["height"] <= grid["y"]
+
+
 @pytest.mark.parametrize(
     "asked", ["<img src=x onerror=alert(1)>", "javascript:alert(1)", "nowhere"]
 )

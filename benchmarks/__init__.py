@@ -1,0 +1,1 @@
+"""An install of PostgreSQL → samples: servers, clients, workloads, observation, records."""

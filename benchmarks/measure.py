@@ -14,26 +14,26 @@ from typing import Any
 from base.build import Build
 from base.errors import ClusterError, MeasureError, StorageError
 from base.paths import Paths
-from benchmarks.client import Outcome
-from benchmarks.cluster import DATABASE, SUPERUSER, Cluster, server_error
-from benchmarks.evidence import EVERY, Watch, watching
-from benchmarks.home import ServerHome
-from benchmarks.machine import Machine
-from benchmarks.observe import Observation, noteworthy, together
-from benchmarks.oltp import Oltp
-from benchmarks.pgbench import Pgbench
-from benchmarks.pitfalls import pitfalls
-from benchmarks.placement import allowed_processors, placement
-from benchmarks.pooler import Pooler, pooling
-from benchmarks.profiles import Profile
-from benchmarks.records import new_id
-from benchmarks.scenarios import Cell, Mode
-from benchmarks.servers import serving
-from benchmarks.storage import STORAGES
-from benchmarks.sysbench import Sysbench
-from benchmarks.templates import Templates, template_limit
-from benchmarks.topology import TOPOLOGIES
-from benchmarks.warming import across, begin, observed, set_page_cache
+from benchmarks.clients.client import Outcome
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.clients.sysbench import Sysbench
+from benchmarks.data.templates import Templates, template_limit
+from benchmarks.data.warmup import across, begin, observed, set_page_cache
+from benchmarks.machine.cpu_affinity import allowed_processors, placement
+from benchmarks.machine.machine import Machine
+from benchmarks.observation.monitor import EVERY, Watch, watching
+from benchmarks.observation.snapshot import Observation, noteworthy, together
+from benchmarks.observation.warnings import pitfalls
+from benchmarks.records.store import new_id
+from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, server_error
+from benchmarks.server.configuration import Profile
+from benchmarks.server.group import serving
+from benchmarks.server.home import ServerHome
+from benchmarks.server.pooler import Pooler, pooling
+from benchmarks.server.storage import STORAGES
+from benchmarks.server.topology import TOPOLOGIES
+from benchmarks.workloads.scenario import Cell, Mode
+from benchmarks.workloads.sysbench_modes import Oltp
 
 SCHEMA = 1
 _TOO_LITTLE = (

@@ -21,10 +21,10 @@ from base.files import (
 )
 from base.paths import Paths
 from builders.catalog import Catalog
+from builders.cleanup import sweep
 from builders.config import CONFIG_NAME, SourceConfig
 from builders.docker.container import Sandbox
-from builders.kept import KeptTree, Work, taken, trim
-from builders.leftovers import sweep
+from builders.incremental_tree import KeptTree, Work, taken, trim
 from builders.recipe import BuildSystem, Recipe, recipe
 from builders.sandbox import Host, Progress
 from builders.source import Source, Sources

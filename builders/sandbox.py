@@ -18,11 +18,11 @@ from typing import ClassVar, Self
 from base.build import Build, Compiler, Variant
 from base.errors import BuildError
 from base.files import canonical_json
-from builders import session
-from builders.diagnosis import SETUP_HINT, failure, memory_kills
-from builders.gauge import Gauge
+from builders import process_session
+from builders.build_progress import Gauge
+from builders.failure import SETUP_HINT, failure, memory_kills
 from builders.jobserver import JobServer
-from builders.native import NATIVE_QUESTION, is_native, native_processor
+from builders.march_native import NATIVE_QUESTION, is_native, native_processor
 from builders.recipe import BuildStep, Recipe
 
 _POLL_SECONDS = (0.005, 0.25)
@@ -239,7 +239,7 @@ class _Watch:
             yield
         except BaseException:
             # not told that it is over: should a second Ctrl-C cut this short, it is ended there
-            session.end(step.pid)
+            process_session.end(step.pid)
             step.wait()
             raise
         self._tell(0)
@@ -255,7 +255,7 @@ class _Watch:
 @contextmanager
 def _watcher(lock: int) -> Iterator[_Watch]:
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", session.__file__],
+        [sys.executable, "-I", "-S", process_session.__file__],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,

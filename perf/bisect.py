@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from landspeed.bisect.quest import Found, NoCulprit, Quest
-from landspeed.bisect.several import two_steps
+from landspeed.bisect.model import Found, NoCulprit, Quest
+from landspeed.bisect.two_changes import two_steps
 from perf.figure import Figure
-from tests.bisect_world import (
+from tests.kits.made_up.bisect_world import (
     SIGMA,
     Autoregressive,
     Noise,

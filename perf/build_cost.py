@@ -21,7 +21,7 @@ from builders.builder import Builder
 from builders.sandbox import Host
 from builders.source import Source
 from builders.store import Store
-from landspeed.progress import say
+from landspeed.console.progress import say
 from perf.figure import Figure, cpu_seconds
 
 # What configure wants by default: without these headers a plain build ends in an error.

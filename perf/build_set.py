@@ -14,11 +14,11 @@ from pathlib import Path
 
 from base.build import Build, Variant
 from base.paths import Paths
+from builders.build_set import Order, Standing, build_many
 from builders.builder import Builder
-from builders.many import Order, Standing, build_many
 from builders.sandbox import Host
 from builders.store import Store
-from landspeed.progress import meter, say
+from landspeed.console.progress import meter, say
 from perf.figure import Figure, cpu_seconds
 
 _REFS = ("13", "15", "17", "18")

@@ -1,7 +1,7 @@
 """Calibrate the step detector: which score noise alone reaches how rarely.
 
-``python -m perf.calibration > landspeed/tails.py`` makes the table that landspeed judges by
-(about half an hour on one core); the seed and what was simulated are in it.
+``python -m perf.calibration > landspeed/stats/glr_table.py`` makes the table that landspeed
+judges by (about half an hour on one core); the seed and what was simulated are in it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from landspeed.likelihood import Batch, Floats, scores
+from landspeed.stats.glr import Batch, Floats, scores
 from perf.noise import STATED, Noise
 
 COMMITS = 200
@@ -52,12 +52,12 @@ def tails(series: int, seed: int) -> Mapping[str, list[float]]:
 
 
 def table(series: int, seed: int) -> Iterator[str]:
-    """The lines of landspeed/tails.py."""
+    """The lines of landspeed/stats/glr_table.py."""
     found = tails(series, seed)
     worst = [max(column) for column in zip(*found.values(), strict=True)]
     yield '"""The scores that noise alone reaches: made by a program, not by hand.'
     yield ""
-    yield f"``python -m perf.calibration --series {series} --seed {seed} > landspeed/tails.py``"
+    yield f"``python -m perf.calibration --series {series} --seed {seed}``"
     yield ""
     yield f"The highest score in {COMMITS} commits without a step, over {series} series of each"
     yield f"kind of noise: {', '.join(found)}."

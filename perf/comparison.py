@@ -11,9 +11,9 @@ import math
 import numpy as np
 from scipy.stats import beta
 
-from landspeed.confidence import log_wealth
+from landspeed.stats.confidence_sequence import log_wealth
 from perf.figure import Figure
-from tests.noise import NOISES, Noise, differences, heavy, normal
+from tests.kits.made_up.noise import NOISES, Noise, differences, heavy, normal
 
 _ALPHA = 0.001
 _COMPARISONS = 100_000

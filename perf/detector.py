@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from asv.step_detect import detect_regressions, detect_steps
 
-from landspeed.detector import scan_points
-from landspeed.detector_few import scan_samples
-from landspeed.discoveries import RATE, bar
-from landspeed.likelihood import Floats
+from landspeed.stats.changepoint_online import scan_points
+from landspeed.stats.changepoint_short import scan_samples
+from landspeed.stats.glr import Floats
+from landspeed.stats.multiple_testing import RATE, bar
 from perf.figure import Figure
 from perf.noise import BEYOND, STATED, Noise, normal
 

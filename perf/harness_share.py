@@ -13,13 +13,13 @@ import time
 from dataclasses import replace
 
 from base.build import Variant
-from benchmarks.exclusive import measuring
+from benchmarks.applicability import planned_cells
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure, prepare, templates
-from benchmarks.pgbench import Pgbench
-from benchmarks.planning import planned_cells
-from benchmarks.scenarios import Tier, preset_named
-from landspeed.progress import meter, say
-from landspeed.workshop import Workshop
+from benchmarks.workloads.scenario import Tier, preset_named
+from landspeed.console.progress import meter, say
+from landspeed.session.session import Workshop
 from perf.figure import Figure
 
 SCALE = 10

@@ -18,14 +18,14 @@ from functools import partial
 from typing import Any
 
 from base.build import Variant
-from benchmarks.evidence import EVERY
-from benchmarks.exclusive import measuring
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure, prepare, templates
-from benchmarks.pgbench import Pgbench
-from benchmarks.scenarios import Cell, Mode, Protocol, Scenario, Tier
-from landspeed.comparison import Comparison, Finding, Goal, block_order
-from landspeed.progress import meter, say
-from landspeed.workshop import Workshop
+from benchmarks.observation.monitor import EVERY
+from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
+from landspeed.compare.verdict import Comparison, Finding, Goal, block_order
+from landspeed.console.progress import meter, say
+from landspeed.session.session import Workshop
 from perf.figure import Figure
 
 SCALE, CLIENTS = 10, 4

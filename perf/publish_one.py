@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.record_columns import SCALARS, TEXT
+from benchmarks.records.columns import SCALARS, TEXT
 from perf.figure import Figure, cpu_seconds
 
 CELLS = tuple(product(("simple", "extended", "prepared"), range(1, 21)))
@@ -138,7 +138,7 @@ class World:
 
     def publish(self) -> Cost:
         """What ``landspeed publish`` costs, whatever was published before."""
-        return self._timed("-m", "landspeed.cli", "publish")
+        return self._timed("-m", "landspeed.cli.main", "publish")
 
     def asv(self) -> Cost:
         """What ``asv publish`` of the same results costs, asv's own steps and all."""

@@ -19,11 +19,11 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.records import RecordStore
-from benchmarks.segments import write_segment
-from landspeed.derive import AsvLayout, derive
-from landspeed.points import dots
-from tests.synthetic import Point, record
+from benchmarks.records.segments import write_segment
+from benchmarks.records.store import RecordStore
+from landspeed.results.points import dots
+from landspeed.site.asv_results import AsvLayout, derive
+from tests.kits.made_up.synthetic import Point, record
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR = timedelta(days=365)

@@ -29,7 +29,7 @@ def main() -> None:
         for verb in _VERBS:
             Figure(
                 figure=f"landspeed {' '.join(verb)}",
-                value=round(_cost(project, ("-m", "landspeed.cli", *verb)), 3),
+                value=round(_cost(project, ("-m", "landspeed.cli.main", *verb)), 3),
                 unit="CPU s",
                 beside=f"python -c pass: {alone:.3f} CPU s; medians of {_TIMES}",
             ).show()

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from perf.figure import Figure, cpu_seconds
-from tests.pretended_farm import command
-from tests.track_world import NOTHING_NEW, track_world
+from tests.kits.farm.pretended_farm import command
+from tests.kits.farm.track_world import NOTHING_NEW, track_world
 
 
 def main(commits: int) -> None:

@@ -19,10 +19,10 @@ from base.build import Variant
 from base.paths import Paths
 from builders.builder import Builder
 from builders.sandbox import Host
-from landspeed.progress import say
+from landspeed.console.progress import say
 from perf.build_cost import plain
 from perf.figure import Figure, cpu_seconds
-from tests.history_kit import Edit, History, append, builder_of, function, substitute
+from tests.kits.builds.history_kit import Edit, History, append, builder_of, function, substitute
 
 _BACKEND = "src/backend"
 _SINGLE = (

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from base.build import Build, Variant
-from benchmarks.machine import Limits
-from landspeed.workshop import Workshop
-from tests.docker_kit import PretendedDocker
-from tests.stand_ins import AMPLE
+from benchmarks.machine.machine import Limits
+from landspeed.session.session import Workshop
+from tests.kits.builds.docker_kit import PretendedDocker
+from tests.kits.made_up.stand_ins import AMPLE
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+CHECKOUT = Path(__file__).resolve().parents[1]
 _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
 
 # No test asserts on wall time: where others use the machine, anything may take long.

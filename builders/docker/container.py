@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 from base.build import Compiler, Variant
 from base.errors import BuildError, VariantError
 from base.files import digest_text, remove_tree
-from builders.diagnosis import SETUP_HINT, failure
+from builders.build_progress import Gauge
 from builders.docker import inside
 from builders.docker.client import (
     Worker,
@@ -32,9 +32,9 @@ from builders.docker.client import (
     working,
 )
 from builders.docker.toolchain import Toolchain
-from builders.gauge import Gauge
+from builders.failure import SETUP_HINT, failure
 from builders.jobserver import JobServer
-from builders.native import NATIVE_QUESTION, is_native, native_processor
+from builders.march_native import NATIVE_QUESTION, is_native, native_processor
 from builders.recipe import BuildStep, Recipe
 from builders.sandbox import Host, Progress, fill, step_environment
 

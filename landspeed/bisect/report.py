@@ -8,11 +8,11 @@ from statistics import median
 from typing import Any, assert_never
 
 from builders.source.lineage import History
-from landspeed.bisect.bisecting import Bisected
-from landspeed.bisect.events import skipped, spent
-from landspeed.bisect.line import Candidate, Line, Over
-from landspeed.bisect.quest import Found, NoCulprit, Probe, Reversed
-from landspeed.comparison import Verdict
+from landspeed.bisect.commit_range import Candidate, Line, Over
+from landspeed.bisect.model import Found, NoCulprit, Probe, Reversed
+from landspeed.bisect.replay import skipped, spent
+from landspeed.bisect.run import Bisected
+from landspeed.compare.verdict import Verdict
 
 Facts = Mapping[str, Any]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from base.build import Build
 from base.errors import BuildError, ClusterError, LandspeedError, MeasureError, SourceError
-from landspeed.bisect.events import Events, costs_of, evidence_of, skipped, spent
+from landspeed.bisect.commit_range import Candidate, Line
+from landspeed.bisect.decide import Remainder, decide, other_steps, remainder
 from landspeed.bisect.journal import Journal
-from landspeed.bisect.line import Candidate, Line
-from landspeed.bisect.quest import Costs, Decision, Evidence, Found, Probe, Quest
-from landspeed.bisect.rules import Remainder, decide, other_steps, remainder
-from landspeed.progress import Meter, meter, say
+from landspeed.bisect.model import Costs, Decision, Evidence, Found, Probe, Quest
+from landspeed.bisect.replay import Events, costs_of, evidence_of, skipped, spent
+from landspeed.console.progress import Meter, meter, say
 
 _clock = time.monotonic
 _MAX_SEED = 2**31 - 1

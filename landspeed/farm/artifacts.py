@@ -18,8 +18,8 @@ from zipfile import BadZipFile, ZipFile
 from base.errors import UsageError
 from base.files import storage_errors
 from landspeed.farm.github import Facts, GitHub
-from landspeed.farm.tars import unpack_files
-from landspeed.farm.union import is_kept
+from landspeed.farm.merge import is_kept
+from landspeed.farm.tar import unpack_files
 
 WHOLE = "landspeed-results"
 """The artifact that has all results, where they stay in artifacts."""

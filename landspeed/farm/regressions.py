@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.asv_names import metric_named
+from benchmarks.workloads.metrics import metric_named
 from builders.source import Place
-from landspeed.nomination import Fate, Nomination
-from landspeed.series import PlaceOf
-from landspeed.steps import Step
+from landspeed.changepoints.changepoint import Step
+from landspeed.changepoints.nomination import Fate, Nomination
+from landspeed.results.series import PlaceOf
 
 _EXACT_LEFT = 1.002  # what exact steps may leave of a regression that is called gone
 Facts = Mapping[str, Any]

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, Self
 
 from base.version import Version
-from benchmarks.profiles import Profile, difference, profile_names
-from landspeed.study.screening import MANY, Signs, fold_over
+from benchmarks.server.configuration import Profile, difference, profile_names
+from landspeed.stats.plackett_burman import MANY, Signs, fold_over
 
 NameValue = tuple[str, str | None]
 """A setting's name, and its value, None for the one that *tuned* has."""

@@ -10,10 +10,10 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from landspeed.student import f_tail, t_quantile, t_tail
+from landspeed.stats.plackett_burman import MANY
+from landspeed.stats.students_t import f_tail, t_quantile, t_tail
 from landspeed.study.ablation import Ablation
 from landspeed.study.samples import Ratio, StudyRow, Value, goes, grouped
-from landspeed.study.screening import MANY
 
 SURE = 0.05
 """The share of rankings in which a setting that does nothing may be said to do something."""

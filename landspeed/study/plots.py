@@ -16,9 +16,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from base.files import storage_errors
-from benchmarks.asv_names import metric_named
-from landspeed.study.definition import Kind, PlotExhibit
+from benchmarks.workloads.metrics import metric_named
 from landspeed.study.samples import StudyRow, Summary, Value, grouped
+from landspeed.study.schema import Kind, PlotExhibit
 
 Series = Mapping[str, Mapping[str, Sequence[Any]]]
 """The per-second series of Runs, as their records have it, by the record's id."""

@@ -14,20 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from base.files import canonical_json, exchange, remove_tree, storage_errors, write_atomic
-from benchmarks.asv_names import metric_named
-from landspeed.cautions import cautions
-from landspeed.evidence_text import client_told, evidence_rows
-from landspeed.markup import cell, code, plain
+from benchmarks.workloads.metrics import metric_named
+from landspeed.console.markdown import cell, code, plain
+from landspeed.results.warnings import cautions
+from landspeed.results.where_time_went import client_told, evidence_rows
 from landspeed.study.ablation import Ablation
-from landspeed.study.definition import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
 from landspeed.study.effects import Attribution
-from landspeed.study.page import PAGE, study_page
-from landspeed.study.planning import StudyPlan
+from landspeed.study.effects_plot import draw_rankings
+from landspeed.study.effects_text import ranking_table, ranking_text
+from landspeed.study.html import PAGE, study_page
+from landspeed.study.plan import StudyPlan
 from landspeed.study.plots import Series, axis_name, draw
-from landspeed.study.ranking_plot import draw_rankings
-from landspeed.study.ranking_text import ranking_table, ranking_text
-from landspeed.study.repeat import study_command, study_commands
+from landspeed.study.reproduce import study_command, study_commands
 from landspeed.study.samples import StudyRow, goes, grouped, untold
+from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
 from landspeed.study.tables import caption, exhibit, heading_of, markdown_table
 
 FACTS, MARKDOWN = "report.json", "report.md"

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from base.build import Build
 from base.version import Version
-from benchmarks.oltp import OLTPS, SYSBENCH, Oltp
-from benchmarks.point import Point, PointKey, rows_of
-from benchmarks.profiles import Profile
-from benchmarks.scenarios import Cell, Mode
-from landspeed.student import t_quantile
-from landspeed.study.definition import DIRECT, DISK, SINGLE
+from benchmarks.server.configuration import Profile
+from benchmarks.workloads.points import Point, PointKey, rows_of
+from benchmarks.workloads.scenario import Cell, Mode
+from benchmarks.workloads.sysbench_modes import OLTPS, SYSBENCH, Oltp
+from landspeed.stats.students_t import t_quantile
+from landspeed.study.schema import DIRECT, DISK, SINGLE
 
 STOCK = "stock"
 """The settings of a profile that changes none."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from benchmarks.asv_names import metric_named
-from landspeed.markup import plain
-from landspeed.study.definition import TableExhibit
+from benchmarks.workloads.metrics import metric_named
+from landspeed.console.markdown import plain
 from landspeed.study.plots import axis_name
 from landspeed.study.samples import Ratio, StudyRow, Summary, Value, grouped
+from landspeed.study.schema import TableExhibit
 
 _LONGEST = 500  # characters of a cell
 _STATISTICS = ("average", "± stddev", "min", "median", "max")

@@ -1,0 +1,1 @@
+"""The programs that put load on a server: pgbench, and sysbench beside it."""

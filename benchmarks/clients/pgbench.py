@@ -1,0 +1,215 @@
+"""The one client: pgbench of one version, run against servers of every version."""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from base.build import Build
+from base.errors import LandspeedError
+from base.files import storage_errors
+from benchmarks.clients.client import GRACE_SECONDS, Ended, Outcome, run_client
+from benchmarks.clients.pgbench_output import (
+    parse_log,
+    parse_progress,
+    parse_statements,
+    parse_summary,
+)
+from benchmarks.machine.spawn import clean_environment
+from benchmarks.server.home import PORT, ServerHome
+from benchmarks.workloads.custom_scripts import Script
+from benchmarks.workloads.scenario import AnyMode, Cell, Mode, Scenario
+
+_SCRIPTS: Mapping[AnyMode, str] = {
+    Mode.READ_ONLY: "-S",
+    Mode.READ_WRITE: "-N",
+    Mode.TPCB_LIKE: "-btpcb-like",
+}
+# The share of transactions pgbench logs, from which p50, p95 and p99 are read. A logged
+# line costs the client about 1 µs. A read takes some 20 µs of CPU in all, so one in 20
+# is 0.3 % of it and still thousands of lines in a 2 s run. A transaction that waits for
+# a disk is rare and long: every second one is logged, or p99 would rest on a handful.
+_SAMPLING: Mapping[AnyMode, float] = {
+    Mode.READ_ONLY: 0.05,
+    Mode.READ_WRITE: 0.5,
+    Mode.TPCB_LIKE: 0.5,
+}
+# A server under valgrind is some fifty times slower, and the machine may be loaded.
+_COUNTED_SECONDS = 600.0
+_LOG_PREFIX = "transactions"
+
+
+@dataclass(frozen=True)
+class Pgbench:
+    """A Pgbench is the one client; its Build, and so its version, is fixed for all servers.
+
+    It runs as the ``account``, None for us.
+    """
+
+    build: Build
+    account: pwd.struct_passwd | None = None
+
+    name: ClassVar[str] = "pgbench"
+
+    def at_home(self, home: ServerHome) -> Pgbench:
+        """The same client where servers live: run by their user, who can reach it."""
+        return Pgbench(build=home.reachable(self.build), account=home.user)
+
+    @property
+    def version(self) -> str:
+        """Its version, which is in every record."""
+        return str(self.build.version)
+
+    def facts(self) -> dict[str, str]:
+        """What the raw record says of it."""
+        return {"version": self.version, "build": self.build.identifier}
+
+    def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
+        """Make and fill pgbench's tables; MeasureError if that fails.
+
+        Rows are made inside the server (step G), which every version can.
+        """
+        argv = [*self._base(host, user), "-i", "-I", "dtGvp", "-s", str(scale), "-q", database]
+        done = self._run(argv, cwd=host.parent, timeout=None)
+        if done.status != 0:
+            raise _failed(f"pgbench could not load scale {scale}", done)
+
+    def run(
+        self,
+        host: Path,
+        *,
+        user: str,
+        database: str,
+        cell: Cell,
+        cores: int,
+        seconds: int,
+        seed: int,
+        scratch: Path,
+        statements: bool = False,
+        processors: Sequence[int] = (),
+    ) -> Outcome:
+        """Run *cell* for *seconds* on the server at *host*; MeasureError if it does not end well.
+
+        It is kept on the logical *processors*, if any are given.
+        The transaction logs go to directory *scratch*, its own to write in, and are removed.
+        With *statements* each statement's latency is told, where a transaction has several.
+        """
+        scripts = _written(cell.scenario, scratch)
+        options = self._options(cell, cores, seconds, seed, scripts)
+        argv = [*self._base(host, user), *options, database]
+        if statements and cell.scenario.mode.writes:
+            argv.insert(-1, "-r")
+        done = self._run(argv, cwd=scratch, timeout=seconds + GRACE_SECONDS, processors=processors)
+        if done.status != 0:
+            raise _failed("pgbench was aborted", done)
+        series, messages = parse_progress(done.stderr)
+        logs = sorted(scratch.glob(f"{_LOG_PREFIX}.*"))
+        latencies = parse_log(path.read_bytes() for path in logs)
+        for path in logs:
+            path.unlink()
+        return Outcome(
+            argv=tuple(argv),
+            sample=parse_summary(done.stdout, latencies, clients=cell.clients),
+            series=series,
+            stderr=messages,
+            cpu_seconds=done.cpu_seconds,
+            statements=parse_statements(done.stdout),
+        )
+
+    def transact(
+        self,
+        host: Path,
+        *,
+        user: str,
+        database: str,
+        scenario: Scenario,
+        transactions: int,
+        seed: int,
+        script: Path | None = None,
+    ) -> tuple[str, ...]:
+        """Run so many *transactions* of one client, the same ones for the same *seed*; the argv.
+
+        *script* takes the place of the mode's own. MeasureError if one of them fails.
+        """
+        mode = scenario.mode
+        options = [
+            "-n",
+            # pgbench asks the server for the scale only where it runs a script of its own
+            *(["-f", str(script), "-s", str(scenario.scale)] if script else [_SCRIPTS[mode]]),
+            *("-M", scenario.protocol.value, "-c", "1", "-j", "1", "-t", str(transactions)),
+            f"--random-seed={seed}",
+        ]
+        argv = [*self._base(host, user), *options, database]
+        done = self._run(argv, cwd=host.parent, timeout=_COUNTED_SECONDS)
+        whole = f"transactions actually processed: {transactions}/{transactions}\n"
+        if done.status != 0 or whole not in done.stdout:
+            raise _failed("pgbench was aborted", done)
+        return tuple(argv)
+
+    def _base(self, host: Path, user: str) -> list[str]:
+        return [str(self.build.program("pgbench")), "-h", str(host), "-p", str(PORT), "-U", user]
+
+    def _options(
+        self, cell: Cell, cores: int, seconds: int, seed: int, scripts: list[str]
+    ) -> list[str]:
+        mode = cell.scenario.mode
+        like = (Mode.READ_WRITE if mode.writes else Mode.READ_ONLY) if scripts else mode
+        return [
+            "-n",
+            *(scripts or [_SCRIPTS[mode]]),
+            "-M",
+            cell.scenario.protocol.value,
+            "-c",
+            str(cell.clients),
+            "-j",
+            str(cell.threads(cores)),
+            "-T",
+            str(seconds),
+            "-P",
+            "1",
+            f"--random-seed={seed}",
+            "--failures-detailed",
+            "--log",
+            f"--log-prefix={_LOG_PREFIX}",
+            f"--sampling-rate={_SAMPLING[like]}",
+        ]
+
+    def _run(
+        self,
+        argv: list[str],
+        *,
+        cwd: Path,
+        timeout: float | None,
+        processors: Sequence[int] = (),
+    ) -> Ended:
+        return run_client(
+            argv,
+            environment=clean_environment(self.build),
+            account=self.account,
+            cwd=cwd,
+            timeout=timeout,
+            processors=processors,
+        )
+
+
+def _written(scenario: Scenario, scratch: Path) -> list[str]:
+    """The options that name the files of a Script, which are written to *scratch*; none else."""
+    if not isinstance(scenario.mode, Script):
+        return []
+    # pgbench asks the server for the scale only where it runs a script of its own
+    options = ["-s", str(scenario.scale)]
+    for number, (text, weight) in enumerate(scenario.mode.parts, start=1):
+        name = f"{scenario.mode.name}-{number}.sql"
+        with storage_errors(f'write "{scratch / name}"', scratch):
+            (scratch / name).write_text(text)
+            (scratch / name).chmod(0o644)
+        options += ["-f", f"{name}@{weight}"]
+    return options
+
+
+def _failed(message: str, done: Ended) -> LandspeedError:
+    _, messages = parse_progress(done.stderr)
+    return done.failed(message, messages)

@@ -1,0 +1,1 @@
+"""Instructions per transaction, counted exactly by callgrind."""

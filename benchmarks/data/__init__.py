@@ -1,0 +1,1 @@
+"""Data directories loaded once and copied for every run, and their warm-up."""

@@ -1,0 +1,306 @@
+"""Templates: data directories loaded once per Build and scale, from which every Run begins."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base.build import Build
+from base.errors import BusyError, NotApplicableError, StorageError, UsageError
+from base.files import digest_text, locked, remove_tree, require_free, storage_errors, write_atomic
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.clients.sysbench import Sysbench
+from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_bytes
+from benchmarks.machine.processes import end_orphan
+from benchmarks.server.citus import distribute, introduce
+from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
+from benchmarks.server.configuration import Profile
+from benchmarks.server.group import serving
+from benchmarks.server.home import ServerHome, make_passable
+from benchmarks.server.topology import Topology, places, topology_reason
+from benchmarks.workloads.custom_scripts import Script
+from benchmarks.workloads.dialect import Dialect
+from benchmarks.workloads.scenario import CLUSTER_BYTES, disk_bytes
+from benchmarks.workloads.sysbench_modes import Oltp
+
+TEMPLATE_JSON = "TEMPLATE.json"
+_BOOT = "work.boot"
+# Part of every template's name: one that was loaded in another way is not used again.
+_FORMAT = 3
+LIMIT = "LANDSPEED_TEMPLATES_GB"
+"""The environment variable that limits what all templates take, in GB."""
+_LIMIT_GB = 100
+# Durable only at its end, and undisturbed: a load that is interrupted starts anew. Not
+# synchronous_commit = off: VACUUM sets no hint bit for a commit that is not flushed yet.
+_LOAD_SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "maintenance_work_mem": "256MB",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template:
+    """A Template is a loaded, vacuumed, frozen and shut-down data directory.
+
+    With a ``topology`` it is one that holds those of all servers. Its ``TEMPLATE.json``, written
+    last, is the only proof of it.
+    """
+
+    directory: Path
+    topology: Topology | None = None
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.directory / "data"
+
+    @property
+    def clusters(self) -> tuple[Path, ...]:
+        """What servers run on of it."""
+        return places(self.topology, self.data)
+
+    @property
+    def work(self) -> Path:
+        """The copy of it that Runs write to, if one was made."""
+        return self.directory / "work"
+
+    def facts(self) -> dict[str, Any] | None:
+        """What its proof says; None if there is none."""
+        try:
+            facts: dict[str, Any] = json.loads((self.directory / TEMPLATE_JSON).read_text())
+        except (OSError, ValueError):
+            return None
+        return facts
+
+    def is_whole(self) -> bool:
+        """Whether it is proven, and nothing that used it in place was killed meanwhile."""
+        return self.facts() is not None and all(
+            is_ours(place) and is_shut_down(place) for place in self.clusters
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Templates:
+    """Templates are the loaded data directories in one ServerHome, under a limit of bytes.
+
+    ``client`` loads them, as ``own``, a mode that is not of pgbench's, wants them; with a
+    ``topology`` into several servers. ``say`` is told what takes long.
+    """
+
+    home: ServerHome
+    client: Pgbench | Sysbench
+    limit_bytes: int
+    say: Callable[[str], None]
+    own: Script | Oltp | None = None
+    topology: Topology | None = None
+
+    def ensure(self, build: Build, scale: int) -> Template:
+        """The Template of *build* at *scale*, loaded now if it is not there yet."""
+        with self._locked(self._template(build, scale)):
+            return self._whole(build, scale)
+
+    @contextmanager
+    def lease(self, build: Build, scale: int, *, writes: bool) -> Iterator[Path]:
+        """A data directory of *build* at *scale* in the state it was loaded in, ours alone.
+
+        A Run that only reads uses the Template itself and must shut its server down: if
+        it is killed instead, pg_control says so, and the Template is loaded anew before it
+        is used again. A Run that writes uses the working copy beside it, which is made the
+        same as the Template first: that writes what the last Run changed, into the blocks
+        it already has, where copying and removing all of it took four times as long.
+        """
+        with self._locked(self._template(build, scale)):
+            template = self._whole(build, scale)
+            if writes:
+                self._restore(template)
+            yield template.work if writes else template.data
+
+    def copy(self, build: Build, scale: int, target: Path) -> None:
+        """Make *target* a data directory of *build* at *scale* in the state it was loaded in.
+
+        What *target* has of an earlier copy is used. Several may be made at once, and used
+        beside each other; they are not waited for until they are on disk.
+        """
+        with self._locked(self._template(build, scale)):
+            template = self._whole(build, scale)
+            with storage_errors(f'copy "{template.data}"', target):
+                clone_tree(template.data, target)
+
+    def _restore(self, template: Template) -> None:
+        """Make the working copy of *template* the same as its data, and wait for the disk.
+
+        Files are compared by size and time, which a machine that lost power may have on
+        disk without the content: a copy from before the last boot is not trusted.
+        """
+        boot = template.directory / _BOOT
+        for place in places(self.topology, template.work):
+            end_orphan(place)
+        if not (boot.exists() and boot.read_text() == _boot_id()):
+            remove_tree(template.work)
+        if not template.work.exists():
+            self._make_room(tree_bytes(template.data) + CLUSTER_BYTES, keep=template)
+        with storage_errors(f'copy "{template.data}"', template.work):
+            clone_tree(template.data, template.work)
+            sync_file_system(template.work)
+            write_atomic(boot, _boot_id())
+
+    @contextmanager
+    def borrowed(self, build: Build, scale: int) -> Iterator[None]:
+        """Leave of *build* at *scale* what there was before: a Template made inside is removed."""
+        template = self._template(build, scale)
+        was_there = template.facts() is not None
+        try:
+            yield
+        finally:
+            if not was_there:
+                self._remove(template)
+
+    def reclaimable_bytes(self) -> int:
+        """The disk space that removing all templates would free."""
+        return sum(tree_bytes(template.directory) for _, template in self._by_last_use())
+
+    def _template(self, build: Build, scale: int) -> Template:
+        data = (self.own.data if self.own else "") + self._distribution
+        other = f"-{digest_text(data)[:8]}" if data else ""
+        across = f"-{self.topology.name}" if self.topology else ""
+        name = f"{build.digest[:16]}-s{scale}{other}{across}-v{_FORMAT}"
+        return Template(directory=self.home.templates / name, topology=self.topology)
+
+    @contextmanager
+    def _locked(self, template: Template) -> Iterator[None]:
+        with storage_errors("create a directory", self.home.templates):
+            make_passable(self.home.templates)
+        with locked(template.directory.with_name(f"{template.directory.name}.lock")):
+            yield
+
+    def _whole(self, build: Build, scale: int) -> Template:
+        template = self._template(build, scale)
+        if template.directory.exists():
+            for place in template.clusters:
+                end_orphan(place)
+        if not template.is_whole():
+            self._require_distributable(build)
+            remove_tree(template.directory)
+            self._make_room(self._load_bytes(scale))
+            self.say(f"loading scale {scale} into {build.label}")
+            try:
+                self._load(build, scale, template)
+            except BaseException:
+                remove_tree(template.directory)
+                raise
+        os.utime(template.directory / TEMPLATE_JSON)
+        return template
+
+    def _load(self, build: Build, scale: int, template: Template) -> None:
+        """Load *template*; its proof is written when all of it is on disk."""
+        with storage_errors(f'create "{template.directory}"', template.directory):
+            make_passable(template.directory)
+        stock = Profile.named("default").settings(build.version, 0)
+        settings = stock | _LOAD_SETTINGS | Dialect.of(build.version).load_settings
+        if self.topology:
+            make_passable(template.data)
+        with self.home.run_directory() as run:
+            for place in template.clusters:
+                initdb(build, place, run)
+        with serving(
+            self.home,
+            build=build,
+            data=template.data,
+            topology=self.topology,
+            settings=settings,
+            keep=True,
+        ) as servers:
+            self._fill(servers, scale)
+        with storage_errors("write a template to disk", template.directory):
+            sync_file_system(template.directory)
+        facts = {"build": build.facts(), "scale": scale, "bytes": tree_bytes(template.data)}
+        write_atomic(template.directory / TEMPLATE_JSON, json.dumps(facts))
+
+    def _fill(self, servers: Sequence[Cluster], scale: int) -> None:
+        """Load the first of fresh *servers* at *scale*, and have it give its workers their part."""
+        with ExitStack() as stack:
+            connections = [stack.enter_context(server.connect()) for server in servers]
+            first = connections[0]
+            if self.topology:
+                introduce(self.topology, dict(zip(self.topology.servers, connections, strict=True)))
+            self.client.initialise(servers[0].host, user=SUPERUSER, database=DATABASE, scale=scale)
+            if self.own and self.own.load:
+                first.execute(self.own.load.encode())
+            if self.topology:
+                distribute(first, self._distribution)
+            for connection in connections:
+                # every catalog too: nothing is left for autovacuum to do, and hint bits
+                # are set, so that the first reader does not write
+                connection.execute("VACUUM FREEZE ANALYZE")
+                connection.execute("CHECKPOINT")
+
+    @property
+    def _distribution(self) -> str:
+        """The SQL that gives tables to workers; empty where there are none, or none is known."""
+        return self.own.distribute if self.topology and isinstance(self.own, Script) else ""
+
+    def _require_distributable(self, build: Build) -> None:
+        """NotApplicableError where several servers are wanted, and cannot be."""
+        if self.topology is None:
+            return
+        reason = topology_reason(build)
+        if reason is None and not self._distribution:
+            reason = "the script does not say how its tables are distributed"
+        if reason:
+            raise NotApplicableError(
+                f"{build.label} cannot run across {self.topology.name}", detail=reason
+            )
+
+    def _load_bytes(self, scale: int) -> int:
+        """The disk space that loading at *scale* takes."""
+        size = self.own.size if self.own else 1.0
+        if self.topology is None:
+            return disk_bytes(scale, size)
+        # all of it is on the coordinator first
+        return disk_bytes(scale, 2 * size, servers=len(self.topology.servers))
+
+    def _make_room(self, needed: int, keep: Template | None = None) -> None:
+        """Remove templates but *keep*, the least recently used first, until *needed* bytes fit."""
+        what = f"load a template ({needed / 1e9:.1f} GB)"
+        for leftover in self.home.templates.glob("*/"):
+            if not (leftover / TEMPLATE_JSON).exists():
+                self._remove(Template(directory=leftover))
+        for _, template in self._by_last_use():
+            with suppress(StorageError):
+                require_free(self.home.root, needed, what)
+                if self.reclaimable_bytes() + needed <= self.limit_bytes:
+                    return
+            if template != keep:
+                self._remove(template)
+        require_free(self.home.root, needed, what)
+
+    def _remove(self, template: Template) -> None:
+        lock = template.directory.with_name(f"{template.directory.name}.lock")
+        with suppress(BusyError), locked(lock, wait=False):
+            (template.directory / TEMPLATE_JSON).unlink(missing_ok=True)
+            remove_tree(template.directory)
+
+    def _by_last_use(self) -> list[tuple[float, Template]]:
+        proofs = self.home.templates.glob(f"*/{TEMPLATE_JSON}")
+        found = [(proof.stat().st_mtime, Template(directory=proof.parent)) for proof in proofs]
+        return sorted(found, key=lambda pair: pair[0])
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text()
+
+
+def template_limit(environment: dict[str, str]) -> int:
+    """The limit, in bytes, for all templates: $LANDSPEED_TEMPLATES_GB, else 100 GB."""
+    text = environment.get(LIMIT, str(_LIMIT_GB))
+    if not re.fullmatch(r"\d+", text):
+        raise UsageError(f'{LIMIT} is "{text}"', hint="Set it to a whole number of gigabytes.")
+    return int(text) * 10**9

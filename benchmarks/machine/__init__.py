@@ -1,0 +1,1 @@
+"""The machine that measures: its parts, processes, processors, memory and lock."""

@@ -1,0 +1,210 @@
+"""The machine that measures: what it is, what it can give, and when it became another one."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import resource
+import shutil
+import socket
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from base.errors import UsageError
+from base.files import canonical_json, digest_text
+from benchmarks.machine.cgroup import memory_hierarchies
+from benchmarks.machine.copy_tree import tree_bytes
+
+ROOT = Path("/")
+# cgroup v1 has no word for "no limit": it shows a number near 2^63.
+_UNLIMITED = 1 << 60
+_HOSTED = "github-hosted"
+# Raised when the same server would give other numbers than before.
+# 2: a Run of fewer clients than processors is kept on as many as it has clients.
+METHOD = "2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epoch:
+    """An Epoch is a span in which a machine's numbers may be compared with each other.
+
+    A new kernel, processor, microcode or C library begins a new one, and so does a new way of
+    landspeed to measure.
+    """
+
+    kernel: str
+    cpu: str
+    microcode: str
+    libc: str
+    method: str = METHOD
+
+    @classmethod
+    def detect(cls, root: Path = ROOT) -> Self:
+        """The Epoch this machine is in now."""
+        return cls(
+            kernel=platform.release(),
+            cpu=cpu_model(root),
+            microcode=_cpuinfo(root).get("microcode", ""),
+            libc=" ".join(platform.libc_ver()).strip(),
+        )
+
+    @property
+    def identifier(self) -> str:
+        """Ten hex digits: the same for the same kernel, cpu, microcode, libc and method."""
+        return digest_text(canonical_json(asdict(self)))[:10]
+
+    def facts(self) -> dict[str, str]:
+        """What the raw record says of it."""
+        return {"identifier": self.identifier, **asdict(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """A Machine is where Runs happen; its name stays when its parts change.
+
+    ``memory_bytes`` is what this process may use: a control group's limit counts. With
+    ``memory_limit`` its servers run inside that limit, in bytes, which is the same number then.
+    """
+
+    name: str
+    cpu: str
+    cores: int
+    memory_bytes: int
+    os: str
+    arch: str
+    epoch: Epoch
+    memory_limit: int | None = None
+
+    @classmethod
+    def detect(cls, name: str | None = None) -> Self:
+        """This machine, called *name*, else $LANDSPEED_MACHINE, else its host name.
+
+        A runner that GitHub hosts is "github-hosted": its host name is another one each time.
+        """
+        hosted = os.environ.get("RUNNER_ENVIRONMENT") == _HOSTED
+        own = _HOSTED if hosted else socket.gethostname()
+        return cls(
+            name=name or os.environ.get("LANDSPEED_MACHINE") or own,
+            cpu=cpu_model(),
+            cores=len(os.sched_getaffinity(0)),
+            memory_bytes=memory_bytes(),
+            os=platform.system(),
+            arch=platform.machine(),
+            epoch=Epoch.detect(),
+        )
+
+    def limited(self, memory_bytes: int | None) -> Self:
+        """This machine with servers that may use *memory_bytes* only: another one, by its name.
+
+        What is measured there is a series of its own. Itself for None. UsageError if there is
+        no more memory.
+        """
+        if memory_bytes is None:
+            return self
+        if memory_bytes >= self.memory_bytes:
+            raise UsageError(
+                f"a limit of {spell_size(memory_bytes)} limits nothing",
+                detail=f"{self.name} has {self.memory_bytes / 2**30:.1f} GiB of memory.",
+                hint="Leave out --memory, or give less than that.",
+            )
+        return replace(
+            self,
+            name=f"{self.name}-{spell_size(memory_bytes)}",
+            memory_bytes=memory_bytes,
+            memory_limit=memory_bytes,
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """What the raw record says of it, without the Epoch."""
+        facts = asdict(self)
+        del facts["epoch"]
+        if self.memory_limit is None:
+            del facts["memory_limit"]
+        return facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits are what this machine can give to one Run; None where it sets no limit.
+
+    ``disk_bytes`` is what clusters may take where they live.
+    """
+
+    cores: int
+    memory_bytes: int
+    disk_bytes: int
+    open_files: int | None = None
+    processes: int | None = None
+
+    @classmethod
+    def detect(cls, machine: Machine, data: Path) -> Self:
+        """What *machine*, the one we run on, can give; *data* is where clusters will live.
+
+        What is there already counts as free: it is removed when room is needed.
+        """
+        probe = next(path for path in (data, *data.parents) if path.exists())
+        return cls(
+            cores=machine.cores,
+            memory_bytes=machine.memory_bytes,
+            disk_bytes=shutil.disk_usage(probe).free + tree_bytes(data),
+            open_files=_soft_limit(resource.RLIMIT_NOFILE),
+            processes=_soft_limit(resource.RLIMIT_NPROC),
+        )
+
+
+def spell_size(size: int) -> str:
+    """*size* bytes as people write a limit, ``1g`` or ``768m``; in bytes if it is no whole k."""
+    for unit, bytes_ in (("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10)):
+        if size % bytes_ == 0:
+            return f"{size // bytes_}{unit}"
+    return str(size)
+
+
+def cpu_model(root: Path = ROOT) -> str:
+    """The processor as the kernel names it; the architecture where it has no name."""
+    return _cpuinfo(root).get("model name") or platform.machine()
+
+
+def memory_bytes(root: Path = ROOT) -> int:
+    """The bytes of memory this process may use: the machine's, or its control group's limit."""
+    meminfo = (root / "proc/meminfo").read_text()
+    total = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
+    if total is None:
+        raise ValueError("there is no MemTotal in /proc/meminfo")
+    return min([int(total[1]) * 1024, *_cgroup_limits(root)])
+
+
+def _cgroup_limits(root: Path) -> list[int]:
+    """The memory limits, in bytes, of every control group this process is in.
+
+    A container may show a path of the host's that is not there inside; the groups above it
+    are, so every level is tried.
+    """
+    limits = []
+    for hierarchy in memory_hierarchies(root):
+        for level in hierarchy.levels:
+            text = _read(level / hierarchy.limit).strip()
+            if text.isdigit() and 0 < int(text) < _UNLIMITED:
+                limits.append(int(text))
+    return limits
+
+
+def _cpuinfo(root: Path) -> dict[str, str]:
+    """The fields of the first processor in /proc/cpuinfo."""
+    first = _read(root / "proc/cpuinfo").split("\n\n", 1)[0]
+    fields = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in fields}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _soft_limit(kind: int) -> int | None:
+    soft, _ = resource.getrlimit(kind)
+    return None if soft == resource.RLIM_INFINITY else soft

@@ -1,0 +1,1 @@
+"""What the machine and the server were doing while a client ran."""

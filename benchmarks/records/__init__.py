@@ -1,0 +1,1 @@
+"""Raw records: written once, merged by union, read as one table."""

@@ -1,0 +1,313 @@
+"""The RecordStore: every Run's raw record, immutable, only ever added, merged by copying files.
+
+A record is first a loose JSON file; ``seal`` packs loose files into Segments
+and removes them only when the Segment is durable. Whatever a crash leaves in
+both places is one record: readers go by its id. See docs/records.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from base.errors import RecordError
+from base.files import digest_text, locked, storage_errors, write_atomic
+from benchmarks.records.cache import cached_scalars, each_once
+from benchmarks.records.columns import COLUMNS, scalars
+from benchmarks.records.identical_builds import TwinStore
+from benchmarks.records.notes import NoteStore
+from benchmarks.records.segments import (
+    SUFFIX,
+    read_scalars,
+    read_texts,
+    sync_directory,
+    verify_segment,
+    write_segment,
+)
+
+SCHEMA = 1
+PROFILES = "profiles"
+"""The directory, beside the records, of what counted runs executed where, by record id."""
+
+_ID = re.compile(r"[0-9a-z]{26,32}")
+_MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z")
+_LEFT_OVER_SECONDS = 3600.0
+
+
+def new_id(moment: datetime | None = None) -> str:
+    """A record's id: 12 hex digits of *moment* (now), milliseconds since 1970, and 20 random ones.
+
+    The layout of a version 7 UUID (RFC 9562) without its fixed bits: ids sort by time.
+    """
+    seconds = time.time() if moment is None else moment.timestamp()
+    return f"{int(seconds * 1000):012x}{secrets.token_hex(10)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sealed:
+    """A Sealed is what one ``seal`` did: the Segments written and how many records are in them."""
+
+    segments: tuple[Path, ...]
+    records: int
+
+
+class RecordStore:
+    """A RecordStore is a directory of raw records that any number of landspeeds may add to."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._loose = root / "loose"
+        self._segments = root / "segments"
+        self.twins = TwinStore(notes=NoteStore(root=root / "twins"))
+        self.confirmations = NoteStore(root=root / "confirmations")
+        self.bisections = NoteStore(root=root / "bisections")
+        self.failures = NoteStore(root=root / "failures")
+        self.profiles = root / PROFILES
+        self._read: tuple[list[Path], pa.Table] | None = None
+
+    def add(self, record: Mapping[str, Any]) -> Path:
+        """Keep *record* durably; the path of its loose file.
+
+        RecordError if it is not a record or its id is taken by another one.
+        """
+        text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+        identifier = _checked(record, "the new record")["id"]
+        path = self._loose / f"{identifier}.json"
+        if path.exists():
+            _require_same(path, text)
+        else:
+            write_atomic(path, text)
+            sync_directory(self._loose)
+        return path
+
+    def seal(self) -> Sealed:
+        """Pack every loose record into one Segment per machine and month.
+
+        One landspeed seals at a time; others may add and read meanwhile.
+        """
+        segments: list[Path] = []
+        count = 0
+        with locked(self.root / ".seal.lock"):
+            self._remove_left_overs()
+            for directory, loose in self._by_directory().items():
+                known = set(read_scalars(_segments_in(directory), ["id"])["id"].to_pylist())
+                fresh = {i: text for i, (_, text) in loose.items() if i not in known}
+                if fresh:
+                    segments.append(write_segment(directory, fresh))
+                    count += len(fresh)
+                for path, _ in loose.values():
+                    path.unlink(missing_ok=True)
+        return Sealed(segments=tuple(segments), records=count)
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The scalar columns (all, or those named) of every record, each once, in id order."""
+        wanted = [column.name for column in COLUMNS] if columns is None else list(columns)
+        names = wanted if "id" in wanted else ["id", *wanted]
+        # Loose first: what a seal moves meanwhile is then seen twice, never missed.
+        loose = scalars(json.loads(text) for _, text in self._read_loose())
+        sealed = self._sealed_scalars()
+        if not loose.num_rows:
+            return sealed.select(wanted)
+        table = pa.concat_tables([sealed, loose]).select(names)
+        return each_once(table.unify_dictionaries()).select(wanted)
+
+    def get(self, id_prefix: str) -> dict[str, Any]:
+        """The one record whose id starts with *id_prefix*; RecordError if none or several."""
+        if not re.fullmatch(r"[0-9a-z]+", id_prefix):
+            raise RecordError(f'"{id_prefix}" is not a record id')
+        found = self._loose_texts(id_prefix)
+        found |= self._sealed_texts(lambda ids: pc.starts_with(ids, id_prefix))
+        if len(found) == 1:
+            return _parsed(*found.popitem())
+        if not found:
+            raise RecordError(
+                f'no record "{id_prefix}"',
+                detail=f"No record in {self.root} has an id that starts like this.",
+                hint='"landspeed show POINT" lists the records of a point.',
+            )
+        some = ", ".join(sorted(found)[:3])
+        raise RecordError(
+            f'"{id_prefix}" is ambiguous',
+            detail=f"{len(found)} records have ids that start like this: {some} …",
+            hint="Give more digits.",
+        )
+
+    def records(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """The verbatim records with these *ids*, in id order; RecordError for a missing one."""
+        wanted = pa.array(ids, pa.string())
+        texts = self._loose_texts()
+        texts |= self._sealed_texts(lambda known: pc.is_in(known, value_set=wanted))
+        for identifier in sorted(set(ids)):
+            if identifier not in texts:
+                raise RecordError(f'no record "{identifier}"', detail=f"Looked in {self.root}.")
+            yield _parsed(identifier, texts[identifier])
+
+    def merge(self, other_root: Path) -> int:
+        """Add everything of the store at *other_root* by copying files; how many were copied.
+
+        What is damaged there is refused with a RecordError, what is here already is left alone.
+        """
+        other = RecordStore(other_root)
+        copied = 0
+        for path, text in other._read_loose():
+            target = self._loose / path.name
+            if target.exists():
+                _require_same(target, text)
+            else:
+                write_atomic(target, text)
+                copied += 1
+        for path in other._segment_paths():
+            verify_segment(path)
+            copied += _copy(path, self._segments / path.relative_to(other._segments))
+        for own, theirs in (
+            (self.confirmations, other.confirmations),
+            (self.bisections, other.bisections),
+            (self.failures, other.failures),
+        ):
+            copied += own.merge(theirs)
+        for path in sorted(other.profiles.glob("[!.]*")):
+            copied += _copy(path, self.profiles / path.name)
+        return copied + self.twins.merge(other.twins)
+
+    def verify(self) -> int:
+        """Read every byte of the store; how many records it has. RecordError for damage."""
+        segments = self._segment_paths()
+        for path in segments:
+            verify_segment(path)
+        ids = set(read_scalars(segments, ["id"])["id"].to_pylist())
+        return len(ids | self._loose_texts().keys())
+
+    def _sealed_scalars(self) -> pa.Table:
+        paths = self._segment_paths()
+        if self._read is None or self._read[0] != paths:  # Segments never change
+            self._read = (paths, cached_scalars(self.root, paths))
+        return self._read[1]
+
+    def _segment_paths(self) -> list[Path]:
+        return sorted(self._segments.glob(f"*/*/[!.]*{SUFFIX}"))
+
+    def _read_loose(self) -> Iterator[tuple[Path, str]]:
+        for path in sorted(self._loose.glob("[!.]*.json")):
+            try:
+                text = path.read_text()
+                record = json.loads(text)
+            except FileNotFoundError:
+                continue  # sealed since it was listed
+            except (OSError, ValueError) as error:
+                raise _damaged(path, str(error)) from error
+            if _checked(record, f'"{path}"')["id"] != path.stem:
+                raise _damaged(path, "Its id is not its name.")
+            yield path, text
+
+    def _by_directory(self) -> dict[Path, dict[str, tuple[Path, str]]]:
+        groups: dict[Path, dict[str, tuple[Path, str]]] = {}
+        for path, text in self._read_loose():
+            record = json.loads(text)
+            directory = self._directory({**record, "machine": record["machine"]["name"]})
+            groups.setdefault(directory, {})[record["id"]] = (path, text)
+        return groups
+
+    def _loose_texts(self, prefix: str = "") -> dict[str, str]:
+        return {p.stem: text for p, text in self._read_loose() if p.stem.startswith(prefix)}
+
+    def _sealed_texts(self, wanted: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> dict[str, str]:
+        table = self.table(["id", "machine", "time"])
+        rows = table.filter(wanted(table["id"]))
+        ids = rows["id"].combine_chunks()
+        directories = {self._directory(row) for row in rows.to_pylist()}
+        paths = [path for directory in sorted(directories) for path in _segments_in(directory)]
+        return read_texts(paths, ds.field("id").isin(ids)) if paths else {}
+
+    def _directory(self, row: Mapping[str, Any]) -> Path:
+        return self._segments / str(row["machine"]) / str(row["time"])[:7]
+
+    def _remove_left_overs(self) -> None:
+        # of writers that were killed; a living one is done with its file in far less
+        oldest = time.time() - _LEFT_OVER_SECONDS
+        for path in [*self._loose.glob(".*"), *self._segments.glob("*/*/.*")]:
+            with suppress(FileNotFoundError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+
+def _checked(record: Any, name: str) -> dict[str, Any]:
+    """*record* when it is one this version understands, else RecordError."""
+    try:
+        wrong = [
+            what
+            for what, fine in (
+                ("schema", record["schema"] == SCHEMA),
+                ("id", _ID.fullmatch(record["id"])),
+                ("time", _TIME.fullmatch(record["time"])),
+                ("machine name", _MACHINE.fullmatch(record["machine"]["name"])),
+            )
+            if not fine
+        ]
+        if not wrong:
+            scalars([record])
+    except (KeyError, TypeError, pa.ArrowException) as error:
+        raise RecordError(f"{name} is not a raw record", detail=repr(error)) from error
+    if wrong:
+        raise RecordError(f"{name} is not a raw record", detail=f"Its {wrong[0]} is not valid.")
+    return dict(record)
+
+
+def _damaged(path: Path, detail: str) -> RecordError:
+    return RecordError(
+        f'could not read record "{path}"',
+        detail=detail,
+        hint="Copy it again from where it came, or move it out of the loose directory.",
+    )
+
+
+def _parsed(identifier: str, text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except ValueError as error:
+        raise RecordError(f'record "{identifier}" is damaged', detail=str(error)) from error
+
+
+def _require_same(path: Path, text: str) -> None:
+    if digest_text(path.read_text()) != digest_text(text):
+        raise RecordError(
+            f'two different records have the id "{path.stem}"',
+            detail=f"One of them is {path}.",
+            hint="Records are never changed; a new run needs a new id.",
+        )
+
+
+def _segments_in(directory: Path) -> list[Path]:
+    return sorted(directory.glob(f"[!.]*{SUFFIX}"))
+
+
+def _copy(source: Path, target: Path) -> int:
+    if target.exists():
+        return 0
+    with storage_errors(f'write "{target}"', target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(prefix=".merge.", dir=target.parent, delete=False) as part:
+            temporary = Path(part.name)
+        try:
+            shutil.copyfile(source, temporary)
+            temporary.chmod(0o644)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_directory(target.parent)
+    return 1

@@ -1,0 +1,1 @@
+"""Servers that are measured: data directory, configuration, storage, topology, pooler."""

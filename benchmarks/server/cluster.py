@@ -1,0 +1,310 @@
+"""A cluster: a data directory that landspeed made, and the server that runs on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+
+from base.build import Build
+from base.errors import ClusterError, LandspeedError
+from base.files import storage_errors, write_atomic
+from benchmarks.machine.cgroup import MemoryGroup
+from benchmarks.machine.processes import cpu_seconds
+from benchmarks.machine.spawn import clean_environment, disk_full, guarded, is_disk_full
+from benchmarks.server.home import PORT, RunDirectory
+from benchmarks.workloads.dialect import Dialect
+
+SUPERUSER = "postgres"
+DATABASE = "postgres"
+# Written into every data directory we initialise: without it no server is started.
+_MARKER = "landspeed.cluster"
+_STOCK_CONF = "postgresql.conf.stock"
+_READY = "database system is ready to accept connections"
+_START_SECONDS = 120.0
+_STOP_SECONDS = 300.0
+_POLL_SECONDS = 0.005
+_LAST_LINES = 10
+# What a server that cannot start says, and what to do about it.
+_HINTS = (
+    ("could not create semaphores", "Raise kernel.sem, or stop other servers on this machine."),
+    ("could not create shared memory", "Raise kernel.shmmax and kernel.shmall."),
+    ("could not map anonymous shared memory", "Free some memory, or choose another profile."),
+    ("Cannot allocate memory", "Free some memory, or choose another profile."),
+    ("Too many open files", 'Raise the limit of open files ("ulimit -n").'),
+    ("Resource temporarily unavailable", 'Raise the limit of processes ("ulimit -u").'),
+)
+
+
+def initdb(build: Build, data: Path, run: RunDirectory) -> None:
+    """Make a cluster of *build* at *data*, which must not exist.
+
+    Locale C and UTF-8, which every version has; the superuser is "postgres" and
+    trusted, because only the directory's owner can reach the socket.
+    """
+    with storage_errors(f'create "{data}"', data):
+        data.mkdir(mode=0o700)
+        run.own(data)
+    options = Dialect.of(build.version).initdb_options
+    arguments = ["-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+    _said(build, run, "initdb", *arguments, *options)
+    conf = data / "postgresql.conf"
+    write_atomic(data / _STOCK_CONF, conf.read_text())
+    write_atomic(data / _MARKER, "Made by landspeed, which may remove it at any time.\n")
+
+
+def control_data(build: Build, data: Path, run: RunDirectory) -> dict[str, str]:
+    """What pg_controldata says of the cluster at *data*: ``"Database block size": "8192"``."""
+    lines = _said(build, run, "pg_controldata", str(data)).splitlines()
+    pairs = (line.partition(":") for line in lines)
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _said(build: Build, run: RunDirectory, program: str, *arguments: str) -> str:
+    """What *program* of *build*, run as the server's user, prints; ClusterError if it fails."""
+    done = subprocess.run(
+        guarded([build.program(program), *arguments], death=signal.SIGKILL, user=run.user),
+        env=clean_environment(build),
+        cwd=run.path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+        start_new_session=True,
+    )
+    if done.returncode != 0:
+        raise server_error(f"{program} of {build.label} failed", done.stdout)
+    return done.stdout
+
+
+def is_ours(data: Path) -> bool:
+    """Whether landspeed made the cluster at *data*."""
+    return (data / _MARKER).is_file()
+
+
+def is_shut_down(data: Path) -> bool:
+    """Whether the cluster at *data* was shut down cleanly, as its own pg_control says.
+
+    The state is the third field, DB_SHUTDOWNED is 1: see DBState in
+    catalog/pg_control.h, the same from 8.3 to current.
+    """
+    try:
+        control = (data / "global" / "pg_control").read_bytes()
+    except OSError:
+        return False
+    return (
+        control[16:20] == (1).to_bytes(4, sys.byteorder) and not (data / "postmaster.pid").exists()
+    )
+
+
+class Cluster:
+    """A Cluster is a running data directory of one Build under one Profile's settings.
+
+    As a context manager it is started on entry and stopped on exit: properly if
+    its data is kept, at once if not. It listens on a socket in *run*'s private
+    directory and nowhere else, but with *beside* in its data directory, as private, where
+    servers find it whose data lies beside it; and it ends with us even if we are killed. *under*
+    are the words of a program that becomes the server, or runs it, such as valgrind's. With
+    *memory_limit* all its processes and what they read into the page cache have so many bytes.
+    """
+
+    def __init__(
+        self,
+        *,
+        build: Build,
+        data: Path,
+        run: RunDirectory,
+        settings: Mapping[str, str],
+        keep: bool,
+        under: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        memory_limit: int | None = None,
+        beside: bool = False,
+    ) -> None:
+        self.build = build
+        self.data = data
+        self.run = run
+        self.keep = keep
+        self.dialect = Dialect.of(build.version)
+        self._settings = settings
+        self._under = under
+        self._environment = dict(environment or {})
+        self.memory_limit = memory_limit
+        self._beside = beside
+        self._group: MemoryGroup | None = None
+        self._server: subprocess.Popen[bytes] | None = None
+
+    @property
+    def host(self) -> Path:
+        """The directory of its socket."""
+        return self.run.sockets
+
+    @property
+    def pid(self) -> int:
+        """The postmaster's process id; ClusterError if it does not run."""
+        if self._server is None or self._server.poll() is not None:
+            raise self.died()
+        return self._server.pid
+
+    @property
+    def is_well(self) -> bool:
+        """Whether the server runs, and did not have to begin anew after a crash."""
+        runs = self._server is not None and self._server.poll() is None
+        return runs and self.log_text().count(_READY) == 1
+
+    def check(self) -> None:
+        """ClusterError if the server does not run, or had to begin anew after a crash."""
+        if not self.is_well:
+            raise self.died()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop(immediate=True)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop(immediate=not self.keep)
+
+    def start(self) -> None:
+        """Start the server and wait until it accepts connections; ClusterError if it does not."""
+        if not is_ours(self.data):
+            raise ClusterError(
+                f'"{self.data}" is not a cluster made by landspeed',
+                detail=f'There is no file "{_MARKER}" in it.',
+                hint="landspeed starts no server on data it did not make.",
+            )
+        self._write_settings()
+        self.run.serve(self.data)
+        if self.memory_limit is not None:
+            self._group = self.run.limit_memory(self.memory_limit)
+        server: list[str | Path] = [self.build.program("postgres"), "-D", self.data]
+        with self.run.log.open("wb") as log:
+            self._server = subprocess.Popen(
+                # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
+                guarded([*self._under, *server], death=signal.SIGQUIT, user=self.run.user),
+                env=clean_environment(self.build) | self._environment,
+                cwd=self.run.path,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        if self._group is not None:
+            # before it has children; of its own memory it has a page or two by now
+            self._group.take(self._server.pid)
+        self._wait_until_ready(self._server)
+
+    def _write_settings(self) -> None:
+        # a server that listens on no address cannot clash with another one
+        sockets = str(self.run.sockets)
+        settings = dict(self._settings) | {
+            "listen_addresses": "",
+            # a server works in its data directory
+            self.dialect.socket_directory_setting: f"{sockets},." if self._beside else sockets,
+            "port": str(PORT),
+        }
+        lines = [
+            "{} = '{}'\n".format(name, value.replace("'", "''")) for name, value in settings.items()
+        ]
+        stock = (self.data / _STOCK_CONF).read_text()
+        write_atomic(self.data / "postgresql.conf", stock + "".join(lines))
+
+    def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while _READY not in self.log_text():
+            if server.poll() is not None:
+                raise self.died()
+            if time.monotonic() > deadline:
+                raise server_error(
+                    f"{self.build.label} did not start in {_START_SECONDS:.0f} s", self.log_text()
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def stop(self, *, immediate: bool) -> None:
+        """End the server: by a fast shutdown, or at once, which its data does not survive clean."""
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        signals = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
+        for number in signals[1:] if immediate else signals:
+            if server.poll() is None:
+                server.send_signal(number)
+            try:
+                server.wait(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+            return
+
+    @property
+    def memory_kills(self) -> int:
+        """How many of its processes the kernel killed because of its memory limit."""
+        return self._group.kills if self._group else 0
+
+    def connect(self, database: str = DATABASE) -> psycopg.Connection[Any]:
+        """A connection of the superuser in autocommit mode; ClusterError if there is none.
+
+        Nothing in the caller's environment (PGSERVICE, PGOPTIONS, …) may send us to
+        another server or change how this one is used, so it is forgotten.
+        """
+        for name in [name for name in os.environ if re.fullmatch(r"PG[A-Z]+", name)]:
+            del os.environ[name]
+        try:
+            return psycopg.connect(
+                host=str(self.host),
+                port=PORT,
+                user=SUPERUSER,
+                dbname=database,
+                connect_timeout=30,
+                application_name="landspeed",
+                autocommit=True,
+            )
+        except psycopg.Error as error:
+            raise self.died(str(error)) from error
+
+    def confine(self, processors: Sequence[int]) -> None:
+        """Keep the backends that are started from now on to the logical *processors*.
+
+        A child inherits the affinity of the postmaster, which forks it: see
+        sched_setaffinity(2). The background processes that are there already keep theirs.
+        """
+        os.sched_setaffinity(self.pid, processors)
+
+    def cpu_seconds(self) -> float:
+        """The CPU seconds its processes have used since it was started."""
+        return cpu_seconds(self.pid)
+
+    def log_text(self) -> str:
+        """All of its log."""
+        return self.run.log.read_text(errors="replace") if self.run.log.exists() else ""
+
+    def died(self, seen: str = "") -> LandspeedError:
+        """The error that says that it does not answer, with its last words."""
+        return server_error(f"the server of {self.build.label} died", f"{seen}\n{self.log_text()}")
+
+
+def server_error(message: str, output: str) -> LandspeedError:
+    """The error for a server program that failed with *output*: its last lines, and a hint."""
+    detail = "\n".join(output.strip().splitlines()[-_LAST_LINES:])
+    if is_disk_full(output):
+        return disk_full(message, detail)
+    hint = next((hint for text, hint in _HINTS if text in output), "")
+    return ClusterError(message, detail=detail, hint=hint)

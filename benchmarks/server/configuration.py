@@ -1,0 +1,239 @@
+"""Profiles: named differences from the default postgresql.conf, read from profiles.toml.
+
+What a name adds to a row of the table it says itself, so that a record tells all of it:
+``BASE[-without-SETTING]…[-with-SETTING[=VALUE]]…[-on-STORAGE][-across-TOPOLOGY]
+[-via-POOLER]``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from base.errors import UsageError
+from base.version import Version, VersionRange
+from benchmarks.server.pooler import POOLERS
+from benchmarks.server.storage import STORAGES
+from benchmarks.server.topology import TOPOLOGIES
+
+SPELLING = (
+    "BASE[-without-SETTING]…[-with-SETTING[=VALUE]]…[-on-STORAGE][-across-TOPOLOGY][-via-POOLER]"
+)
+_TOML = Path(__file__).with_name("profiles.toml")
+_UNITS = {"kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+# Where "-with-SETTING" takes the value from that it does not say, and "-without-SETTING" its own.
+_SOURCE, _STOCK = "tuned", "default"
+_VALUE = r"(?:[A-Za-z0-9_.:%,]|-(?=[0-9]))+"
+_CHANGE = re.compile(rf"-(without|with)-([a-z][a-z0-9_.]*)(?:=({_VALUE}))?")
+# The settings whose value landspeed itself has to understand.
+_UNDERSTOOD = {
+    "shared_buffers": re.compile(r"\d+(kB|MB|GB)"),
+    "max_connections": re.compile(r"\d+"),
+}
+_NAME = re.compile(
+    rf"(?P<base>[a-z]+)(?P<changes>(?:-with(?:out)?-[a-z][a-z0-9_.]*(?:={_VALUE})?)*)"
+    rf"(?:-on-(?P<storage>{'|'.join(STORAGES)}))?"
+    rf"(?:-across-(?P<topology>{'|'.join(TOPOLOGIES)}))?(?:-via-(?P<pooler>{'|'.join(POOLERS)}))?"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A Setting is one row of a Profile: a value, or a share of memory, for a range of versions."""
+
+    name: str
+    profiles: tuple[str, ...]
+    range: VersionRange
+    value: str | None = None
+    fraction: float | None = None
+    minimum: str = "0MB"
+    maximum: str = "0MB"
+
+    @classmethod
+    def parse(cls, row: dict[str, Any]) -> Self:
+        """The Setting that *row* of the table spells; ``ValueError`` if it spells none."""
+        if ("value" in row) == ("fraction" in row):
+            raise ValueError(f'setting "{row["name"]}" needs a value or a fraction')
+        return cls(
+            name=row["name"],
+            profiles=tuple(row["profiles"]),
+            range=VersionRange.parse(since=row.get("since"), until=row.get("until")),
+            value=row.get("value"),
+            fraction=row.get("fraction"),
+            minimum=row.get("min", "0MB"),
+            maximum=row.get("max", "0MB"),
+        )
+
+    def text(self, memory_bytes: int) -> str:
+        """The value as postgresql.conf has it on a machine with *memory_bytes*."""
+        if self.value is not None:
+            return self.value
+        share = int(memory_bytes * (self.fraction or 0.0))
+        clamped = max(parse_size(self.minimum), min(parse_size(self.maximum), share))
+        return f"{clamped >> 20}MB"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """A Profile is a named difference from the default postgresql.conf, valid for every Version.
+
+    Its name begins with a row of the table. ``without`` are settings as "default" has them,
+    ``with_`` those of another value, None for that of "tuned". ``storage`` is where the data lies,
+    None for the disk; ``topology`` the servers that share them, None for one; ``pooler`` what
+    clients connect to, None for the server itself.
+    """
+
+    name: str
+    base: str
+    without: tuple[str, ...] = ()
+    with_: tuple[tuple[str, str | None], ...] = ()
+    storage: str | None = None
+    topology: str | None = None
+    pooler: str | None = None
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """The Profile called *name*; UsageError if there is none."""
+        match = _NAME.fullmatch(name)
+        if match is None or match["base"] not in profile_names():
+            raise UsageError(
+                f'profile "{name}" does not exist',
+                detail=f"Profiles are spelled {SPELLING}.",
+                hint=f"There are: {', '.join(profile_names())}.",
+            )
+        changes = sorted(_CHANGE.findall(match["changes"]), key=lambda change: change[1])
+        words = [(kind, setting, value or None) for kind, setting, value in changes]
+        _check(name, words)
+        spelled = "".join(f"-{k}-{s}" + (f"={v}" if v else "") for k, s, v in words)
+        place = f"-on-{match['storage']}" if match["storage"] else ""
+        across = f"-across-{match['topology']}" if match["topology"] else ""
+        via = f"-via-{match['pooler']}" if match["pooler"] else ""
+        return cls(
+            name=f"{match['base']}{spelled}{place}{across}{via}",
+            base=match["base"],
+            without=tuple(setting for kind, setting, _ in words if kind == "without"),
+            with_=tuple((setting, value) for kind, setting, value in words if kind == "with"),
+            storage=match["storage"],
+            topology=match["topology"],
+            pooler=match["pooler"],
+        )
+
+    @property
+    def server(self) -> str:
+        """Its name without where the data lies, across what, and how clients come to it."""
+        place = f"-on-{self.storage}" if self.storage else ""
+        across = f"-across-{self.topology}" if self.topology else ""
+        via = f"-via-{self.pooler}" if self.pooler else ""
+        return self.name.removesuffix(via).removesuffix(across).removesuffix(place)
+
+    def settings(self, version: Version, memory_bytes: int) -> dict[str, str]:
+        """What to write to *version*'s postgresql.conf on a machine with *memory_bytes*."""
+        found = {
+            setting.name: setting.text(memory_bytes)
+            for setting in _table()[1]
+            if self._source(setting.name) in setting.profiles and version in setting.range
+        }
+        return found | {name: value for name, value in self.with_ if value is not None}
+
+    def shared_buffers(self, memory_bytes: int) -> int:
+        """Its shared_buffers in bytes, the same for every Version."""
+        return parse_size(self._of_all_versions("shared_buffers", memory_bytes))
+
+    def max_connections(self, memory_bytes: int) -> int:
+        """The connections its servers accept, the same for every Version."""
+        return int(self._of_all_versions("max_connections", memory_bytes))
+
+    def _source(self, setting: str) -> str:
+        """The profile of the table that *setting* is taken from."""
+        if setting in self.without:
+            return _STOCK
+        return _SOURCE if setting in dict(self.with_) else self.base
+
+    def _of_all_versions(self, name: str, memory_bytes: int) -> str:
+        given = dict(self.with_).get(name)
+        if given is not None:
+            return given
+        source = self._source(name)
+        rows = [row for row in _table()[1] if row.name == name and source in row.profiles]
+        if len(rows) != 1 or rows[0].range != VersionRange():
+            raise ValueError(f'profile "{self.name}" must set {name} once, for all versions')
+        return rows[0].text(memory_bytes)
+
+
+def _check(name: str, words: list[tuple[str, str, str | None]]) -> None:
+    """UsageError if the changes in a profile's *name* say nothing, or one thing twice."""
+    settings = [setting for _, setting, _ in words]
+    for kind, setting, value in words:
+        known = _UNDERSTOOD.get(setting)
+        if settings.count(setting) > 1:
+            wrong = f"{setting} is named twice."
+        elif kind == "without" and value is not None:
+            wrong = f"A setting that is left out has no value: {setting}={value}."
+        elif value is None and setting not in difference():
+            wrong = f'"{_SOURCE}" and "{_STOCK}" do not differ in {setting}: say its value.'
+        elif value is not None and known is not None and not known.fullmatch(value):
+            wrong = f"{setting} is {value}: write a whole number, with kB, MB or GB for a size."
+        else:
+            continue
+        raise UsageError(
+            f'profile "{name}" does not exist',
+            detail=wrong,
+            hint=f"Profiles are spelled {SPELLING}.",
+        )
+
+
+def difference(versions: Collection[Version] = ()) -> tuple[str, ...]:
+    """The settings that "tuned" has and "default" has not, or otherwise, in the table's order.
+
+    Of *versions*, if any are given, those that one of them has.
+    """
+    rows = [
+        row.name
+        for row in _table()[1]
+        if row.profiles == (_SOURCE,)
+        and (not versions or any(version in row.range for version in versions))
+    ]
+    return tuple(dict.fromkeys(rows))
+
+
+def is_profile(word: str) -> bool:
+    """Whether *word* is spelled like a profile."""
+    match = _NAME.fullmatch(word)
+    return match is not None and match["base"] in profile_names()
+
+
+def profile_names() -> tuple[str, ...]:
+    """The names of all shipped profiles, in the table's order."""
+    return _table()[0]
+
+
+def profile_meanings() -> dict[str, str]:
+    """What each shipped profile is, in one line, by name."""
+    return {row["name"]: row["is"] for row in tomllib.loads(_TOML.read_text())["profile"]}
+
+
+def shared_buffers_span(memory_bytes: int) -> tuple[int, int]:
+    """The smallest and the largest shared_buffers, in bytes, of all shipped profiles."""
+    sizes = [Profile.named(name).shared_buffers(memory_bytes) for name in profile_names()]
+    return min(sizes), max(sizes)
+
+
+def parse_size(text: str) -> int:
+    """The bytes in a setting such as ``128MB``; ``ValueError`` if it is not a size."""
+    for unit, size in _UNITS.items():
+        number = text.removesuffix(unit)
+        if number != text and number.isdigit():
+            return int(number) * size
+    raise ValueError(f'"{text}" is not a size in kB, MB or GB')
+
+
+@cache
+def _table() -> tuple[tuple[str, ...], tuple[Setting, ...]]:
+    table = tomllib.loads(_TOML.read_text())
+    names = tuple(row["name"] for row in table["profile"])
+    return names, tuple(Setting.parse(row) for row in table["setting"])

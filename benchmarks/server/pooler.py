@@ -1,0 +1,156 @@
+"""A connection pooler before the server: Debian's pgbouncer, on a private socket."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from base.errors import MeasureError
+from base.files import storage_errors
+from benchmarks.machine.spawn import guarded
+from benchmarks.server.home import PORT, RunDirectory
+
+PGBOUNCER = "pgbouncer"
+POOLERS = (PGBOUNCER,)
+MOST_CLIENTS = 2000
+"""The clients that a pooler accepts: its own limit, not the server's."""
+
+# Connections to the server for each core: about as many can work at once.
+_CONNECTIONS_A_CORE = 2
+_FEWEST = 4
+_READY_SECONDS = 20.0
+_STOP_SECONDS = 10.0
+_POLL_SECONDS = 0.005
+_LAST_LINES = 10
+_DIRECTORY = "p"
+# auth_type any: whoever reaches the socket, in a directory of the server's user alone, is let in.
+_INI = """[databases]
+{database} = host={host} port={port} dbname={database} user={user}
+[pgbouncer]
+listen_addr =
+listen_port = {port}
+unix_socket_dir = {sockets}
+auth_type = any
+pool_mode = transaction
+default_pool_size = {size}
+max_client_conn = {clients}
+ignore_startup_parameters = extra_float_digits
+log_connections = 0
+log_disconnections = 0
+server_reset_query =
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooler:
+    """A Pooler is a running pgbouncer, as the record has it: transactions share ``pool_size``.
+
+    ``host`` is the directory of its socket.
+    """
+
+    host: Path
+    version: str
+    pool_size: int
+
+    def facts(self) -> dict[str, Any]:
+        """What the raw record says of it."""
+        facts = asdict(self)
+        del facts["host"]
+        return {"name": PGBOUNCER, "pool_mode": "transaction", **facts}
+
+
+def pooler_reason() -> str | None:
+    """Why there is no pooler on this machine, and what would bring it; None if there is."""
+    if shutil.which(PGBOUNCER, path=_path()) is None:
+        return f'{PGBOUNCER} is not installed: "apt-get install {PGBOUNCER}" brings it'
+    return None
+
+
+@contextmanager
+def pooling(
+    run: RunDirectory, *, user: str, database: str, cores: int, max_connections: int
+) -> Iterator[Pooler]:
+    """A Pooler before the server whose sockets are *run*'s; MeasureError if it does not start.
+
+    Its pool is 2 connections a core, at least 4, and never more than the server takes.
+    """
+    reason = pooler_reason()
+    if reason:
+        raise MeasureError("there is no connection pooler", detail=reason)
+    size = max(1, min(max(_FEWEST, _CONNECTIONS_A_CORE * cores), max_connections - 5))
+    sockets, ini, log = run.sockets / _DIRECTORY, run.path / "pooler.ini", run.path / "pooler.log"
+    with storage_errors(f'create "{sockets}"', sockets):
+        sockets.mkdir(exist_ok=True)
+        sockets.chmod(0o700)
+        run.own(sockets)
+        ini.write_text(
+            _INI.format(
+                database=database,
+                host=run.sockets,
+                port=PORT,
+                user=user,
+                sockets=sockets,
+                size=size,
+                clients=MOST_CLIENTS,
+            )
+        )
+        ini.chmod(0o644)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            guarded([_program(), str(ini)], death=signal.SIGKILL, user=run.user),
+            env={"PATH": _path(), "HOME": "/", "LC_ALL": "C"},
+            cwd=run.path,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        _wait_until_ready(process, sockets / f".s.PGSQL.{PORT}", log)
+        yield Pooler(host=sockets, version=_version(), pool_size=size)
+    finally:
+        _stop(process)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while not socket.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            lines = log.read_text(errors="replace").strip().splitlines()
+            raise MeasureError(f"{PGBOUNCER} did not start", detail="\n".join(lines[-_LAST_LINES:]))
+        time.sleep(_POLL_SECONDS)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGINT, signal.SIGKILL):
+        if process.poll() is None:
+            process.send_signal(number)
+        try:
+            process.wait(timeout=_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def _version() -> str:
+    done = subprocess.run(
+        [_program(), "--version"], capture_output=True, text=True, errors="replace", check=False
+    )
+    words = done.stdout.split()
+    return words[1] if len(words) > 1 else ""
+
+
+def _program() -> str:
+    return shutil.which(PGBOUNCER, path=_path()) or PGBOUNCER
+
+
+def _path() -> str:
+    # Debian puts it where only root's PATH looks
+    return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -1,0 +1,175 @@
+"""The asv suite: all names that asv discovers are in this one file.
+
+``asv run`` installs a Build (builders/asv_environment.py), asks these for samples and leaves
+the same raw records as ``landspeed run``. asv calls a function whose name begins with
+``track_`` a benchmark in every module that has it, so nothing else may import this one.
+The preset is $LANDSPEED_PRESET, else ``quick``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from base.build import Build
+from base.paths import Paths
+from benchmarks.applicability import counted_cells, planned_cells
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted.count import count
+from benchmarks.counted.valgrind import comparable_counts
+from benchmarks.machine.lock import measuring
+from benchmarks.machine.machine import Machine
+from benchmarks.measure import measure
+from benchmarks.records.columns import scalars
+from benchmarks.records.store import RecordStore
+from benchmarks.workloads.metrics import (
+    BENCHMARK_VERSION,
+    METRICS,
+    PARAM_NAMES,
+    Metric,
+    benchmark_name,
+    scale_param,
+)
+from benchmarks.workloads.points import Comparable, Point, rows_of
+from benchmarks.workloads.scenario import (
+    Cell,
+    Mode,
+    Planned,
+    Protocol,
+    Scenario,
+    Tier,
+    preset_named,
+)
+
+_PRESET = preset_named(os.environ.get("LANDSPEED_PRESET", "quick"))
+_LATENCY, _TPS, _INSTRUCTIONS, _COLD, _WAL_BYTES, _BLOCKS = METRICS
+_SECONDS_A_RUN_MAY_TAKE = 300.0
+
+
+def _planned(metric: Metric) -> list[Planned]:
+    cells = counted_cells if metric.exact else planned_cells
+    planned = cells(_PRESET, Machine.detect(), Paths.find().server_root, {})
+    return [one for one in planned if one.cell.buffers == metric.buffers]
+
+
+def _params(metric: Metric) -> list[list[Any]]:
+    cells = [planned.cell for planned in _planned(metric)]
+    axes = (
+        [cell.scenario.protocol.value for cell in cells],
+        [scale_param(cell.scenario.tier, cell.scenario.scale) for cell in cells],
+        [cell.clients for cell in cells],
+        [cell.profile for cell in cells],
+    )
+    return [list(dict.fromkeys(axis)) for axis in axes]
+
+
+def _cell(mode: Mode, metric: Metric, params: Sequence[Any]) -> Cell:
+    protocol, scale, clients, profile = params
+    tier, _, factor = scale.rpartition("-")
+    scenario = Scenario(mode=mode, protocol=Protocol(protocol), tier=Tier(tier), scale=int(factor))
+    return Cell(scenario=scenario, clients=clients, profile=profile, buffers=metric.buffers)
+
+
+def _counted(cell: Cell, metric: Metric) -> dict[str, Any]:
+    """The metric as it was counted before, or is now: it would be the same number again."""
+    paths, machine = Paths.find(), Machine.detect()
+    build = Build.load(Path(os.environ["LANDSPEED_PREFIX"]))
+    pgbench = Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
+    records = RecordStore(paths.records)
+    wanted = comparable_counts(machine, pgbench.version)
+    rows = rows_of(wanted.of(records.table()), Point(build=build, cell=cell).key)
+    if rows.num_rows:
+        return {"samples": rows[metric.column].to_pylist()[-1:], "number": 1}
+    with measuring(counting=True):
+        record = count(
+            build=build,
+            pgbench=pgbench,
+            cell=cell,
+            machine=machine,
+            paths=paths,
+            context={"preset": _PRESET.name, "round": 1},
+            at_once=machine.cores,
+        )
+    records.add(record)
+    (value,) = scalars([record])[metric.column].to_pylist()
+    return {"samples": [value], "number": 1}
+
+
+def _values(cell: Cell, metric: Metric, *, anew: bool) -> dict[str, Any]:
+    """The metric's samples: all measured now, or the newest recorded and what they lack."""
+    paths, machine = Paths.find(), Machine.detect()
+    build = Build.load(Path(os.environ["LANDSPEED_PREFIX"]))
+    pgbench = Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
+    records = RecordStore(paths.records)
+    values: list[float] = []
+    if not anew:
+        wanted = Comparable(
+            machine=machine, pgbench_version=str(pgbench.build.version), seconds=_PRESET.seconds
+        )
+        rows = rows_of(wanted.of(records.table()), Point(build=build, cell=cell).key)
+        values = rows[metric.column].to_pylist()[-_PRESET.samples :]
+    for round_ in range(len(values) + 1, _PRESET.samples + 1):
+        with measuring():
+            record = measure(
+                build=build,
+                pgbench=pgbench,
+                cell=cell,
+                seconds=_PRESET.seconds,
+                seed=random.SystemRandom().getrandbits(31),
+                machine=machine,
+                paths=paths,
+                context={"preset": _PRESET.name, "round": round_},
+            )
+        records.add(record)
+        values.append(record["sample"][metric.column])
+    return {"samples": values, "number": 1}
+
+
+def _benchmark(mode: Mode, metric: Metric, *, anew: bool = False) -> Callable[..., dict[str, Any]]:
+    def measured(*params: Any) -> dict[str, Any]:
+        cell = _cell(mode, metric, params)
+        return _counted(cell, metric) if metric.exact else _values(cell, metric, anew=anew)
+
+    def setup(*params: Any) -> None:
+        cell = _cell(mode, metric, params)
+        reason = next((p.reason for p in _planned(metric) if p.cell == cell), "not in the preset")
+        if reason is not None:
+            # asv's word for "this combination does not apply"
+            raise NotImplementedError(reason)
+
+    vars(measured).update(
+        benchmark_name=benchmark_name(mode, metric),
+        setup=setup,
+        params=_params(metric),
+        param_names=list(PARAM_NAMES),
+        unit=metric.unit,
+        version=BENCHMARK_VERSION,
+        timeout=_SECONDS_A_RUN_MAY_TAKE * _PRESET.samples,
+        __doc__=metric.meaning,
+    )
+    return measured
+
+
+# asv runs them by name: latency measures, tps after it shows the same Runs. What is counted is
+# counted once, by whichever is asked first.
+track_read_only_latency = _benchmark(Mode.READ_ONLY, _LATENCY, anew=True)
+track_read_only_tps = _benchmark(Mode.READ_ONLY, _TPS)
+track_read_only_instructions = _benchmark(Mode.READ_ONLY, _INSTRUCTIONS)
+track_read_only_instructions_cold = _benchmark(Mode.READ_ONLY, _COLD)
+track_read_only_wal_bytes = _benchmark(Mode.READ_ONLY, _WAL_BYTES)
+track_read_only_blocks = _benchmark(Mode.READ_ONLY, _BLOCKS)
+track_read_write_latency = _benchmark(Mode.READ_WRITE, _LATENCY, anew=True)
+track_read_write_tps = _benchmark(Mode.READ_WRITE, _TPS)
+track_read_write_instructions = _benchmark(Mode.READ_WRITE, _INSTRUCTIONS)
+track_read_write_instructions_cold = _benchmark(Mode.READ_WRITE, _COLD)
+track_read_write_wal_bytes = _benchmark(Mode.READ_WRITE, _WAL_BYTES)
+track_read_write_blocks = _benchmark(Mode.READ_WRITE, _BLOCKS)
+track_tpcb_like_latency = _benchmark(Mode.TPCB_LIKE, _LATENCY, anew=True)
+track_tpcb_like_tps = _benchmark(Mode.TPCB_LIKE, _TPS)
+track_tpcb_like_instructions = _benchmark(Mode.TPCB_LIKE, _INSTRUCTIONS)
+track_tpcb_like_instructions_cold = _benchmark(Mode.TPCB_LIKE, _COLD)
+track_tpcb_like_wal_bytes = _benchmark(Mode.TPCB_LIKE, _WAL_BYTES)
+track_tpcb_like_blocks = _benchmark(Mode.TPCB_LIKE, _BLOCKS)

@@ -1,0 +1,1 @@
+"""What is asked of a server: scenarios, presets, scripts, metrics, and points."""

@@ -1,0 +1,122 @@
+"""The names asv knows our measurements by; the suite and the derived files both go by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from base.errors import UsageError
+from benchmarks.workloads.scenario import Buffers
+
+BENCHMARK_VERSION = "1"
+"""Set by hand: asv's default, a hash of the code, would hide all history at every edit."""
+
+LATENCY, INSTRUCTIONS = "latency", "instructions"
+"""The two metrics that a person chooses between: take the time, or count."""
+
+PARAM_NAMES = ("protocol", "scale", "clients", "profile")
+VARIANT_NAMES = ("blocksize", "wal_blocksize", "build")
+"""The axes that builds are told apart by: the keys of ``Variant.axes``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A Metric is one number of a sample that asv draws: ``column`` is the record's scalar.
+
+    With ``buffers`` it is of runs that are counted like that, and exact: it needs no second
+    measurement, how well it repeats is said with it. Else it is of timed ones.
+    """
+
+    name: str
+    column: str
+    unit: str
+    meaning: str
+    higher_is_better: bool = False
+    buffers: Buffers | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is counted: the same number again, whatever else the machine does."""
+        return self.buffers is not None
+
+
+METRICS = (
+    Metric(
+        name="latency",
+        column="latency_ms",
+        unit="ms",
+        meaning="average latency of a transaction as pgbench reports it; lower is better",
+    ),
+    Metric(
+        name="tps",
+        column="tps",
+        unit="tx/s",
+        meaning="transactions per second without connection time; higher is better, never flagged",
+        higher_is_better=True,
+    ),
+    Metric(
+        name="instructions",
+        column="instructions",
+        unit="instructions/tx",
+        meaning="instructions a backend executes for a transaction, every page in shared buffers",
+        buffers=Buffers.WARM,
+    ),
+    Metric(
+        name="instructions_cold",
+        column="instructions",
+        unit="instructions/tx",
+        meaning="instructions a backend executes for a transaction whose pages must be read in",
+        buffers=Buffers.COLD,
+    ),
+    Metric(
+        name="wal_bytes",
+        column="wal_bytes_tx",
+        unit="bytes/tx",
+        meaning="bytes of WAL a transaction writes, without images of whole pages",
+        buffers=Buffers.WARM,
+    ),
+    Metric(
+        name="blocks",
+        column="blocks_tx",
+        unit="blocks/tx",
+        meaning="shared blocks a transaction looks at, those read in included",
+        buffers=Buffers.WARM,
+    ),
+)
+
+
+def metric_named(name: str) -> Metric:
+    """The Metric called *name*; UsageError if there is none."""
+    for metric in METRICS:
+        if metric.name == name:
+            return metric
+    raise UsageError(
+        f'metric "{name}" does not exist',
+        hint=f"There are: {', '.join(metric.name for metric in METRICS)}.",
+    )
+
+
+def metrics_of(buffers: str | None) -> tuple[Metric, ...]:
+    """The metrics that runs with these *buffers* have; None is of timed ones."""
+    return tuple(metric for metric in METRICS if metric.buffers == buffers)
+
+
+def metric_of(benchmark: str) -> Metric | None:
+    """The metric that asv's *benchmark* name is about; None if it is not one of ours."""
+    name = benchmark.rpartition(".track_")[2]
+    return next((metric for metric in METRICS if metric.name == name), None)
+
+
+def benchmark_name(mode: str, metric: Metric) -> str:
+    """asv's name for *metric* of *mode*: ``read_only.track_latency``."""
+    # asv runs only what is called track_…, also where a benchmark_name says something else
+    return f"{mode.replace('-', '_')}.track_{metric.name}"
+
+
+def mode_of(benchmark: str) -> str:
+    """The mode that asv's *benchmark* name is about: the inverse of ``benchmark_name``."""
+    return benchmark.partition(".")[0].replace("_", "-")
+
+
+def scale_param(tier: str, scale: int) -> str:
+    """How a scale is spelled as a parameter: ``small-5``."""
+    return f"{tier}-{scale}"

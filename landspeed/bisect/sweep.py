@@ -1,0 +1,173 @@
+"""``--over variants``: measure every block size between two, interleaved, and rank them.
+
+What is exact is counted once each, or read from the records.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from base.build import BLOCK_SIZES, WAL_BLOCK_SIZES, Build, Variant
+from base.errors import MeasureError, UsageError
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.machine.lock import measuring
+from benchmarks.workloads.metrics import Metric
+from benchmarks.workloads.points import Comparable, Point, count_samples, rows_of
+from benchmarks.workloads.scenario import Cell
+from landspeed.bisect.sweep_report import Ranking, counted_ranking, ranking
+from landspeed.compare.counted import compare_counts
+from landspeed.compare.timed import Contender, Contest
+from landspeed.compare.verdict import ExactValue, Goal
+from landspeed.console.progress import meter, say
+from landspeed.sampling.rounds import turns
+from landspeed.sampling.sampler import Sampler
+from landspeed.session.session import Workshop, build_failure
+from landspeed.session.target import Target
+
+# As many of each, whatever they say: they may be dots as well.
+_SAMPLES = 10
+_PRESET = "sweep"
+_clock = time.monotonic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """A Sweep is the variants between two, in one Cell: each gets as many Runs, interleaved.
+
+    Of an exact metric that is one count each.
+    """
+
+    workshop: Workshop
+    targets: tuple[Target, ...]
+    cell: Cell
+    metric: Metric
+    pgbench: Pgbench
+    seconds: int
+    budget: float
+
+
+def targets_between(good: Target, bad: Target) -> tuple[Target, ...]:
+    """One REF in every variant from *good*'s to *bad*'s, in order of size.
+
+    UsageError unless they are one REF and differ in one block size.
+    """
+    if good.ref != bad.ref:
+        raise UsageError(
+            "variants are compared of one REF",
+            detail=f"GOOD is of {good.ref}, BAD of {bad.ref}.",
+            hint="Write it like: landspeed bisect 18:bs1 18:bs32 --over variants.",
+        )
+    axes = [
+        (name, sizes)
+        for name, sizes in (("blocksize", BLOCK_SIZES), ("wal_blocksize", WAL_BLOCK_SIZES))
+        if getattr(good.variant, name) != getattr(bad.variant, name)
+    ]
+    if len(axes) != 1:
+        what = "the same variant" if not axes else "different in both block sizes"
+        raise UsageError(
+            f"GOOD and BAD are {what}",
+            hint="Let them differ in one: landspeed bisect 18:bs1 18:bs32 --over variants.",
+        )
+    ((name, sizes),) = axes
+    low, high = sorted(getattr(one.variant, name) for one in (good, bad))
+    return tuple(
+        Target(ref=good.ref, variant=_with(good.variant, name, size))
+        for size in sizes
+        if low <= size <= high
+    )
+
+
+def _with(variant: Variant, name: str, size: int) -> Variant:
+    return Variant.of(variant.facts() | {name: size})
+
+
+def sweep(asked: Sweep) -> Ranking:
+    """Measure what is missing of *asked*, in rounds of random order, and rank what there is.
+
+    MeasureError if one variant has no Run when the budget is spent.
+    """
+    outcomes = asked.workshop.build_all(asked.targets, jobs=None)
+    error = build_failure(list(outcomes.values()))
+    if error is not None:
+        raise error
+    builds = [one for one in outcomes.values() if isinstance(one, Build)]
+    if asked.metric.exact:
+        return _counted(asked, builds)
+    try:
+        with ExitStack() as held:
+            in_use = asked.workshop.builder.store.in_use([asked.pgbench.build, *builds])
+            held.enter_context(in_use)
+            held.enter_context(measuring())
+            _measure(asked, [Point(build=build, cell=asked.cell) for build in builds])
+    finally:
+        asked.workshop.records.seal()
+    values = {build.variant.name: _recorded(asked, build) for build in builds}
+    missing = [name for name, runs in values.items() if not runs]
+    if missing:
+        raise MeasureError(
+            "the budget is spent before every variant was measured",
+            detail=f"No run of {', '.join(missing)}.",
+            hint="Give it more time with --budget; the same command goes on where it was.",
+        )
+    return ranking(values, higher_is_better=asked.metric.higher_is_better)
+
+
+def _counted(asked: Sweep, builds: Sequence[Build]) -> Ranking:
+    higher_is_better = asked.metric.higher_is_better
+    contest = Contest(
+        contenders=tuple(
+            Contender(label=build.label, build=build, original=build.digest, cell=asked.cell)
+            for build in builds
+        ),
+        pgbench=asked.pgbench,
+        metric=asked.metric,
+        goal=Goal(higher_is_better=higher_is_better, exact=True),
+        seconds=asked.seconds,
+        budget=asked.budget,
+        preset=_PRESET,
+    )
+    found = compare_counts(asked.workshop, contest).comparison
+    counts = map(ExactValue, found.blocks[-1], found.spreads)
+    names = [build.variant.name for build in builds]
+    return counted_ranking(dict(zip(names, counts, strict=True)), higher_is_better=higher_is_better)
+
+
+def _measure(asked: Sweep, points: list[Point]) -> None:
+    have = Counter(count_samples(_comparable(asked).of(asked.workshop.records.table())))
+    seed = random.SystemRandom().getrandbits(32)
+    due = list(turns(points, have, samples=_SAMPLES, seed=seed))
+    say(f"measuring {len(points)} variants: {len(due)} runs of {asked.seconds} s are due")
+    sampler = Sampler(
+        workshop=asked.workshop,
+        pgbench=asked.pgbench,
+        cell=asked.cell,
+        metric=asked.metric,
+        seconds=asked.seconds,
+    )
+    began = _clock()
+    with meter("measuring") as shown:
+        for number, turn in enumerate(due):
+            if _clock() - began + asked.seconds > asked.budget:
+                return
+            shown.update(number / len(due), turn.point.label)
+            context = {"preset": _PRESET, "round": turn.round}
+            sampler.sample(turn.point.build, context=context, seed=turn.seed)
+
+
+def _comparable(asked: Sweep) -> Comparable:
+    return Comparable(
+        machine=asked.workshop.machine,
+        pgbench_version=str(asked.pgbench.build.version),
+        seconds=asked.seconds,
+    )
+
+
+def _recorded(asked: Sweep, build: Build) -> list[float]:
+    table = _comparable(asked).of(asked.workshop.records.table())
+    rows = rows_of(table, Point(build=build, cell=asked.cell).key)
+    return [value for value in rows[asked.metric.column].to_pylist() if value]

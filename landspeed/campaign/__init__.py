@@ -1,0 +1,1 @@
+"""Plan and measure what is missing, interleaved."""

@@ -1,0 +1,399 @@
+"""A Campaign: build all that is asked for, then measure it interleaved until every point has its
+samples. What is recorded already is never measured again, so the same command goes on."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from base.build import Build, Variant
+from base.errors import (
+    BuildError,
+    BusyError,
+    LandspeedError,
+    MeasureError,
+    SourceError,
+    StorageError,
+    UsageError,
+)
+from benchmarks.applicability import counted_cells, planned_cells
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.machine.lock import measuring
+from benchmarks.measure import measure, prepare, templates
+from benchmarks.observation.warnings import Record
+from benchmarks.records.identical_builds import SERVER_COLUMNS
+from benchmarks.server.configuration import Profile
+from benchmarks.server.storage import give_back
+from benchmarks.workloads.points import Comparable, Point, PointKey, count_samples
+from benchmarks.workloads.scenario import Cell, Preset, Tier
+from builders.source import Source
+from landspeed.campaign.disk import DataRoom, data_of
+from landspeed.compare.aa_schedule import RUNS_A_BLOCK, compare_with_itself, point_due
+from landspeed.console.progress import Meter, duration, meter, say
+from landspeed.results.points import origins_by_digest
+from landspeed.results.warnings import Caution, cautions_of_points, slim
+from landspeed.sampling.counted import count_all, uncounted
+from landspeed.sampling.rounds import OVERHEAD_SECONDS, Turn, turns
+from landspeed.session.session import Workshop
+from landspeed.session.target import Target
+
+_PUBLISH_EVERY_SECONDS = 300.0
+_TRIES = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A Request is what a person asks a Campaign for: targets, a preset with its scale factors.
+
+    With ``counted`` its instructions are counted, else it is timed.
+    """
+
+    targets: Sequence[Target]
+    preset: Preset
+    scales: Mapping[Tier, int]
+    counted: bool = False
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """A Tally is what a Campaign did: builds, Runs, and the errors it went on after.
+
+    ``seen`` is of each Run what its warnings are made of, by its point's label.
+    """
+
+    built: int = 0
+    measured: int = 0
+    present: int = 0
+    errors: list[LandspeedError] = field(default_factory=list)
+    seen: dict[str, list[Record]] = field(default_factory=dict)
+
+    def cautions(self) -> list[Caution]:
+        """What the Runs of this Campaign are to be read with."""
+        return cautions_of_points(self.seen)
+
+    def facts(self) -> dict[str, Any]:
+        """The Tally as JSON can hold it."""
+        return {
+            "built": self.built,
+            "measured": self.measured,
+            "present": self.present,
+            "errors": [error.message for error in self.errors],
+            "warnings": [caution.facts() for caution in self.cautions()],
+        }
+
+
+@dataclass(kw_only=True)
+class Campaign:
+    """A Campaign carries out Requests as one; ``publish`` is called when there is something new.
+
+    They are interleaved with each other, and all of one Preset's samples and seconds.
+    ``made`` are the builds of their Targets, those that could be made.
+    """
+
+    workshop: Workshop
+    requests: Sequence[Request]
+    publish: Callable[[], None] | None
+    tally: Tally = field(default_factory=Tally)
+    made: dict[Target, Build] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        hows = {
+            (r.preset.name, r.preset.samples, r.preset.seconds, r.counted) for r in self.requests
+        }
+        if len(hows) != 1:
+            raise ValueError("the requests of a campaign differ in how they measure")
+
+    @property
+    def builds(self) -> list[list[Build]]:
+        """What was made of each Request's Targets; two names of one build are one."""
+        return [_each_once(r.targets, self.made) for r in self.requests]
+
+    @property
+    def _preset(self) -> Preset:
+        return self.requests[0].preset
+
+    @property
+    def _counted(self) -> bool:
+        return self.requests[0].counted
+
+    def run(self) -> Tally:
+        """Do it all; what fails is reported and the rest goes on."""
+        profiles = [Profile.named(n) for r in self.requests for n in r.preset.profiles]
+        try:
+            return self._run()
+        finally:
+            give_back({one.storage for one in profiles}, self.workshop.paths.server_root)
+
+    def _run(self) -> Tally:
+        cells = self._cells()
+        sources = self._sources()
+        client = self.workshop.build(
+            self.workshop.builder.newest_stable(), Variant(), narrate=self._narrate_build
+        )
+        pgbench = Pgbench(build=client)
+        try:
+            with ExitStack() as held:
+                held.enter_context(self.workshop.builder.store.in_use([client]))
+                self.made = self._build_all(sources, pgbench, cells, held)
+                points = [
+                    Point(build=build, cell=cell)
+                    for builds, asked in zip(self.builds, cells, strict=True)
+                    for build in builds
+                    for cell in asked
+                ]
+                held.enter_context(measuring(counting=self._counted))
+                if self._counted:
+                    self._count_all(points, pgbench)
+                else:
+                    self._measure_all(points, pgbench)
+        finally:
+            self.workshop.records.seal()
+        builds = list({build.identifier: build for build in self.made.values()}.values())
+        self._note_twins(list(self.made.values()))
+        self._keep_ledger(builds, pgbench, [cell for asked in cells for cell in asked])
+        # also when nothing is new: the last one may have been ended before it published
+        if self.publish and builds:
+            self.publish()
+        return self.tally
+
+    def _sources(self) -> list[tuple[Target, Source | Build]]:
+        # all of them before the first compiler starts: a mistyped REF is known in seconds
+        found: list[tuple[Target, Source | Build]] = []
+        for target in dict.fromkeys(t for request in self.requests for t in request.targets):
+            try:
+                found.append((target, self.workshop.named(target)))
+            except SourceError as error:
+                self._report(error)
+        return found
+
+    def _cells(self) -> list[list[Cell]]:
+        """The cells of each Request that can run here."""
+        plan = counted_cells if self._counted else planned_cells
+        planned = [
+            plan(
+                request.preset,
+                self.workshop.machine,
+                self.workshop.paths.server_root,
+                request.scales,
+            )
+            for request in self.requests
+        ]
+        cells = [one for asked in planned for one in asked]
+        for reason, count in Counter(p.reason for p in cells if p.reason).items():
+            say(f"not applicable here: {count} cells, {reason}")
+        if all(p.reason for p in cells):
+            raise UsageError(
+                "no cell of this preset can run on this machine",
+                detail=cells[0].reason or "",
+                hint='"landspeed plan --preset NAME" lists each cell with its reason.',
+            )
+        return [[p.cell for p in asked if p.reason is None] for asked in planned]
+
+    def _narrate_build(self, text: str) -> None:
+        self.tally.built += text.startswith("built ")
+        say(text)
+
+    def _build_all(
+        self,
+        sources: list[tuple[Target, Source | Build]],
+        pgbench: Pgbench,
+        cells: list[list[Cell]],
+        held: ExitStack,
+    ) -> dict[Target, Build]:
+        builds: dict[Target, Build] = {}
+        for number, (target, named) in enumerate(sources, start=1):
+            try:
+                build = self._built(named, target.variant, f"({number} of {len(sources)})")
+            except (BuildError, StorageError) as error:
+                self._report(error)
+                continue
+            # the store may make room while the next one is built: this one is to be measured
+            held.enter_context(self.workshop.builder.store.in_use([build]))
+            builds[target] = build
+            asked = zip(self.requests, cells, strict=True)
+            first = next((some for r, some in asked if target in r.targets and some), None)
+            if first:
+                self._first_dot(Point(build=build, cell=first[0]), pgbench)
+        return builds
+
+    def _built(self, named: Source | Build, variant: Variant, which: str) -> Build:
+        if isinstance(named, Build):
+            return named
+        title = f"building {named.origin.name} {variant} {which}"
+        return self.workshop.build(named, variant, title=title, narrate=self._narrate_build)
+
+    def _first_dot(self, point: Point, pgbench: Pgbench) -> None:
+        # A person who asked for a site sees one dot while the other builds are still made:
+        # it is an ordinary sample of the point, only early.
+        if self.publish is None or self._counted or self.workshop.paths.site.exists():
+            return
+        try:
+            with measuring():
+                self._measure_all([point], pgbench, samples=1)
+        except BusyError:
+            return
+        if self.tally.measured:
+            self.publish()
+
+    def _measure_all(
+        self, points: list[Point], pgbench: Pgbench, samples: int | None = None
+    ) -> None:
+        preset = self._preset
+        have = self._have(pgbench)
+        wanted = samples or preset.samples
+        due = list(turns(points, have, samples=wanted, seed=random.SystemRandom().getrandbits(32)))
+        before = len({p.key for p in points}) * wanted - len(due)
+        self.tally.present = max(0, before - self.tally.measured)
+        if not due:
+            return
+        say(
+            f"measuring {len({p.key for p in points})} points: {len(due)} runs of "
+            f"{preset.seconds} s are due, {self.tally.present} recorded already"
+        )
+        room = DataRoom.of(self.workshop, ((p.build.identifier, p.cell) for p in points))
+        again = room.again_seconds(turn.point.cell for turn in due)
+        if again:
+            say(f"disk: {room.told(again)}")
+        self._load(points, pgbench)
+        with meter("measuring") as shown:
+            self._take_turns(due, pgbench, shown)
+
+    def _count_all(self, points: list[Point], pgbench: Pgbench) -> None:
+        due = uncounted(points, self.workshop, pgbench)
+        self.tally.present = len({point.key for point in points}) - len(due)
+        if not due:
+            return
+        say(f"counting {len(due)} points, {self.tally.present} recorded already")
+        self._load(due, pgbench)
+        count_all(
+            due,
+            self.workshop,
+            pgbench,
+            preset=self._preset.name,
+            done=self._record,
+            failed=self._report,
+        )
+
+    def _record(self, record: Mapping[str, Any]) -> None:
+        self.workshop.records.add(record)
+        self.tally.measured += 1
+
+    def _note_twins(self, builds: list[Build]) -> None:
+        """Write down which of *builds* have only samples of others that are the same server."""
+        records = self.workshop.records
+        table = records.table(SERVER_COLUMNS)
+        measured = origins_by_digest(table, ())
+        samples = Counter(table["digest"].to_pylist())
+        for build in builds:
+            same = measured.get(build.digest, {})
+            if same and build.origin.name not in same:
+                records.twins.add(build)
+                say(
+                    f"{build.label} is the same server as {', '.join(same)}: "
+                    f"shares its {samples[build.digest]} samples"
+                )
+
+    def _keep_ledger(self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]) -> None:
+        """Compare a server with itself a little, once for every so many Runs measured."""
+        blocks = self.tally.measured // RUNS_A_BLOCK
+        point = point_due(self.workshop, builds, cells) if blocks else None
+        if point is None:
+            return
+        try:
+            seconds = self._preset.seconds
+            compare_with_itself(self.workshop, pgbench, point, seconds=seconds, blocks=blocks)
+        except LandspeedError as error:
+            self._report(error)
+
+    def _load(self, points: list[Point], pgbench: Pgbench) -> None:
+        wanted: dict[tuple[Any, ...], Point] = {}
+        for point in points:
+            wanted[data_of(point.build.identifier, point.cell)] = point
+        with meter("loading data") as shown:
+            for number, point in enumerate(wanted.values()):
+                scale = point.cell.scenario.scale
+                shown.update(number / len(wanted), f"{point.build.label} scale {scale}")
+                try:
+                    store = templates(self.workshop.paths, pgbench, say, cell=point.cell)
+                    prepare(build=point.build, scale=scale, store=store)
+                except LandspeedError as error:
+                    self._report(error)
+
+    def _have(self, pgbench: Pgbench) -> Counter[PointKey]:
+        comparable = Comparable(
+            machine=self.workshop.machine,
+            pgbench_version=str(pgbench.build.version),
+            seconds=self._preset.seconds,
+        )
+        return count_samples(comparable.of(self.workshop.records.table()))
+
+    def _take_turns(self, due: list[Turn], pgbench: Pgbench, shown: Meter) -> None:
+        failures: Counter[PointKey] = Counter()
+        began = published = time.monotonic()
+        for done, turn in enumerate(due):
+            # a point that failed twice is given up for this time
+            if failures[turn.point.key] >= _TRIES:
+                continue
+            each = (
+                (time.monotonic() - began) / done
+                if done
+                else (self._preset.seconds + OVERHEAD_SECONDS)
+            )
+            shown.update(done / len(due), turn.point.label, left=each * (len(due) - done))
+            try:
+                self._measure(turn, pgbench)
+            except LandspeedError as error:
+                failures[turn.point.key] += 1
+                self._report(error)
+            if self.publish and time.monotonic() - published >= _PUBLISH_EVERY_SECONDS:
+                self.publish()
+                published = time.monotonic()
+        say(f"measured {self.tally.measured} runs in {duration(time.monotonic() - began)}")
+
+    def _measure(self, turn: Turn, pgbench: Pgbench) -> None:
+        preset = self._preset
+        record = measure(
+            build=turn.point.build,
+            pgbench=pgbench,
+            cell=turn.point.cell,
+            seconds=preset.seconds,
+            seed=turn.seed,
+            machine=self.workshop.machine,
+            paths=self.workshop.paths,
+            context={"preset": preset.name, "round": turn.round},
+        )
+        self._record(record)
+        self.tally.seen.setdefault(turn.point.label, []).append(slim(record))
+
+    def _report(self, error: LandspeedError) -> None:
+        self.tally.errors.append(error)
+        say(str(error))
+
+
+def _each_once(targets: Sequence[Target], made: Mapping[Target, Build]) -> list[Build]:
+    builds = [made[target] for target in targets if target in made]
+    return list({build.identifier: build for build in builds}.values())
+
+
+def summary(tally: Tally) -> str:
+    """One line: what was built, measured, and what was there already."""
+    return (
+        f"{tally.built} built, {tally.measured} runs measured, {tally.present} were recorded before"
+    )
+
+
+def failed(tally: Tally) -> MeasureError | None:
+    """The error a Campaign that went on after errors ends with."""
+    if not tally.errors:
+        return None
+    firsts = list(dict.fromkeys(e.message for e in tally.errors))
+    return MeasureError(
+        f"{len(tally.errors)} builds or runs failed, the others are recorded",
+        detail="\n".join(firsts[:10]),
+        hint="Mend the cause and give the same command again: it does only what is missing.",
+    )

@@ -1,0 +1,110 @@
+"""What is known, built and measured, release by release: the rows of ``landspeed list``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from base.build import Build
+from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
+from benchmarks.records.store import RecordStore
+from builders.source import ReleaseStatus
+from landspeed.results.point_query import name_of
+from landspeed.session.session import Workshop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A Row is one release or commit: where its source is, its Builds, its Runs by variant."""
+
+    name: str
+    date: str
+    source: str
+    reach: tuple[str, ...]
+    built: tuple[str, ...]
+    runs: dict[str, int]
+
+    def facts(self) -> dict[str, Any]:
+        """The Row as JSON can hold it; ``reach`` says how each configured source would bring it."""
+        return {
+            "name": self.name,
+            "date": self.date,
+            "source": self.source,
+            "reach": list(self.reach),
+            "built": list(self.built),
+            "runs": self.runs,
+        }
+
+
+def listing(workshop: Workshop) -> list[Row]:
+    """Every known release, then all else that is built, registered or measured; asks no one."""
+    built = _built([*workshop.builder.store.all(), *workshop.foreigners.all()])
+    runs = _runs(workshop.records)
+    statuses = workshop.builder.sources.statuses()
+    rows = [_release_row(status, built, runs) for status in statuses]
+    known = {row.name for row in rows}
+    for name in sorted((set(built) | set(runs)) - known):
+        rows.append(
+            Row(
+                name=name,
+                date="",
+                source="built elsewhere" if name.startswith("@") else "commit",
+                reach=(),
+                built=tuple(built.get(name, ())),
+                runs=dict(runs.get(name, {})),
+            )
+        )
+    return rows
+
+
+def _release_row(
+    status: ReleaseStatus, built: dict[str, list[str]], runs: dict[str, dict[str, int]]
+) -> Row:
+    name = str(status.version)
+    if status.is_here:
+        source = f"here ({(status.taken_from or '').split(' ')[0]})"
+    else:
+        source = "reachable" if status.is_reachable else "out of reach"
+    return Row(
+        name=name,
+        date=status.date.isoformat() if status.date else "",
+        source=source,
+        reach=status.reach,
+        built=tuple(built.get(name, ())),
+        runs=dict(runs.get(name, {})),
+    )
+
+
+def _built(builds: Iterable[Build]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = defaultdict(list)
+    for build in builds:
+        names[build.origin.name].append(build.variant.name)
+    return {name: sorted(set(variants)) for name, variants in names.items()}
+
+
+def _runs(records: RecordStore) -> dict[str, dict[str, int]]:
+    keys = ["release", "commit", "tree", "registered", *VARIANT_COLUMNS]
+    counted = records.table([*keys, "id"]).group_by(keys).aggregate([("id", "count")])
+    runs: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in counted.to_pylist():
+        name = name_of(row)
+        runs[name][variant_of(row).name] += row["id_count"]
+    return runs
+
+
+def render_listing(rows: Sequence[Row]) -> str:
+    """The rows as a table, and below it what would reach the sources that are out of reach."""
+    lines = [f"{'release':<12} {'date':<10}  {'source':<15}  {'built':<16}  measured"]
+    for row in rows:
+        measured = ", ".join(f"{n} runs {variant}" for variant, n in sorted(row.runs.items()))
+        lines.append(
+            f"{row.name:<12} {row.date:<10}  {row.source:<15}  "
+            f"{' '.join(row.built) or '-':<16}  {measured or '-'}"
+        )
+    missing = [row for row in rows if row.source == "out of reach"]
+    if missing:
+        lines += ["", f"{len(missing)} are out of reach; what would bring {missing[-1].name}:"]
+        lines += [f"  {line}" for line in missing[-1].reach]
+    return "\n".join(lines)

@@ -1,0 +1,108 @@
+"""What ``landspeed verify`` does and prints: every Build made to serve, one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from base.build import Build
+from base.errors import LandspeedError, MeasureError
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.smoke import TRIALS, Trial, trials
+from landspeed.console.progress import meter
+from landspeed.session.session import Workshop
+from landspeed.session.target import Target
+
+_SHOWN = {True: "ok", False: "FAILED", None: "-"}
+# Of these the value seen is worth its room in the table.
+_VALUES = ("block_size", "wal_block_size", "segment_size", "read-only", "read-write", "tpcb-like")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """A Verified is one Target, its Build or why there is none, and the Trials it made."""
+
+    target: Target
+    build: Build | LandspeedError
+    trials: Sequence[Trial]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was built and every Trial went well."""
+        return isinstance(self.build, Build) and all(trial.ok for trial in self.trials)
+
+    def facts(self) -> dict[str, Any]:
+        """The row as JSON can hold it."""
+        built = self.build if isinstance(self.build, Build) else None
+        return {
+            "target": str(self.target),
+            "ok": self.ok,
+            "version": str(built.version) if built else None,
+            "build": built.identifier if built else None,
+            "build_system": built.build_system if built else None,
+            "error": None if built else str(self.build),
+            "trials": [trial.facts() for trial in self.trials],
+        }
+
+    def cells(self) -> list[str]:
+        """The row as text: the target, the release, how it was built, and each Trial."""
+        untried = [Trial(name=name, ok=None) for name in TRIALS]
+        head = ["-", "FAILED"]
+        if isinstance(self.build, Build):
+            head = [str(self.build.version), self.build.build_system]
+        return [str(self.target), *head, *map(_cell, self.trials or untried)]
+
+    def complaints(self) -> list[str]:
+        """What went wrong, in whole."""
+        if not isinstance(self.build, Build):
+            return [f"{self.target}\n{self.build}"]
+        return [f"{self.target} {t.name}\n{t.seen}" for t in self.trials if t.ok is False]
+
+
+def verify(workshop: Workshop, targets: Sequence[Target], jobs: int | None) -> list[Verified]:
+    """Build all *targets*, then try each; what fails does not keep the others from being tried."""
+    outcomes = workshop.build_all(targets, jobs=jobs)
+    client = workshop.pgbench_build()
+    built = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
+    rows: list[Verified] = []
+    with workshop.builder.store.in_use([client, *built]), meter("verifying") as shown:
+        for number, (target, outcome) in enumerate(outcomes.items()):
+            made: Sequence[Trial] = ()
+            if isinstance(outcome, Build):
+                shown.update(number / len(outcomes), outcome.label)
+                made = trials(
+                    build=outcome,
+                    pgbench=Pgbench(build=client),
+                    machine=workshop.machine,
+                    paths=workshop.paths,
+                )
+            rows.append(Verified(target=target, build=outcome, trials=made))
+    return rows
+
+
+def _cell(trial: Trial) -> str:
+    return trial.seen if trial.ok and trial.name in _VALUES else _SHOWN[trial.ok]
+
+
+def verify_table(rows: Sequence[Verified]) -> Table:
+    """The rows as a table that is never cut."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("target", "version", "built by", *TRIALS):
+        table.add_column(title, no_wrap=True, justify="right" if title in _VALUES else "left")
+    for row in rows:
+        table.add_row(*row.cells())
+    return table
+
+
+def verify_failure(rows: Sequence[Verified]) -> LandspeedError | None:
+    """The error that a verification ends with; None if every row is ok."""
+    failed = [row for row in rows if not row.ok]
+    if not failed:
+        return None
+    return MeasureError(
+        f"{len(failed)} of {len(rows)} do not count as servers",
+        detail="\n".join(text for row in failed for text in row.complaints()),
+    )

@@ -1,0 +1,1 @@
+"""Changes of level: nominated by a series, confirmed by fresh samples."""

@@ -1,0 +1,74 @@
+"""What was read of all Series of a project, kept in the cache: reading on takes what is new.
+
+It can be thrown away at any time.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from base.files import digest_file, digest_text, write_atomic
+from base.paths import Paths
+from landspeed.changepoints.changepoint import Memory
+from landspeed.results.arrays import Floats
+from landspeed.stats import changepoint_online, glr
+from landspeed.stats.changepoint_online import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traces:
+    """Traces is the file that has what was read, ``code`` a digest of what reads.
+
+    Scores that another version reckoned are not this one's.
+    """
+
+    path: Path
+    code: str
+
+    @classmethod
+    def of(cls, paths: Paths) -> Self:
+        """Those of the project of *paths*."""
+        own = [digest_file(Path(str(module.__file__))) for module in (changepoint_online, glr)]
+        name = f"{digest_text(str(paths.records.absolute()))[:16]}.npz"
+        return cls(path=paths.cache / "traces" / name, code=digest_text("".join(own)))
+
+    def load(self) -> Memory:
+        """What was read, by the names of the Series; nothing if it cannot be had."""
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                facts, numbers = json.loads(str(file["facts"])), file["numbers"]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            return {}
+        if facts["code"] != self.code:
+            return {}
+        ends = [0, *accumulate(size for one in facts["lines"] for size in one["sizes"])]
+        parts = iter([numbers[a:b] for a, b in pairwise(ends)])
+        return {
+            one["name"]: _trace(one["starts"], [next(parts) for _ in one["sizes"]])
+            for one in facts["lines"]
+        }
+
+    def save(self, memory: Memory) -> None:
+        """Keep *memory* in place of what was there."""
+        parts = {name: [one.logs, *one.scores] for name, one in memory.items()}
+        lines = [
+            {"name": name, "starts": memory[name].starts, "sizes": [len(part) for part in own]}
+            for name, own in parts.items()
+        ]
+        numbers = np.concatenate([np.zeros(0), *(part for own in parts.values() for part in own)])
+        stream = io.BytesIO()
+        facts = json.dumps({"code": self.code, "lines": lines})
+        np.savez(stream, facts=np.array(facts), numbers=numbers)
+        write_atomic(self.path, stream.getvalue(), durable=False)
+
+
+def _trace(starts: list[int], parts: list[Floats]) -> Trace:
+    return Trace(logs=parts[0], starts=tuple(starts), scores=tuple(parts[1:]))

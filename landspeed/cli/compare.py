@@ -1,0 +1,144 @@
+"""``landspeed compare``: which of two or more servers is faster, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from base.build import Variant
+from base.errors import UsageError
+from benchmarks.workloads.metrics import METRICS, Metric, metric_named
+from benchmarks.workloads.scenario import Mode, Protocol
+from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
+from landspeed.cli.options.dry_run import dry_run_option, foretell
+from landspeed.cli.options.memory import memory_option, require_limit
+from landspeed.compare.counted import compare_counts
+from landspeed.compare.prepare import prepare_contest
+from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
+from landspeed.compare.side import SCENARIO, SIDE, Question, Side, parse_question
+from landspeed.compare.timed import Contest, compare
+from landspeed.compare.verdict import Goal
+from landspeed.console.github_log import put_summary
+from landspeed.console.params import parse_duration, parse_share
+from landspeed.console.progress import say
+from landspeed.results.show import as_text
+from landspeed.session.session import Workshop
+
+
+@click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
+@click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
+@variant_options
+@click.option("--metric", type=click.Choice([m.name for m in METRICS]), default="latency")
+@click.option("--scenario", metavar="SCENARIO", help="As landspeed show spells it.")
+@click.option("--mode", type=click.Choice([m.value for m in Mode]), help="By default read-only.")
+@click.option(
+    "--protocol", type=click.Choice([p.value for p in Protocol]), help="By default prepared."
+)
+@click.option("--scale", metavar="TIER[=N]", help="small (the default), medium, large=5000.")
+@click.option("--clients", type=click.IntRange(1), help="By default 1.")
+@click.option("--profile", help="Of sides that name none: default, tuned.")
+@click.option(
+    "--seconds",
+    type=click.IntRange(1),
+    default=Question.seconds,
+    show_default=True,
+    metavar="N",
+    help="Seconds of each run; many short runs tell more than few long ones.",
+)
+@click.option("--precision", default="1%", show_default=True, help="What is SAME.")
+@click.option("--budget", default="30min", show_default=True, help="Time for all runs together.")
+@click.option("--confidence", default="99.9%", show_default=True, help="Of all verdicts.")
+@click.option("--narrow", is_flag=True, help="Go on until the interval is as narrow as SAME.")
+@memory_option
+@click.option("--aa", is_flag=True, help="Compare a server with a copy of itself.")
+@click.option("--fresh", is_flag=True, help="Begin anew; what is recorded stays.")
+@dry_run_option
+@json_option
+def compare_(
+    *,
+    sides: tuple[str, ...],
+    variant: Variant,
+    aa: bool,
+    fresh: bool,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Say which of two or more servers is faster: FASTER, SLOWER, SAME or UNDECIDED.
+
+    They run side by side, in random order, on freshly started clusters, until it is decided or
+    the budget is spent. Verdicts are of each side against the first, wrong at most once in
+    1,000 comparisons. Ctrl-C at any time: the same command goes on where it was.
+
+    \b
+    Examples:
+      landspeed compare 17 18
+      landspeed compare 18:bs2 18:bs4 18 --scenario read-write/prepared/small/c4 --budget 2h
+      landspeed compare 18/default 18/tuned --clients 8 --metric tps --json
+      landspeed compare 17 18 --metric instructions --mode read-write
+      landspeed compare @debian15 15 --precision 2%
+      landspeed compare 17 18 --scale large --memory 1g --clients 8
+      landspeed compare 18 --aa --budget 5min
+    """
+    question = parse_question(
+        options["scenario"],
+        **{name: options[name] for name in ("mode", "protocol", "scale", "clients", "profile")},
+        seconds=options["seconds"],
+    )
+    copies = 2 if aa and len(sides) == 1 else 1
+    parsed = [Side.parse(word, variant, question.profile) for word in sides * copies]
+    if len(parsed) < 2:
+        raise UsageError(
+            "nothing to compare it with",
+            hint="Name two sides or more, or compare one with a copy of itself: --aa.",
+        )
+    metric = metric_named(options["metric"])
+    goal = _goal(metric, options)
+    memory: int | None = options["memory"]
+    require_limit(memory, counted=metric.exact)
+    budget, workshop = parse_duration(options["budget"]), Workshop.open(memory=memory)
+    if dry_run:
+        _foretell(workshop, parsed, metric, as_json=as_json)
+        return
+    with ExitStack() as held:
+        contest = prepare_contest(
+            workshop, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
+        )
+        say(_announced(contest))
+        course = (compare_counts if metric.exact else compare)(workshop, contest, fresh=fresh)
+    put_summary(comparison_markdown(contest, course))
+    if as_json:
+        emit_json(comparison_facts(contest, course))
+    else:
+        emit(as_text(comparison_text(contest, course)))
+
+
+def _goal(metric: Metric, options: Mapping[str, Any]) -> Goal:
+    return Goal(
+        precision=parse_share(options["precision"]),
+        confidence=parse_share(options["confidence"]),
+        higher_is_better=metric.higher_is_better,
+        exact=metric.exact,
+        narrow=options["narrow"],
+    )
+
+
+def _foretell(workshop: Workshop, sides: list[Side], metric: Metric, *, as_json: bool) -> None:
+    for side in sides:
+        workshop.named(side.target)
+    words = f"would compare {' and '.join(map(str, sides))}: {metric.name}"
+    foretell(words, metric=metric, facts={"metric": metric.name}, as_json=as_json)
+
+
+def _announced(contest: Contest) -> str:
+    first, *others = contest.contenders
+    cell = first.cell
+    scenario = f"{cell.scenario.mode} {cell.scenario.protocol} {cell.scenario.tier}"
+    return (
+        f"comparing {', '.join(other.label for other in others)} with {first.label}: {scenario} "
+        f"at scale {cell.scenario.scale}, {cell.clients} clients, "
+        + (f"{cell.buffers}, counted" if cell.buffers else f"runs of {contest.seconds} s")
+    )

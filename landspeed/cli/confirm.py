@@ -1,0 +1,99 @@
+"""``landspeed confirm``: steps of a trend put to the test on fresh samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import click
+from rich.table import Table
+
+from base.errors import UsageError
+from landspeed.bisect.report_markdown import markdown
+from landspeed.changepoints.confirm import Inquiry, facts_of, inquiry_failure
+from landspeed.changepoints.nomination import Confirmation, Nomination, counts_line, newest
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.scenario import seconds_option
+from landspeed.console.params import parse_duration
+from landspeed.console.progress import say
+from landspeed.farm.bisect_confirmed import Inquest
+from landspeed.results.show import as_text
+from landspeed.session.session import Workshop
+
+
+def read_nominations(path: str) -> list[Nomination]:
+    """The Nominations at *path* (- for stdin), a JSON list of them; UsageError if it is none."""
+    try:
+        with click.open_file(path) as stream:
+            facts = json.load(stream)
+    except OSError as error:
+        raise UsageError(f'could not read "{path}"', detail=str(error.strerror)) from error
+    except ValueError as error:
+        raise UsageError("this is not JSON", detail=str(error)) from error
+    if not isinstance(facts, list):
+        raise UsageError("this is not a list of steps", detail=f"It is {type(facts).__name__}.")
+    return [Nomination.parse(one) for one in facts]
+
+
+def confirmations_table(found: Iterable[Confirmation]) -> Table:
+    """A line for each Nomination: what it was, what it is, by how much."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("step", "is", "ratio", "99.9 % interval", "runs are"):
+        table.add_column(title, no_wrap=True)
+    for one in found:
+        finding = one.finding or {}
+        ratio, ends = finding.get("ratio"), finding.get("interval")
+        table.add_row(
+            str(one.nomination),
+            one.fate.value,
+            f"{ratio:.4f}" if ratio else "-",
+            " … ".join(f"{end:.4f}" for end in ends) if ends else "-",
+            one.comparison or one.reason,
+        )
+    return table
+
+
+@click.command("confirm")
+@click.argument("steps", metavar="FILE")
+@click.option("--budget", default="30min", show_default=True, help="Time for the runs of each.")
+@seconds_option
+@click.option("--fresh", is_flag=True, help="Test again what was confirmed or refuted.")
+@click.option(
+    "--bisect",
+    "bisect_too",
+    is_flag=True,
+    help="Bisect what is confirmed and got worse, with the same budget each; keep the report.",
+)
+@json_option
+def confirm_(
+    *, steps: str, budget: str, seconds: int, fresh: bool, bisect_too: bool, as_json: bool
+) -> None:
+    """Put steps of a trend to the test: compare their two sides on fresh samples.
+
+    A step is confirmed when the comparison finds a change that way, refuted when it shows that
+    there is none of half that size, or one the other way; both are kept and counted. Steps are
+    read as JSON from FILE, or from stdin where that is "-".
+
+    \b
+    Examples:
+      landspeed steps --json | landspeed confirm -
+      landspeed confirm steps.json --budget 1h --json
+      landspeed confirm steps.json --bisect
+    """
+    nominations = read_nominations(steps)
+    workshop = Workshop.open()
+    inquiry = Inquiry(
+        workshop=workshop, budget=parse_duration(budget), seconds=seconds, fresh=fresh
+    )
+    found = inquiry.of(nominations)
+    if as_json:
+        emit_json(facts_of(found))
+    else:
+        emit(as_text(confirmations_table(found)))
+    say(counts_line(newest(workshop.records.confirmations.all()).values()))
+    inquest = Inquest(workshop=workshop, budget=parse_duration(budget), seconds=seconds)
+    for note in inquest.of(found) if bisect_too else ():
+        say(f"bisected: {markdown(note['report']).partition(chr(10))[0].removeprefix('# ')}")
+    error = inquiry_failure([*inquiry.errors, *inquest.errors])
+    if error is not None:
+        raise error

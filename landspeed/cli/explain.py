@@ -1,0 +1,202 @@
+"""``landspeed explain``: in which functions two servers differ, and a picture of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from base.build import Build, Variant
+from base.errors import UsageError
+from benchmarks.applicability import counted_cells
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted.callgrind import CallProfile
+from benchmarks.counted.count import count, kept_profile
+from benchmarks.counted.valgrind import comparable_counts
+from benchmarks.machine.lock import measuring
+from benchmarks.server.configuration import Profile
+from benchmarks.workloads.points import Point, rows_of
+from benchmarks.workloads.scenario import Buffers, Cell, Mode, Preset, Protocol, Tier, parse_scales
+from builders.source import Source
+from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
+from landspeed.console.progress import say
+from landspeed.profiling.diff import Explained, costs, explained_text, incomparable, whole_functions
+from landspeed.profiling.flamegraph import draw, frames
+from landspeed.results.show import as_text
+from landspeed.session.session import Workshop
+from landspeed.session.target import Target, parse_targets
+
+SCENARIO = "MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]"
+_DEFAULTS = ("read-only", "prepared", "small", "c1", "default", "warm")
+_DIRECTORY = "explain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """A Counted is one server with its record of a cell and where it executed what."""
+
+    build: Build
+    record: dict[str, Any]
+    profile: CallProfile
+
+
+@click.command("explain", epilog=f"SCENARIO is {SCENARIO}, as landspeed show spells it.")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@variant_options
+@click.option("--scenario", default="read-only", show_default=True, help="What is asked.")
+@click.option("--top", type=click.IntRange(1), default=25, show_default=True, help="Functions.")
+@click.option(
+    "--svg", type=click.Path(path_type=Path), help="The picture; by default in results/explain/."
+)
+@json_option
+def explain_(
+    *,
+    before: str,
+    after: str,
+    variant: Variant,
+    scenario: str,
+    top: int,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """Say in which functions B executes more or fewer instructions per transaction than A.
+
+    What is recorded is not counted again. Also draws a differential flame graph, and names the
+    files that differ between two sources of one history.
+
+    \b
+    Examples:
+      landspeed explain 17 18
+      landspeed explain 13 18 --scenario read-write/prepared/small/c1/default/cold
+      landspeed explain master~1 master --scenario read-only --top 10 --json
+    """
+    targets = parse_targets([before, after], variant)
+    if len(targets) != 2:
+        raise UsageError(f'"{before}" and "{after}" are the same', hint="Name two servers.")
+    workshop = Workshop.open()
+    cell = counted_cell(scenario, workshop)
+    pgbench = Pgbench(build=workshop.pgbench_build())
+    sides = [_counted(target, cell, workshop, pgbench) for target in targets]
+    explained = _explained(sides[0], sides[1], cell, _files(targets, workshop))
+    profiles = [whole_functions(side.profile) for side in sides]
+    names = "-".join(f"{side.build.label}".replace(" ", "-") for side in sides)
+    path = svg or workshop.paths.results / _DIRECTORY / f"{names}-{explained.cell}.svg".replace(
+        "/", "-"
+    )
+    draw(frames(profiles[0], profiles[1]), path, _title(explained))
+    if as_json:
+        emit_json(explained.facts(top) | {"svg": str(path)})
+    else:
+        emit(as_text(explained_text(explained, top)))
+        say(f"the picture: {path}")
+
+
+def counted_cell(scenario: str, workshop: Workshop) -> Cell:
+    """The counted Cell that *scenario* spells; UsageError if it is none."""
+    given = scenario.split("/")
+    if len(given) > len(_DEFAULTS):
+        raise _bad(scenario, f"It has {len(given)} parts, at most {len(_DEFAULTS)} fit.")
+    words = [w if w not in ("", "*") else d for w, d in zip(given, _DEFAULTS, strict=False)]
+    words += _DEFAULTS[len(words) :]
+    mode, protocol, scale, clients, profile, buffers = words
+    if clients not in ("c1", "1"):
+        raise _bad(scenario, "Instructions are counted with one client.")
+    try:
+        preset = Preset(
+            name="explain",
+            description="one counted cell",
+            modes=(Mode(mode),),
+            protocols=(Protocol(protocol),),
+            tiers=(Tier.SMALL,),
+            rungs=(1,),
+            samples=1,
+            seconds=1,
+            profiles=(Profile.named(profile).name,),
+        )
+        wanted = Buffers(buffers)
+    except ValueError as error:
+        raise _bad(scenario, f"{error}.") from error
+    tier, _, factor = scale.replace("=", "-").partition("-")
+    if tier != Tier.SMALL:
+        raise _bad(scenario, "What is counted is small; pages that are read in are cold buffers.")
+    scales = parse_scales([f"{tier}={factor}"] if factor else [])
+    cells = counted_cells(preset, workshop.machine, workshop.paths.server_root, scales)
+    return next(planned.cell for planned in cells if planned.cell.buffers is wanted)
+
+
+def _bad(scenario: str, detail: str) -> UsageError:
+    return UsageError(
+        f'"{scenario}" is not a scenario that can be counted',
+        detail=detail,
+        hint=f"Write {SCENARIO}, such as read-write/prepared.",
+    )
+
+
+def _counted(target: Target, cell: Cell, workshop: Workshop, pgbench: Pgbench) -> Counted:
+    named = workshop.named(target)
+    build = named if isinstance(named, Build) else workshop.build(named, target.variant)
+    comparable = comparable_counts(workshop.machine, pgbench.version)
+    rows = rows_of(comparable.of(workshop.records.table()), Point(build=build, cell=cell).key)
+    for identifier in reversed(rows["id"].to_pylist()):
+        profile = kept_profile(workshop.paths, identifier)
+        if profile is not None:
+            record = workshop.records.get(identifier)
+            return Counted(build=build, record=record, profile=profile)
+    say(f"counting {Point(build=build, cell=cell).label}")
+    with measuring(counting=True):
+        record = count(
+            build=build,
+            pgbench=pgbench,
+            cell=cell,
+            machine=workshop.machine,
+            paths=workshop.paths,
+            context={"preset": "explain", "round": 1},
+            at_once=workshop.machine.cores,
+        )
+    workshop.records.add(record)
+    profile = kept_profile(workshop.paths, record["id"])
+    if profile is None:
+        raise AssertionError("count() keeps a profile with every record")
+    return Counted(build=build, record=record, profile=profile)
+
+
+def _explained(
+    before: Counted, after: Counted, cell: Cell, files: tuple[str, ...] | None
+) -> Explained:
+    notes = [f"not comparable: {reason}" for reason in incomparable(before.record, after.record)]
+    facts = cell.facts(1)
+    name = "/".join(str(facts[key]) for key in ("mode", "protocol", "tier", "profile", "buffers"))
+    return Explained(
+        before=before.build.label,
+        after=after.build.label,
+        cell=name,
+        total_before=before.record["sample"]["instructions"],
+        total_after=after.record["sample"]["instructions"],
+        costs=costs(whole_functions(before.profile), whole_functions(after.profile)),
+        files=files,
+        notes=tuple(notes),
+    )
+
+
+def _files(targets: list[Target], workshop: Workshop) -> tuple[str, ...] | None:
+    """The files that differ, where both are commits: between releases they are thousands."""
+    sources = [workshop.named(target) for target in targets]
+    before, after = sources
+    if not isinstance(before, Source) or not isinstance(after, Source):
+        return None
+    if before.origin.release is not None or after.origin.release is not None:
+        return None
+    changes = workshop.builder.sources.changes(before.origin.tree, after)
+    return None if changes is None else tuple(change.path for change in changes)
+
+
+def _title(explained: Explained) -> str:
+    change = explained.total_after / explained.total_before - 1
+    return (
+        f"{explained.cell}, instructions per transaction: {explained.before} "
+        f"{explained.total_before:.0f}, {explained.after} {explained.total_after:.0f} "
+        f"({change:+.2%}). Red is more, blue is less; a frame is as wide as the mean of both"
+    )

@@ -1,0 +1,65 @@
+"""``landspeed ledger``: false alarms as observed, variation as it is normal, and more of both."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from benchmarks.clients.pgbench import Pgbench
+from landspeed.changepoints.nomination import counted, counts_line, newest
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.compare.aa_rates import Ledger, ledger
+from landspeed.compare.aa_schedule import BLOCKS, compare_with_itself, least_tried
+from landspeed.compare.aa_text import TITLES, account_cells, summary_lines
+from landspeed.results.show import as_text
+from landspeed.session.session import Workshop
+
+
+def _as_table(book: Ledger) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in TITLES:
+        table.add_column(title, justify="left" if title in TITLES[:2] else "right", no_wrap=True)
+    for account in book.accounts:
+        table.add_row(*account_cells(account))
+    return table
+
+
+@click.command("ledger")
+@click.option(
+    "--run",
+    "runs",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"First measure N comparisons of a server with a copy of itself, of up to {BLOCKS} "
+    "blocks each.",
+)
+@json_option
+def ledger_(*, runs: int | None, as_json: bool) -> None:
+    """How often comparisons raise a false alarm, and how much variation is normal here.
+
+    "landspeed run" measures comparisons of a server with itself along with its own runs, two
+    for every 50. Intervals are exact, at 95 %.
+
+    \b
+    Examples:
+      landspeed ledger
+      landspeed ledger --json
+      landspeed ledger --run 3
+    """
+    workshop = Workshop.open()
+    if runs is not None:
+        _measure(workshop, runs)
+    book = ledger(workshop.records.table())
+    steps = newest(workshop.records.confirmations.all()).values()
+    if as_json:
+        emit_json({**book.facts(), "steps": counted(steps)})
+        return
+    emit(as_text(_as_table(book)))
+    emit("\n".join([*summary_lines(book), counts_line(steps)]))
+
+
+def _measure(workshop: Workshop, runs: int) -> None:
+    pgbench = Pgbench(build=workshop.pgbench_build())
+    for _ in range(runs):
+        point, seconds = least_tried(workshop, pgbench.build)
+        compare_with_itself(workshop, pgbench, point, seconds=seconds)

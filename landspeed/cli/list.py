@@ -1,0 +1,26 @@
+"""``landspeed list``: what is known, what is built, what is measured."""
+
+from __future__ import annotations
+
+import click
+
+from landspeed.campaign.inventory import listing, render_listing
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.session.session import Workshop
+
+
+@click.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """What is known, what is built, what is measured.
+
+    \b
+    Examples:
+      landspeed list
+      landspeed list --json
+    """
+    rows = listing(Workshop.open())
+    if as_json:
+        emit_json([row.facts() for row in rows])
+    else:
+        emit(render_listing(rows))

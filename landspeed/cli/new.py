@@ -1,0 +1,113 @@
+"""``landspeed new``: what upstream has that is not measured yet, and what of it is due now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from base.build import Variant
+from builders.config import CONFIG_NAME
+from landspeed.changepoints.scan import survey_records
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.console.github_log import put_outputs, put_summary
+from landspeed.console.markdown import cell, plain
+from landspeed.console.progress import duration, say
+from landspeed.farm.plan import Agenda, Share, agenda, outputs
+from landspeed.session.session import Workshop
+from landspeed.session.target import Target
+from landspeed.session.tracking_config import Track
+
+
+@click.command("new")
+@click.option(
+    "--branch",
+    "branches",
+    multiple=True,
+    metavar="PATTERN",
+    help="Watch this branch, or all such as REL_*_STABLE; may be repeated.",
+)
+@click.option("--budget", help="Time for all of it on each machine, such as 2h.")
+@click.option(
+    "--outputs",
+    "outputs_to",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Append the matrices of a workflow to FILE; by default to $GITHUB_OUTPUT.",
+)
+@json_option
+def new_(
+    *, branches: tuple[str, ...], budget: str | None, outputs_to: Path | None, as_json: bool
+) -> None:
+    """Ask upstream what is new, and plan what to measure of it within a budget.
+
+    Commits of the watched branches and release tags that no record knows: the newest first, then
+    always the middle of the largest gap. What to watch is [track] in landspeed.toml.
+
+    \b
+    Examples:
+      landspeed new
+      landspeed new --branch master --branch 'REL_*_STABLE' --budget 4h
+      landspeed new --json
+    """
+    workshop = Workshop.open()
+    track = Track.load(workshop.paths.project / CONFIG_NAME)
+    track = replace(track, branches=branches or track.branches, budget=budget or track.budget)
+    workshop.builder.sources.refresh()
+    plan = agenda(workshop, track, survey_records(workshop))
+    told = outputs(workshop, track, plan)
+    put_outputs(told, outputs_to)
+    put_summary("\n".join(_markdown(plan)))
+    if as_json:
+        emit_json(told)
+    else:
+        for line in _lines(plan):
+            emit(line)
+    say(_said(plan))
+
+
+def _lines(plan: Agenda) -> Iterator[str]:
+    for target in plan.targets:
+        one = plan.arrivals[target.ref]
+        how = ", ".join(_how(plan, target))
+        yield f"{_short(target)}  {one.line}  {plain(one.subject, longest=60)}  ({how})"
+
+
+def _how(plan: Agenda, target: Target) -> list[str]:
+    timed = [f"time on {share.machine}" for share in plan.timed if target in share.targets]
+    return [*(["count"] if target in plan.counted.targets else []), *timed]
+
+
+def _short(target: Target) -> str:
+    variant = "" if target.variant == Variant() else f":{target.variant}"
+    return f"{target.ref[:10]}{variant}"
+
+
+def _said(plan: Agenda) -> str:
+    parts = [_share_said(share) for share in plan.shares if share.due]
+    if not parts:
+        parts = ["nothing new: all that is watched is measured"]
+    if plan.broken:
+        parts.append(f"{plan.broken} passed over: they do not build")
+    if plan.suspect:
+        parts.append(f"steps wait to be put to the test on {', '.join(plan.suspect)}")
+    return "; ".join(parts)
+
+
+def _share_said(share: Share) -> str:
+    chosen = len(share.targets)
+    left = "" if chosen == share.due else f", {share.due - chosen} later"
+    return f"{chosen} to be measured on {share.machine} in about {duration(share.seconds)}{left}"
+
+
+def _markdown(plan: Agenda) -> Iterator[str]:
+    yield f"**{_said(plan)}**"
+    if not plan.targets:
+        return
+    yield from ("", "| commit | branch | subject | |", "|---|---|---|---|")
+    for target in plan.targets:
+        one = plan.arrivals[target.ref]
+        how = ", ".join(_how(plan, target))
+        yield f"| {_short(target)} | {cell(one.line)} | {cell(one.subject)} | {how} |"

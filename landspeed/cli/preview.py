@@ -1,0 +1,26 @@
+"""``landspeed preview``: the site, served to a browser."""
+
+from __future__ import annotations
+
+import click
+
+from base.paths import Paths
+from landspeed.cli.options.common import emit
+from landspeed.console.progress import say
+from landspeed.site.serve import serving
+
+
+@click.command("preview")
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
+def preview_(port: int) -> None:
+    """Serve the published site to this machine's browser, until Ctrl-C.
+
+    \b
+    Examples:
+      landspeed preview
+      landspeed preview --port 9000
+    """
+    with serving(Paths.find().site, port) as (address, server):
+        emit(address)
+        say("Ctrl-C ends it")
+        server.serve_forever()

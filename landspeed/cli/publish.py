@@ -1,0 +1,44 @@
+"""``landspeed publish``: the site, made of the records."""
+
+from __future__ import annotations
+
+import click
+
+from base.paths import Paths
+from landspeed.cli.options.common import emit
+from landspeed.console.github_log import put_outputs
+from landspeed.console.progress import say
+from landspeed.session.session import Workshop
+from landspeed.site.update import has_dots, update_site
+
+
+@click.command("publish")
+@click.option("--if-any", is_flag=True, help="If nothing was measured yet, say so: no error.")
+def publish_(*, if_any: bool) -> None:
+    """Derive asv's result files from the records and publish the site, in one step.
+
+    \b
+    Examples:
+      landspeed publish
+    """
+    workshop = Workshop.open()
+    workshop.records.seal()
+    if if_any and not has_dots(workshop):
+        put_outputs({"published": "false"})
+        say("nothing to publish yet")
+        return
+    publish_now(workshop)
+    put_outputs({"published": "true"})
+    tell_where(workshop.paths)
+
+
+def publish_now(workshop: Workshop) -> None:
+    """Bring the site up to date with the records, and say so."""
+    site, derived = update_site(workshop)
+    say(f"published {derived.points} points at {site / 'index.html'}")
+
+
+def tell_where(paths: Paths) -> None:
+    """Print where the site is, and how to see it."""
+    say('to see it: "make preview" (landspeed preview)')
+    emit(str(paths.site / "index.html"))

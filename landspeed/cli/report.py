@@ -1,0 +1,102 @@
+"""``landspeed report``: one GitHub issue for each confirmed regression, and no more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from base.errors import LandspeedError, UsageError
+from landspeed.changepoints.scan import Chart, survey_records
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.console.progress import say
+from landspeed.farm.github import GitHub
+from landspeed.farm.issues import Told, comment, tell
+from landspeed.farm.regressions import regressions
+from landspeed.session.session import Workshop
+
+
+@click.command("report")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--dry-run", is_flag=True, help="Print what would be written; ask nobody.")
+@click.option(
+    "--comment",
+    "comment_on",
+    type=click.IntRange(1),
+    metavar="NUMBER",
+    help="Put FILE, the report of a bisection, under this issue instead.",
+)
+@json_option
+def report_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json: bool) -> None:
+    """Keep one GitHub issue for each confirmed regression: open, up to date, closed when gone.
+
+    Issues are in $GITHUB_REPOSITORY, reached at $GITHUB_API_URL by $GITHUB_TOKEN. What a person
+    closed stays closed.
+
+    \b
+    Examples:
+      landspeed report --dry-run
+      landspeed report
+      landspeed report --comment 42 bisect.md
+      landspeed report --comment 42 --dry-run
+    """
+    if dry_run and comment_on is not None:
+        say(f"would comment on issue {comment_on}")
+        return
+    if (file is None) != (comment_on is None):
+        raise UsageError("--comment NUMBER and FILE go together", hint="Give both, or neither.")
+    if file is not None and comment_on is not None:
+        _comment(comment_on, file)
+        return
+    workshop = Workshop.open()
+    github = None if dry_run else GitHub.find(say)
+    told: list[Told] = []
+    try:
+        for one in _tell(workshop, github):
+            told.append(one)
+            say(f"{one.deed}: {_number(one)}{one.title}")
+    finally:
+        if as_json:
+            emit_json([one.facts() for one in told])
+    for one in told if dry_run and not as_json else ():
+        emit(f"# {one.title}\n\n{one.body}\n")
+    say(_summary(told, github.calls if github else 0))
+
+
+def _tell(workshop: Workshop, github: GitHub | None) -> list[Told]:
+    chart = Chart.of(workshop)
+    survey, place_of = survey_records(workshop, chart=chart), chart.place_of
+    notes = workshop.records.bisections.all()
+    found = regressions(survey.steps, place_of, notes)
+    history = workshop.builder.sources.history
+
+    def subject_of(name: str) -> str:
+        try:
+            return history.commit(name).subject if "." not in name else ""
+        except LandspeedError:
+            return ""
+
+    return list(tell(found, place_of, subject_of, github))
+
+
+def _comment(number: int, file: Path) -> None:
+    try:
+        text = file.read_text()
+    except OSError as error:
+        raise UsageError(f'could not read "{file}"', detail=str(error.strerror)) from error
+    if not text.strip():
+        say("the report is empty: nothing to comment")
+        return
+    say(f"comment on issue {number}: {comment(GitHub.find(say), number, text)}")
+
+
+def _number(one: Told) -> str:
+    return f"#{one.number} " if one.number is not None else ""
+
+
+def _summary(told: list[Told], calls: int) -> str:
+    if not told:
+        return f"no confirmed regression; {calls} API calls"
+    counts = Counter(one.deed for one in told)
+    return ", ".join(f"{n} {deed}" for deed, n in counts.items()) + f"; {calls} API calls"

@@ -1,0 +1,188 @@
+"""``landspeed results``: results from and to the place that all machines share."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, assert_never
+
+import click
+
+from base.errors import RecordError, UsageError
+from base.paths import Paths
+from builders.config import CONFIG_NAME
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.console.github_log import put_outputs
+from landspeed.console.progress import say
+from landspeed.farm.artifacts import WHOLE, Artifacts
+from landspeed.farm.merge import is_kept, unite
+from landspeed.farm.remote import Remote
+from landspeed.farm.results_branch import BRANCH, ResultsBranch
+from landspeed.farm.results_store import Home, ResultsArtifact, ResultsDirectory
+from landspeed.farm.tar import pack_files, unpack_files
+from landspeed.session.tracking_config import Keep, Track
+
+
+def _branch_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option(
+            "--branch",
+            default=BRANCH,
+            show_default=True,
+            envvar="LANDSPEED_RESULTS_BRANCH",
+            help="The branch that has nothing but results.",
+        ),
+        click.option(
+            "--remote",
+            metavar="URL",
+            envvar="LANDSPEED_RESULTS_REMOTE",
+            help="By default the repository the workflow runs for, else the checkout's origin.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group("results")
+def results_() -> None:
+    """Results on a git branch of their own: fetch them, push what is new, carry them between jobs.
+
+    Both ways it is a union: nothing is changed, nothing is lost, nothing is ever forced. What
+    lets us in is $GITHUB_TOKEN, if it is there. They stay in an artifact or a directory instead
+    where [track] keep says so.
+
+    \b
+    Examples:
+      landspeed results fetch
+      landspeed results push --remote git@example.org:farm.git
+    """
+
+
+@results_.command()
+@_branch_options
+@json_option
+def fetch(*, remote: str | None, branch: str, as_json: bool) -> None:
+    """Merge what the branch has into results/.
+
+    \b
+    Examples:
+      landspeed results fetch
+      landspeed results fetch --remote https://github.com/postgres-farm/landspeed.git
+    """
+    new = _home(remote, branch).fetch()
+    say(f"{_files(new)} new here" if new else "nothing new there")
+    if as_json:
+        emit_json({"fetched": new})
+
+
+@results_.command()
+@_branch_options
+@json_option
+def push(*, remote: str | None, branch: str, as_json: bool) -> None:
+    """Add to the branch what only results/ has, and merge what it has meanwhile.
+
+    \b
+    Examples:
+      landspeed results push
+      landspeed results push --remote git@example.org:farm.git --branch results
+    """
+    pushed = _home(remote, branch).push()
+    say(f"pushed {_files(pushed)}" if pushed else "nothing new to push")
+    if as_json:
+        emit_json({"pushed": pushed})
+
+
+@results_.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_branch_options
+def pack(*, file: Path, remote: str | None, branch: str) -> None:
+    """Write to FILE what the branch, as last fetched, does not have: results for another job.
+
+    \b
+    Examples:
+      landspeed results pack results-count.tar
+    """
+    names = _home(remote, branch).unknown_files()
+    pack_files(file, Paths.find().results, names)
+    say(f"{_files(len(names))} packed")
+    emit(str(file))
+
+
+@results_.command()
+@click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH..."
+)
+def unpack(*, paths: tuple[Path, ...]) -> None:
+    """Merge what "results pack" wrote into results/; of a directory, every file in it.
+
+    A PATH that is not there has nothing: the job that would have made it had nothing to do.
+
+    \b
+    Examples:
+      landspeed results unpack results-count.tar
+      landspeed results unpack incoming
+    """
+    results, new, files = Paths.find().results, 0, 0
+    for file in _files_below(paths):
+        with tempfile.TemporaryDirectory(prefix="landspeed-unpack-") as scratch:
+            unpack_files(file, Path(scratch), is_kept)
+            new += unite(Path(scratch), results)
+        files += 1
+    say(f"{_files(new)} new here, from {files} packed" if files else "nothing is there to unpack")
+
+
+@results_.command()
+@json_option
+def recover(*, as_json: bool) -> None:
+    """Merge into results/ what workflow runs that ended badly left in artifacts: nobody pushed it.
+
+    Looked at are the runs of $GITHUB_REPOSITORY since the last `track` that ended well, by
+    $GITHUB_TOKEN.
+
+    \b
+    Examples:
+      landspeed results recover
+      landspeed results recover --json
+    """
+    artifacts, results, new = Artifacts.find(say), Paths.find().results, 0
+    for one in artifacts.left_over():
+        with tempfile.TemporaryDirectory(prefix="landspeed-recover-") as scratch:
+            try:
+                artifacts.take(one, Path(scratch))
+                new += unite(Path(scratch), results)
+            except (UsageError, RecordError) as error:
+                say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
+    put_outputs({"recovered": new})
+    say(f"{_files(new)} recovered of runs that ended badly" if new else "nothing to recover")
+    if as_json:
+        emit_json({"recovered": new})
+
+
+def _files_below(paths: tuple[Path, ...]) -> list[Path]:
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        found += [one for one in inside if one.is_file()]
+    return found
+
+
+def _home(remote: str | None, branch: str) -> Home:
+    """Where the project's results stay: [track] keep, a branch unless it says otherwise."""
+    paths = Paths.find()
+    track = Track.load(paths.project / CONFIG_NAME)
+    match Keep(track.keep):
+        case Keep.BRANCH:
+            found = Remote.find(remote, paths)
+            return ResultsBranch(remote=found, paths=paths, say=say, name=branch)
+        case Keep.ARTIFACT:
+            file = paths.project / f"{WHOLE}.tar"
+            return ResultsArtifact(artifacts=lambda: Artifacts.find(say), paths=paths, file=file)
+        case Keep.DIRECTORY:
+            return ResultsDirectory(directory=Path(track.directory), paths=paths)
+        case other:
+            assert_never(other)
+
+
+def _files(count: int) -> str:
+    return f"{count} {'file' if count == 1 else 'files'}"

@@ -1,0 +1,84 @@
+"""``landspeed run``: servers measured, interleaved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from base.build import Variant
+from benchmarks.workloads.metrics import INSTRUCTIONS
+from benchmarks.workloads.scenario import parse_scales
+from landspeed.campaign.campaign import Campaign, Request, failed, summary
+from landspeed.cli.options.common import (
+    emit_json,
+    json_option,
+    metric_option,
+    variant_options,
+)
+from landspeed.cli.options.memory import memory_option, require_limit
+from landspeed.cli.options.preset import chosen_preset, preset_options
+from landspeed.cli.publish import publish_now, tell_where
+from landspeed.console.progress import say
+from landspeed.session.session import Workshop
+from landspeed.session.target import parse_targets
+
+
+@click.command("run")
+@click.argument(
+    "refs", nargs=-1, required=True, metavar="REF[:VARIANT]...", envvar="LANDSPEED_RUN_REFS"
+)
+@variant_options
+@preset_options
+@metric_option
+@memory_option
+@click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results come.")
+@json_option
+def run_(
+    *,
+    refs: tuple[str, ...],
+    variant: Variant,
+    preset: str | None,
+    scales: tuple[str, ...],
+    metric: str,
+    memory: int | None,
+    publish_too: bool,
+    as_json: bool,
+    **changes: Any,
+) -> None:
+    """Build every REF, then measure them interleaved; what is recorded is not measured again.
+
+    With --metric instructions the instructions, WAL bytes and blocks of a transaction are
+    counted, warm and cold, one client, each mode and protocol of the preset: exact on any machine.
+
+    Ctrl-C at any time: the same command goes on where it was.
+
+    \b
+    Examples:
+      landspeed run 13 18 --preset quick --publish
+      landspeed run 18 18:bs4 --preset regular --scale small=100
+      landspeed run 17 18 --preset quick --mode read-only --clients 8 --samples 20
+      landspeed run 13 18 --preset quick --metric instructions
+      landspeed run 13 18 --preset archaeology --clients 8 --memory 1g
+    """
+    targets = parse_targets(refs, variant)
+    request = Request(
+        targets=targets,
+        preset=chosen_preset(preset or "quick", **changes),
+        scales=parse_scales(scales),
+        counted=metric == INSTRUCTIONS,
+    )
+    require_limit(memory, counted=request.counted)
+    workshop = Workshop.open(memory=memory)
+    refresh = (lambda: publish_now(workshop)) if publish_too else None
+    tally = Campaign(workshop=workshop, requests=[request], publish=refresh).run()
+    for caution in tally.cautions():
+        say(str(caution))
+    say(summary(tally))
+    if as_json:
+        emit_json(tally.facts())
+    if publish_too:
+        tell_where(workshop.paths)
+    error = failed(tally)
+    if error is not None:
+        raise error

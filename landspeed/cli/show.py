@@ -1,0 +1,34 @@
+"""``landspeed show``: from a dot to its runs."""
+
+from __future__ import annotations
+
+import click
+
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.results.point_query import SPELLING, parse_point
+from landspeed.results.show import as_text, details, find_points, overview
+from landspeed.session.session import Workshop
+
+
+@click.command("show", epilog=f"POINT is {SPELLING}, an address of the site, or run:ID.")
+@click.argument("point")
+@json_option
+def show_(point: str, as_json: bool) -> None:
+    """Go from a dot to its runs: numbers, raw records, provenance.
+
+    \b
+    Examples:
+      landspeed show 18.6/read-only
+      landspeed show 18.6:bs4/read-write/prepared/small/c4
+      landspeed show '#read_only.track_latency?p-clients=4&blocksize=8' --json
+    """
+    workshop = Workshop.open()
+    query = parse_point(point, workshop.builder.sources.release_at)
+    points = find_points(workshop.records.table(), query, workshop.records.twins.all())
+    records = workshop.records.records([run["id"] for p in points for run in p.runs])
+    if as_json:
+        by_id = {record["id"]: record for record in records}
+        emit_json([p.facts() | {"records": [by_id[run["id"]] for run in p.runs]} for p in points])
+        return
+    shown = details(points[0], list(records)) if len(points) == 1 else overview(points)
+    emit(as_text(shown))

@@ -1,0 +1,199 @@
+"""The verb study: plan, measure and report an experiment that is declared in studies/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from base.errors import UsageError
+from benchmarks.server.storage import STORAGES
+from benchmarks.workloads.scenario import parse_scales
+from landspeed.campaign.campaign import failed, summary
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.memory import memory_option, require_limit
+from landspeed.cli.options.preset import axes_options
+from landspeed.console.progress import duration, say
+from landspeed.session.session import Workshop
+from landspeed.site.update import has_dots, update_site
+from landspeed.study.ablation import NameValue
+from landspeed.study.plan import plan_study, study_facts
+from landspeed.study.request import Wish
+from landspeed.study.run import run_study
+from landspeed.study.schema import DISK, Axes, Size, load_study
+
+_AXES = ("tiers", "modes", "protocols", "clients", "profiles", "storages")
+
+
+@click.command(name="study", epilog="docs/studies.md tells what each study asks.")
+@click.argument("name")
+@click.argument("refs", nargs=-1, metavar="[REF[:VARIANT]]...")
+@click.option(
+    "--preset",
+    type=click.Choice([size.value for size in Size]),
+    default=Size.QUICK.value,
+    show_default=True,
+    help="How much of it: minutes, hours, or all.",
+)
+@partial(axes_options, mode=click.STRING)
+@click.option(
+    "--storage",
+    "storages",
+    multiple=True,
+    type=click.Choice([DISK, *STORAGES]),
+    help="Where the data lies; may be repeated.",
+)
+@click.option(
+    "--setting",
+    "settings",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Which of them is it (tuned), or what a server gets besides (forks); may be repeated.",
+)
+@click.option(
+    "--script",
+    "scripts",
+    multiple=True,
+    metavar="FILE[@WEIGHT]",
+    help="What transactions do, in a study that has a script; may be repeated.",
+)
+@memory_option
+@click.option("--plan", "only_plan", is_flag=True, help="Print what it would take; run nothing.")
+@json_option
+def study_(
+    *,
+    name: str,
+    refs: tuple[str, ...],
+    preset: str,
+    memory: int | None,
+    only_plan: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Measure the study NAME, interleaved, and report it: tables, plots and raw data.
+
+    REFs, and options but --scale, --samples and --seconds, take the place of what the study has
+    on that axis. What is recorded already is not measured again.
+
+    Ctrl-C at any time: the same command goes on where it was.
+
+    \b
+    Examples:
+      landspeed study page-size --plan
+      landspeed study page-size --preset quick
+      landspeed study archaeology 13 17 18 --preset regular
+      landspeed study page-size 18:bs4 18 --samples 20
+      landspeed study custom 17 18 --script reads.sql@9 --script writes.sql@1
+      landspeed study tuned --setting shared_buffers=4GB --setting wal_compression=on
+    """
+    require_limit(memory, counted=False)
+    workshop = Workshop.open(memory=memory)
+    study = load_study(workshop.paths.project, name)
+    wish = Wish(
+        size=Size(preset),
+        axes=Axes.asked(refs=refs or None, **{axis: given[axis] or None for axis in _AXES}),
+        repeats=given["samples"],
+        seconds=given["seconds"],
+        scales=parse_scales(given["scales"]),
+        settings=tuple(map(parse_setting, given["settings"])),
+        files=tuple(map(_file, given["scripts"])),
+    )
+    plan = plan_study(workshop, name, study, wish)
+    facts = study_facts(workshop, plan)
+    if only_plan:
+        if as_json:
+            emit_json(facts)
+        else:
+            emit(render_study(facts))
+        return
+    for left in plan.left:
+        say(f"not available: {left}")
+    say(f"{facts['runs']} runs in all, about {duration(facts['about_seconds'])}; {facts['disk']}")
+    tally, page = run_study(workshop, plan)
+    say(summary(tally))
+    if has_dots(workshop):
+        update_site(workshop)
+    if as_json:
+        emit_json(tally.facts() | {"report": str(page)})
+    else:
+        emit(str(page))
+    error = failed(tally)
+    if error is not None:
+        raise error
+
+
+def render_study(facts: Mapping[str, Any]) -> str:
+    """The facts of a plan as text a person can read."""
+    builds = facts["builds"]
+    missing = [target for target, built in builds.items() if not built]
+    machine = facts["machine"]
+    lines = [
+        f"study {facts['study']}, {facts['size']}: {facts['about']}",
+        f"  machine  {machine['name']}, {machine['cores']} cores, "
+        f"{machine['memory_bytes'] / 2**30:.1f} GiB",
+        f"  builds   {len(builds)}, of which {len(missing)} are not made yet"
+        + (f": {' '.join(missing)}" if missing else ""),
+        f"  runs     {facts['runs']} of {facts['seconds']} s "
+        f"({facts['repeats']} of each of {facts['points']} points), "
+        f"about {duration(facts['about_seconds'])}",
+        f"  disk     {facts['disk']}",
+        f"  memory   {facts['memory_bytes'] / 2**30:.2f} GiB at most, for the servers of one run",
+    ]
+    for part in facts["parts"]:
+        lines += ["", f"part {part['name']}: {' '.join(part['targets'])}"]
+        lines += _ablation_lines(part["ablation"])
+        wide = max(12, *(len(cell["mode"]) for cell in part["cells"]))
+        lines.append(
+            f"  {'mode':<{wide}} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} profile"
+        )
+        lines += [_cell_line(cell, wide) for cell in part["cells"]]
+    if facts["left"]:
+        lines += ["", "not available:"]
+        lines += [f"  {one['part']}: {one['what']}: {one['reason']}" for one in facts["left"]]
+    return "\n".join(lines)
+
+
+def _ablation_lines(facts: Mapping[str, Any] | None) -> list[str]:
+    """What telling settings apart takes, and what it would take one at a time."""
+    if facts is None or facts["screen"] is None:
+        return []
+    number, rows = len(facts["settings"]), facts["screen"]
+    lines = [f"  {number} settings, screened by {rows} profiles: each run tells of all of them"]
+    # 4 of the runs one at a time tell of a setting, all of these do
+    times = f"each measured {rows / 4:g} times as often"
+    lines.append(
+        f"  (one at a time: {facts['one_at_a_time']} profiles, and for intervals as narrow {times})"
+    )
+    return lines
+
+
+def _cell_line(cell: Mapping[str, Any], wide: int) -> str:
+    reason = f"  not applicable: {cell['not_applicable']}" if cell["not_applicable"] else ""
+    return (
+        f"  {cell['mode']:<{wide}} {cell['protocol']:<8} {cell['tier']:<6} {cell['scale']:>5} "
+        f"{cell['clients']:>7} {cell['profile']}{reason}"
+    )
+
+
+def parse_setting(word: str) -> NameValue:
+    """The name and the value that *word* gives a setting; UsageError if it is none."""
+    name, sign, value = word.partition("=")
+    if not name or bool(sign) != bool(value):
+        raise UsageError(
+            f'"{word}" is not a setting',
+            hint="Write NAME=VALUE, or NAME alone for the value that tuned has.",
+        )
+    return name, value or None
+
+
+def _file(word: str) -> tuple[Path, int]:
+    # as pgbench's own -f has it
+    name, sign, weight = word.rpartition("@")
+    if not sign:
+        return Path(word), 1
+    if not name or not weight.isdecimal() or int(weight) < 1:
+        raise UsageError(f'"{word}" is not a file with its weight', hint="Write FILE@WEIGHT.")
+    return Path(name), int(weight)

@@ -1,0 +1,1 @@
+"""Talk to a person or a workflow log: progress, Markdown, durations, annotations."""

@@ -1,0 +1,1 @@
+"""In which functions two servers differ."""

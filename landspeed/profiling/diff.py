@@ -1,0 +1,169 @@
+"""Where a difference in cost is: two profiles of one question, function by function.
+
+Pure. Profiles are per transaction (benchmarks.exact keeps them so).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from benchmarks.counted.callgrind import CallProfile, Edge
+
+# What gcc and clang call the parts and copies they make of a function.
+_PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+$")
+_SHOWN_FILES = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """A Cost is one function's share of a transaction, before and after, in instructions.
+
+    ``own`` is what it executes itself, ``inclusive`` what it calls for as well.
+    """
+
+    function: str
+    own_before: float
+    own_after: float
+    inclusive_before: float
+    inclusive_after: float
+
+    @property
+    def own(self) -> float:
+        """How much more it executes itself after."""
+        return self.own_after - self.own_before
+
+    @property
+    def inclusive(self) -> float:
+        """How much more it and what it calls execute after."""
+        return self.inclusive_after - self.inclusive_before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """An Explained is the difference of two servers' profiles of one cell.
+
+    ``files`` are those that differ between their sources, None where that is not known.
+    """
+
+    before: str
+    after: str
+    cell: str
+    total_before: float
+    total_after: float
+    costs: tuple[Cost, ...]
+    files: tuple[str, ...] | None
+    notes: tuple[str, ...] = ()
+
+    def facts(self, top: int) -> dict[str, Any]:
+        """As JSON can hold it, with the *top* functions."""
+        facts = asdict(self)
+        facts["costs"] = [_cost_facts(cost) for cost in self.costs[:top]]
+        facts["files"] = None if self.files is None else list(self.files)
+        facts["notes"] = list(self.notes)
+        return facts
+
+
+def _cost_facts(cost: Cost) -> dict[str, Any]:
+    numbers = {name: round(value, 3) for name, value in asdict(cost).items() if name != "function"}
+    return {
+        "function": cost.function,
+        **numbers,
+        "own": round(cost.own, 3),
+        "inclusive": round(cost.inclusive, 3),
+    }
+
+
+def whole_functions(profile: CallProfile) -> CallProfile:
+    """*profile* with the parts a compiler split off a function added to it again.
+
+    Two compilations split differently; a call from a part into the rest is none.
+    """
+    own: dict[str, float] = {}
+    for name, cost in profile.own.items():
+        own[_whole(name)] = own.get(_whole(name), 0.0) + cost
+    edges: dict[tuple[str, str], Edge] = {}
+    for (caller, callee), edge in profile.edges.items():
+        pair = (_whole(caller), _whole(callee))
+        if pair[0] == pair[1] and caller != callee:
+            continue
+        known = edges.get(pair, Edge(calls=0.0, inclusive=0.0))
+        edges[pair] = Edge(
+            calls=known.calls + edge.calls, inclusive=known.inclusive + edge.inclusive
+        )
+    return CallProfile(own=own, edges=edges)
+
+
+def _whole(name: str) -> str:
+    return _PART.sub("", name)
+
+
+def costs(before: CallProfile, after: CallProfile) -> tuple[Cost, ...]:
+    """Every function's Cost, the largest difference of its own first."""
+    inclusive = before.inclusive(), after.inclusive()
+    found = [
+        Cost(
+            function=name,
+            own_before=before.own.get(name, 0.0),
+            own_after=after.own.get(name, 0.0),
+            inclusive_before=inclusive[0].get(name, 0.0),
+            inclusive_after=inclusive[1].get(name, 0.0),
+        )
+        for name in before.own.keys() | after.own.keys()
+    ]
+    return tuple(sorted(found, key=lambda cost: (-abs(cost.own), cost.function)))
+
+
+def incomparable(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What two counted records differ in that should be the same, in words; empty if nothing."""
+    reasons = []
+    if before["epoch"]["identifier"] != after["epoch"]["identifier"]:
+        names = ("valgrind", "libc_sha256", "shown_cpu", "method")
+        other = [n for n in names if before["epoch"].get(n) != after["epoch"].get(n)]
+        reasons.append(f"counted with another {', '.join(other) or 'architecture'}")
+    tools = before["build"]["toolchain"], after["build"]["toolchain"]
+    changed = [n for n in sorted(tools[0].keys() | tools[1].keys()) if _differs(n, *tools)]
+    if changed:
+        reasons.append(f"compiled by another {', '.join(changed)}")
+    return reasons
+
+
+def _differs(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    return before.get(name) != after.get(name)
+
+
+def explained_text(explained: Explained, top: int) -> RenderableType:
+    """The *top* functions as a table, and what changed in the sources."""
+    head = (
+        f"{explained.cell}: {explained.before} {explained.total_before:.1f}, "
+        f"{explained.after} {explained.total_after:.1f} instructions per transaction "
+        f"({explained.total_after / explained.total_before - 1:+.2%})"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("function", "own", explained.before, explained.after, "inclusive", "of all"):
+        table.add_column(title, justify="left" if title == "function" else "right", no_wrap=True)
+    for cost in explained.costs[:top]:
+        table.add_row(
+            cost.function,
+            f"{cost.own:+.1f}",
+            f"{cost.own_before:.1f}",
+            f"{cost.own_after:.1f}",
+            f"{cost.inclusive:+.1f}",
+            f"{cost.own / explained.total_before:+.2%}",
+        )
+    rest = sum(cost.own for cost in explained.costs[top:])
+    table.add_row("all others", f"{rest:+.1f}", "", "", "", "")
+    return Group(head, "", table, *_files(explained.files), *explained.notes)
+
+
+def _files(files: Sequence[str] | None) -> list[str]:
+    if files is None:
+        return []
+    shown = [f"  {name}" for name in files[:_SHOWN_FILES]]
+    more = [f"  … and {len(files) - _SHOWN_FILES} more"] if len(files) > _SHOWN_FILES else []
+    return ["", f"{len(files)} files of the source differ", *shown, *more]

@@ -1,0 +1,1 @@
+"""From records to points, series and answers about one dot."""

@@ -1,0 +1,91 @@
+"""What asv's benchmarks.json says of our measurements, for the cells that records are of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from benchmarks.workloads.metrics import (
+    BENCHMARK_VERSION,
+    PARAM_NAMES,
+    Metric,
+    benchmark_name,
+    metrics_of,
+)
+
+Some = TypeVar("Some")
+Asked = tuple[str, str | None]
+"""What runs were asked: their mode, and the buffers of those that were counted."""
+
+_PROTOCOLS = ("simple", "extended", "prepared")
+
+
+@dataclass(frozen=True, order=True)
+class Params:
+    """Params are a cell's asv parameters, in the order of ``PARAM_NAMES``."""
+
+    protocol: str
+    scale: str
+    clients: int
+    profile: str
+
+    def __iter__(self) -> Any:
+        return iter((self.protocol, self.scale, self.clients, self.profile))
+
+    def spelled(self) -> tuple[str, ...]:
+        """The parameters as asv writes them: the repr of each."""
+        return tuple(map(repr, self))
+
+
+def benchmark_entry(mode: str, metric: Metric, cells: Iterable[Params]) -> dict[str, Any]:
+    """asv's description of *metric* in *mode*, with every value the *cells* have of a parameter."""
+    return {
+        "name": benchmark_name(mode, metric),
+        "code": f"{mode}: {metric.meaning}",
+        "param_names": list(PARAM_NAMES),
+        "params": _axes(list(cells)),
+        "pretty_name": f"{mode} {metric.name}",
+        "timeout": None,
+        "type": "track",
+        "unit": metric.unit,
+        "version": BENCHMARK_VERSION,
+    }
+
+
+def benchmark_entries(asked: Mapping[Asked, Iterable[Params]]) -> list[dict[str, Any]]:
+    """The entries of all metrics of all that was *asked*."""
+    return [
+        benchmark_entry(mode, metric, list(cells))
+        for (mode, buffers), cells in in_order(asked)
+        for metric in metrics_of(buffers)
+    ]
+
+
+def in_order(asked: Mapping[Asked, Some]) -> list[tuple[Asked, Some]]:
+    """The items of *asked*: by mode, timed before counted."""
+    return sorted(asked.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+
+
+def _axes(cells: list[Params]) -> list[list[str]]:
+    orders: tuple[Callable[[Any], Any], ...] = (_protocol_order, _scale_order, int, _profile_order)
+    axes = zip(*cells, strict=True)
+    return [
+        [repr(value) for value in sorted(set(axis), key=order)]
+        for axis, order in zip(axes, orders, strict=True)
+    ]
+
+
+def _protocol_order(protocol: str) -> tuple[int, str]:
+    known = _PROTOCOLS.index(protocol) if protocol in _PROTOCOLS else len(_PROTOCOLS)
+    return known, protocol
+
+
+def _scale_order(scale: str) -> tuple[int, str]:
+    number = re.search(r"\d+$", scale)
+    return int(number[0]) if number else 0, scale
+
+
+def _profile_order(profile: str) -> tuple[bool, str]:
+    return profile != "default", profile

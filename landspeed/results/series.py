@@ -1,0 +1,148 @@
+"""From dots to Series: what one cell costs over releases or commits, as far as it is comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+
+from base.build import Origin, Variant
+from benchmarks.records.columns import variant_of
+from benchmarks.workloads.metrics import Metric
+from builders.source import Place
+from landspeed.results.arrays import Floats, Ints, Lazily, both, codes
+from landspeed.results.params import Params
+from landspeed.results.points import CELL, Dot, Dots, params_of
+
+RELEASES_LINE = "releases"
+"""The line of history that has one commit a release."""
+
+PlaceOf = Callable[[Origin], Place | None]
+"""Where in history an origin is; None where it has no place, like a server built elsewhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """A Series is one metric of one cell along one line of history, in one epoch.
+
+    ``epoch`` is all that must be the same for numbers to be comparable: of a measured time the
+    machine, its epoch and the toolchain, of an exact count the toolchain and the libc it ran
+    with. ``samples`` has the numbers of each of ``dots``, ``numbers`` the median of them, which
+    is what is drawn. Neighbours that are one server (Twins) are one dot, that of the first of
+    them; ``lasts`` are the last of them.
+    """
+
+    metric: Metric
+    variant: Variant
+    mode: str
+    params: Params
+    line: str
+    epoch: str
+    dots: Sequence[Dot]
+    samples: Sequence[Floats]
+    numbers: Floats
+    lasts: Sequence[Origin]
+
+    @property
+    def name(self) -> str:
+        """What tells it from all others."""
+        params = "/".join(map(str, self.params))
+        cell = f"{self.metric.name} of {self.mode}/{params} {self.variant}"
+        return f"{cell} on {self.line}, {self.epoch}"
+
+
+def series_of(dots: Dots, metrics: Sequence[Metric], place_of: PlaceOf) -> list[Series]:
+    """All Series that *dots* make of *metrics*.
+
+    A new kernel, processor, microcode, libc or toolchain ends a Series and begins another, so
+    that nothing is ever compared across it.
+    """
+    world = _World.of(dots, place_of)
+    return [series for metric in metrics for series in world.series(metric)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _World:
+    """Dots with their places and toolchains: each is one array of numbers for all of them."""
+
+    dots: Dots
+    lines: tuple[str, ...]
+    line: Ints  # of each dot; -1 where it has no place
+    position: Ints
+    toolchains: tuple[str, ...]
+    toolchain: Ints
+
+    @classmethod
+    def of(cls, dots: Dots, place_of: PlaceOf) -> _World:
+        known = {origin: place_of(origin) for origin in set(dots.origins)}
+        places = [known[origin] for origin in dots.origins]
+        lines = sorted({place.line for place in places if place})
+        at = [lines.index(place.line) if place else -1 for place in places]
+        heads = dots.heads
+        server = codes(heads, ["digest", "epoch"])
+        _, first, which = np.unique(server, return_index=True, return_inverse=True)
+        pairs = heads.select(["digest", "epoch"]).take(first).to_pylist()
+        named = [dots.toolchains.get((pair["digest"], pair["epoch"]), "") for pair in pairs]
+        kinds = sorted(set(named))
+        kind = np.array([kinds.index(one) for one in named], dtype=np.int64)
+        return cls(
+            dots=dots,
+            lines=tuple(lines),
+            line=np.array(at, dtype=np.int64)[dots.whose],
+            position=np.array([p.position if p else 0 for p in places], dtype=np.int64)[dots.whose],
+            toolchains=tuple(kinds),
+            toolchain=kind[which.reshape(-1)][dots.rows],
+        )
+
+    def series(self, metric: Metric) -> Iterator[Series]:
+        """The Series of *metric*."""
+        dots, heads = self.dots, self.dots.heads
+        values = dots.values[metric.column]
+        if not (values > 0).any():
+            return
+        medians = dots.groups.medians(np.where(values > 0, values, np.nan))
+        buffers = heads["buffers"]
+        asked = pc.equal(buffers, str(metric.buffers)) if metric.exact else buffers.is_null()
+        known = pc.fill_null(asked, False).to_numpy() & ~np.isnan(medians)
+        drawn = known[dots.rows] & (self.line >= 0)
+        key = both(self.line + 1, self.toolchain)
+        cells = codes(heads, CELL) if metric.exact else both(dots.cells, codes(heads, ["epoch"]))
+        key = both(key, cells[dots.rows])
+        here = np.flatnonzero(drawn)
+        # of an exact metric several machines may have the same commit: the newest, which comes
+        # last, stands
+        here = here[np.lexsort((here, self.position[here], key[here]))]
+        another = (np.diff(key[here]) != 0) | (np.diff(self.position[here]) != 0)
+        here = here[np.append(another, [True] * (len(here) > 0)).astype(bool)]
+        ends = np.flatnonzero(np.diff(key[here])) + 1
+        parts = [part for part in np.split(here, ends) if len(part)]
+        for part in sorted(parts, key=lambda part: int(part.min())):
+            yield self._series(metric, part, medians)
+
+    def _series(self, metric: Metric, part: Ints, medians: Floats) -> Series:
+        dots = self.dots
+        digests = codes(dots.heads.select(["digest"]).take(dots.rows[part]), ["digest"])
+        changes = np.flatnonzero(np.diff(digests))
+        firsts, lasts = part[np.append([0], changes + 1)], part[np.append(changes, len(part) - 1)]
+        (head,) = dots.heads.take(dots.rows[part[:1]]).to_pylist()
+        kind = self.toolchains[self.toolchain[part[0]]]
+        return Series(
+            metric=metric,
+            variant=variant_of(head),
+            mode=head["mode"],
+            params=params_of(head),
+            line=self.lines[self.line[part[0]]],
+            epoch=kind if metric.exact else f"{head['machine']} {head['epoch']} {kind}",
+            dots=Lazily(firsts, dots.__getitem__),
+            samples=Lazily(firsts, lambda index: self._samples(index, metric)),
+            numbers=medians[dots.rows[firsts]],
+            lasts=Lazily(lasts, lambda index: dots.origins[dots.whose[index]]),
+        )
+
+    def _samples(self, index: int, metric: Metric) -> Floats:
+        groups, group = self.dots.groups, self.dots.rows[index]
+        rows = groups.order[groups.starts[group] : groups.ends[group]]
+        values = self.dots.values[metric.column][rows]
+        return np.asarray(values[values > 0])

@@ -1,0 +1,1 @@
+"""Take one sample, timed or counted, and record it before its number is used."""

@@ -1,0 +1,80 @@
+"""Counting instructions for a Campaign: several Points side by side, on all cores."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any
+
+from base.errors import LandspeedError
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted.count import count
+from benchmarks.counted.valgrind import comparable_counts
+from benchmarks.workloads.points import Point, count_samples
+from landspeed.console.progress import meter
+from landspeed.session.session import Workshop
+
+
+def uncounted(points: Sequence[Point], workshop: Workshop, pgbench: Pgbench) -> list[Point]:
+    """Those of *points* that no record has the count of; MeasureError if none can be made here."""
+    comparable = comparable_counts(workshop.machine, pgbench.version)
+    have = count_samples(comparable.of(workshop.records.table()))
+    unique = {point.key: point for point in points}
+    return [point for key, point in unique.items() if not have[key]]
+
+
+def count_all(
+    points: Sequence[Point],
+    workshop: Workshop,
+    pgbench: Pgbench,
+    *,
+    preset: str,
+    done: Callable[[dict[str, Any]], None],
+    failed: Callable[[LandspeedError], None],
+) -> None:
+    """Count each of *points* and hand its record to *done*, or its error to *failed*.
+
+    Counts are not disturbed by load, so as many are made at once as there are cores.
+    """
+    cores, stop, began = workshop.machine.cores, threading.Event(), time.monotonic()
+
+    def one(point: Point) -> dict[str, Any]:
+        return count(
+            build=point.build,
+            pgbench=pgbench,
+            cell=point.cell,
+            machine=workshop.machine,
+            paths=workshop.paths,
+            context={"preset": preset, "round": 1},
+            stop=stop,
+        )
+
+    with (
+        meter("counting") as shown,
+        ThreadPoolExecutor(max_workers=cores, thread_name_prefix="point") as pool,
+    ):
+        futures = {pool.submit(one, point): point for point in points}
+        try:
+            for number, future in enumerate(as_completed(futures), start=1):
+                _tell(future, done, failed)
+                each = (time.monotonic() - began) / number
+                label = futures[future].label
+                shown.update(number / len(points), label, left=each * (len(points) - number))
+        except BaseException:
+            # the servers are stopped by the threads that started them
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _tell(
+    future: Future[dict[str, Any]],
+    done: Callable[[dict[str, Any]], None],
+    failed: Callable[[LandspeedError], None],
+) -> None:
+    try:
+        done(future.result())
+    except LandspeedError as error:
+        failed(error)

@@ -1,0 +1,173 @@
+"""The Workshop: the parts a command needs, put together for this machine and this project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from time import monotonic
+
+from base.build import Build, Variant
+from base.errors import BuildError, LandspeedError, SourceError
+from base.paths import Paths
+from benchmarks.machine.machine import Machine
+from benchmarks.records.store import RecordStore
+from builders.build_set import Order, Outcomes, Standing, build_many
+from builders.builder import Builder
+from builders.docker.container import Sandbox
+from builders.external import Foreigners
+from builders.recipe import BuildSystem
+from builders.source import Source
+from landspeed.console.progress import duration, meter, say
+from landspeed.session.target import Target
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A Workshop holds builder, records and machine; each is made when used.
+
+    With ``memory``, in bytes, its machine is this one with servers in that limit.
+    """
+
+    paths: Paths
+    sandbox: Sandbox | None = None
+    memory: int | None = None
+
+    @classmethod
+    def open(
+        cls,
+        in_: Callable[[Paths], Sandbox | None] = lambda _: None,
+        *,
+        memory: int | None = None,
+    ) -> Workshop:
+        """The Workshop of the project we are in; it builds on the Host, or where *in_* says."""
+        paths = Paths.find()
+        return cls(paths=paths, sandbox=in_(paths), memory=memory)
+
+    @cached_property
+    def builder(self) -> Builder:
+        return Builder.open(self.paths, say, self.sandbox)
+
+    @cached_property
+    def foreigners(self) -> Foreigners:
+        return Foreigners(root=self.paths.foreign)
+
+    @cached_property
+    def records(self) -> RecordStore:
+        return RecordStore(self.paths.records)
+
+    @cached_property
+    def machine(self) -> Machine:
+        return Machine.detect().limited(self.memory)
+
+    def build(
+        self,
+        source: Source,
+        variant: Variant,
+        system: BuildSystem | None = None,
+        *,
+        title: str = "",
+        narrate: Callable[[str], None] = say,
+    ) -> Build:
+        """The Build of *source* in *variant*, with progress while it is made."""
+        found = self.builder.find(source, variant, system)
+        if found:
+            return found
+        name = title or f"building {source.origin.name} {variant}"
+        narrate(name)
+        with meter(name) as shown:
+            build = self.builder.build(
+                source, variant, system, progress=lambda p: shown.update(p.share, p.step)
+            )
+            took = duration(monotonic() - shown.began)
+        narrate(f"built {build.label} in {took} ({build.cpu_seconds:.0f} CPU s)")
+        return build
+
+    def build_all(
+        self, targets: Sequence[Target], system: BuildSystem | None = None, *, jobs: int | None
+    ) -> dict[Target, Build | LandspeedError]:
+        """The Build of each of *targets*, made side by side, or the error that one ended with.
+
+        *jobs* of them at a time; None for as many as there are cores. A REF that names
+        nothing is an error before the first compiler starts.
+        """
+        known: dict[Target, Build | LandspeedError] = {}
+        orders: dict[Target, Order] = {}
+        for target in targets:
+            try:
+                named = self.named(target)
+            except SourceError as error:
+                known[target] = error
+                continue
+            if isinstance(named, Build):
+                known[target] = named
+            else:
+                orders[target] = Order(source=named, variant=target.variant, system=system)
+        outcomes: Outcomes = {}
+        for order in orders.values():
+            found = self.builder.find(order.source, order.variant, order.system)
+            if found:
+                outcomes[order] = found
+        due = [order for order in dict.fromkeys(orders.values()) if order not in outcomes]
+        if due:
+            outcomes |= self._made(due, jobs or self.builder.sandbox.jobs)
+        made = known | {target: outcomes[order] for target, order in orders.items()}
+        return {target: made[target] for target in targets}
+
+    def _made(self, due: list[Order], at_once: int) -> Outcomes:
+        names = ", ".join(order.label for order in due)
+        say(f"building {names}")
+        told: set[Order] = set()
+        with meter(f"building {len(due)}" if len(due) > 1 else f"building {names}") as shown:
+
+            def tell(standing: Standing) -> None:
+                for order in standing.outcomes.keys() - told:
+                    told.add(order)
+                    say(_became(order, standing.outcomes[order]))
+                shown.update(standing.share, _doing(standing, len(due)))
+
+            return build_many(self.builder, due, at_once=at_once, tell=tell)
+
+    def pgbench_build(self) -> Build:
+        """The Build whose pgbench is the one client."""
+        return self.build(self.builder.newest_stable(), Variant())
+
+    def named(self, target: Target) -> Source | Build:
+        """What *target* names: a Source to be built, or the Build that is registered so.
+
+        VariantError if the Source cannot be built in the Variant that *target* is in.
+        """
+        if target.registered is not None:
+            return self.foreigners.find(target.registered)
+        source = self.builder.sources.resolve(target.ref)
+        self.builder.recipe(source, target.variant)
+        return source
+
+
+def _doing(standing: Standing, due: int) -> str:
+    parts = [f"{order.label} {p.step} {p.share:.0%}" for order, p in standing.doing.items()]
+    count = f"{len(standing.outcomes)} of {due} done"
+    return "; ".join([count, *parts] if due > 1 else [p.step for p in standing.doing.values()])
+
+
+def _became(order: Order, outcome: Build | LandspeedError) -> str:
+    if isinstance(outcome, Build):
+        return f"built {order.label} ({outcome.cpu_seconds:.0f} CPU s)"
+    return f"failed: {order.label}, told at the end"
+
+
+def build_failure(outcomes: Sequence[Build | LandspeedError]) -> LandspeedError | None:
+    """The error that a set of builds ends with, each one's own told before; None if all went well.
+
+    A set of one ends with its own error.
+    """
+    errors = [outcome for outcome in outcomes if not isinstance(outcome, Build)]
+    if len(outcomes) == 1 or not errors:
+        return errors[0] if errors else None
+    for error in errors:
+        say(str(error))
+    return BuildError(
+        f"{len(errors)} of {len(outcomes)} builds failed, the others are made",
+        detail="\n".join(dict.fromkeys(error.message for error in errors)),
+        hint="Mend the cause and give the same command again: it makes only what is missing.",
+    )

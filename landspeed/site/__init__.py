@@ -1,0 +1,1 @@
+"""Records → asv's result files → the published site."""

@@ -1,0 +1,304 @@
+"""Derive asv's result files from the raw records, through asv's own classes.
+
+The records are the truth; everything written here can be made again from them,
+and what ``asv run`` wrote in its own way is brought into the same form.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from asv.benchmarks import Benchmarks
+from asv.config import Config
+from asv.environment import get_env_name
+from asv.machine import Machine as AsvMachine
+from asv.results import Results, get_filename
+from asv.runner import BenchmarkResult
+
+from base.build import Origin, Variant
+from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
+from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
+from benchmarks.workloads.metrics import metrics_of
+from landspeed.results.arrays import Groups, Ints, both, codes, lasts
+from landspeed.results.params import Asked, Params, benchmark_entries, benchmark_entry, in_order
+from landspeed.results.points import CELL, Dot, Dots, params_of
+from landspeed.site.asv_incremental.file_stat import MACHINE_FILE, Seen, result_files, seen
+
+CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
+"""From a record's origin (release, commit, tree, date) to the commit asv draws it at.
+
+The answer is the full hash and its date in ms since 1970, or None where asv has no such commit.
+"""
+
+# Eight letters that are no digits of a commit: where asv puts those in a file's name.
+_ANY = "--------"
+_STAMPS = ".derived.json.stamps"
+_SCRATCH = ".asv-derive-"
+# Part of every stamp: raise it when the same records are to give other files.
+_FORM = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsvLayout:
+    """An AsvLayout says where asv's results are and how its environments are called.
+
+    ``python`` and ``tool`` are those of asv.conf.json: both are in the files' names.
+    """
+
+    results: Path
+    python: str = "3"
+    tool: str = "pgbuild"
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], results: Path) -> AsvLayout:
+        """The layout that asv's *config* asks for, with its results below *results*."""
+        pythons = config.get("pythons") or [cls.python]
+        return cls(
+            results=results, python=pythons[0], tool=config.get("environment_type") or cls.tool
+        )
+
+    def environment(self, requirements: Mapping[str, str]) -> str:
+        """asv's name for the environment of these requirements."""
+        return str(get_env_name(self.tool, self.python, dict(requirements), {}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unplaced:
+    """An Unplaced is an origin whose records asv cannot draw: it has no commit for them."""
+
+    origin: Origin
+    records: int
+
+    def __str__(self) -> str:
+        return f"{self.origin.name}: {self.records} records, no commit on a drawn branch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Derived:
+    """A Derived is what one derivation did; ``points`` are dots, ``superseded`` left-out ones."""
+
+    points: int
+    superseded: int
+    written: int
+    kept: int
+    removed: int
+    unplaced: tuple[Unplaced, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    """One of asv's result files: a machine, a commit and a variant; which dots, and their mark."""
+
+    machine: Mapping[str, str]
+    commit: str
+    date: int
+    variant: Variant
+    dots: Ints
+    mark: int
+
+    @property
+    def requirements(self) -> dict[str, str]:
+        """asv's requirements of the environment."""
+        return self.variant.axes()
+
+    @cached_property
+    def stamp(self) -> str:
+        """A digest over everything that goes into the file."""
+        where = [dict(self.machine), self.commit, self.date, self.requirements]
+        return digest_text(canonical_json([_FORM, *where, self.mark]))
+
+
+def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> Derived:
+    """Make the files below ``layout.results`` say what the dots *found* say.
+
+    Files that would not change are left alone, files of dots that are gone are removed. One
+    derivation at a time.
+    """
+    layout.results.mkdir(parents=True, exist_ok=True)
+    with locked(layout.results / ".derive.lock"):
+        for left_over in layout.results.parent.glob(f"{_SCRATCH}*"):
+            remove_tree(left_over)
+        known = {origin: commit_of(vars(origin)) for origin in set(found.origins)}
+        places = [known[origin] for origin in found.origins]
+        there = result_files(layout.results)
+        drawn = np.flatnonzero(np.array([p is not None for p in places], bool)[found.whose])
+        files = _named(_files(found, drawn, places), layout)
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
+            written = _write_files(found, files, there, layout, Path(scratch))
+            _write_frame(found, drawn, files.values(), layout, Path(scratch))
+        there |= {name: seen(layout.results / name) for name in written}
+        stale = there.keys() - files.keys()
+        for name in stale:
+            (layout.results / name).unlink()
+        _save_stamps({name: [file.stamp, *there[name]] for name, file in files.items()}, layout)
+    return Derived(
+        points=len(drawn),
+        superseded=found.superseded,
+        written=len(written),
+        kept=len(files) - len(written),
+        removed=len(stale),
+        unplaced=_unplaced(found, places),
+    )
+
+
+def _files(found: Dots, drawn: Ints, places: Sequence[tuple[str, int] | None]) -> Iterator[_File]:
+    """What asv's result files are of, for the dots *drawn*."""
+    commits: dict[str, int] = {}
+    numbers = [commits.setdefault(place[0], len(commits)) if place else -1 for place in places]
+    commit = np.array(numbers, dtype=np.int64)[found.whose[drawn]]
+    where = codes(found.heads, ["machine", *VARIANT_COLUMNS])[found.rows[drawn]]
+    groups = Groups.of(both(where, commit))
+    marks = groups.sums(found.marks[found.rows[drawn]])
+    named = found.heads.select(["machine", *VARIANT_COLUMNS])
+    heads = named.take(found.rows[drawn[groups.lasts]]).to_pylist()
+    for number, head in enumerate(heads):
+        part = drawn[groups.order[groups.starts[number] : groups.ends[number]]]
+        place = places[found.whose[part[0]]]
+        if place is not None:
+            yield _File(
+                machine=found.machines[head["machine"]],
+                commit=place[0],
+                date=place[1],
+                variant=variant_of(head),
+                dots=part,
+                mark=int(marks[number]),
+            )
+
+
+def _unplaced(found: Dots, places: Sequence[tuple[str, int] | None]) -> tuple[Unplaced, ...]:
+    counts = np.bincount(found.whose, weights=found.groups.sizes[found.rows], minlength=len(places))
+    left = [
+        Unplaced(origin=origin, records=int(count))
+        for origin, place, count in zip(found.origins, places, counts, strict=True)
+        if place is None and count
+    ]
+    return tuple(sorted(left, key=lambda one: one.origin.name))
+
+
+def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
+    # asv names a file by eight digits of the commit (asv.results.get_filename); among tens of
+    # thousands of commits two may share them: those are named in full, which asv reads as well
+    same: dict[tuple[str, str], list[_File]] = {}
+    names: dict[tuple[str, Variant], str] = {}
+    for file in files:
+        key = file.machine["machine"], file.variant
+        if key not in names:
+            environment = layout.environment(file.requirements)
+            names[key] = get_filename(key[0], _ANY, environment)
+        same.setdefault((names[key], file.commit[:8]), []).append(file)
+    return {
+        name.replace(f"/{_ANY}", f"/{digits if len(some) == 1 else file.commit}", 1): file
+        for (name, digits), some in same.items()
+        for file in some
+    }
+
+
+def _write_files(
+    found: Dots,
+    files: Mapping[str, _File],
+    there: Mapping[str, Seen],
+    layout: AsvLayout,
+    scratch: Path,
+) -> list[str]:
+    """Write those of *files* that are not *there* as they are to be; their names."""
+    stamps = _load_stamps(layout)
+    written = []
+    for name, file in files.items():
+        # a result file that asv run wrote over has another size or time
+        if name in there and stamps.get(name) == [file.stamp, *there[name]]:
+            continue
+        _results(found, file, layout).save(str(scratch))
+        (saved,) = (scratch / file.machine["machine"]).glob("*.json")
+        _move(saved, layout.results / name)
+        written.append(name)
+    return written
+
+
+def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:
+    params = {**file.machine, "python": layout.python, **file.requirements}
+    environment = layout.environment(file.requirements)
+    results = Results(
+        params, dict(file.requirements), file.commit, file.date, layout.python, environment, {}
+    )
+    asked: dict[Asked, dict[Params, Dot]] = {}
+    for dot in found.some(file.dots):
+        # should two origins be drawn at one commit, the newest dot stands: it comes last
+        asked.setdefault((dot.mode, dot.buffers), {})[dot.params] = dot
+    for (mode, buffers), cells in in_order(asked):
+        for metric in metrics_of(buffers):
+            entry = benchmark_entry(mode, metric, cells)
+            samples = [_samples(dot, metric.column) for dot in _in_order(entry, cells)]
+            last = max(dot.last_time for dot in cells.values())
+            results.add_result(
+                entry,
+                BenchmarkResult(
+                    result=[None if one is None else True for one in samples],
+                    samples=samples,
+                    number=[None if one is None else 1 for one in samples],
+                    errcode=0,
+                    stderr="",
+                    profile=None,
+                ),
+                started_at=datetime.fromisoformat(last).astimezone(UTC),
+                record_samples=True,
+            )
+    return results
+
+
+def _in_order(entry: Mapping[str, Any], cells: Mapping[Params, Dot]) -> Iterator[Dot | None]:
+    spelled = {params.spelled(): dot for params, dot in cells.items()}
+    return (spelled.get(one) for one in product(*entry["params"]))
+
+
+def _samples(dot: Dot | None, column: str) -> list[float] | None:
+    if dot is None:
+        return None
+    values = [value for value in dot.samples[column] if value is not None]
+    return values or None
+
+
+def _write_frame(
+    found: Dots, drawn: Ints, files: Iterable[_File], layout: AsvLayout, scratch: Path
+) -> None:
+    machines = {file.machine["machine"]: file.machine for file in files}
+    rows = found.rows[drawn]
+    each = rows[lasts(codes(found.heads, CELL)[rows])]
+    all_asked: dict[Asked, set[Params]] = {}
+    for head in found.heads.take(each).to_pylist():
+        all_asked.setdefault((head["mode"], head["buffers"]), set()).add(params_of(head))
+    for name, fields in machines.items():
+        machine = AsvMachine()
+        machine.__dict__.update(fields)
+        machine.save(str(scratch))
+        _move(scratch / name / MACHINE_FILE, layout.results / name / MACHINE_FILE)
+    config = Config()
+    config.results_dir = str(scratch)
+    Benchmarks(config, benchmark_entries(all_asked)).save()
+    _move(scratch / "benchmarks.json", layout.results / "benchmarks.json")
+
+
+def _move(source: Path, target: Path) -> None:
+    data = source.read_bytes()
+    source.unlink()
+    if not target.is_file() or target.read_bytes() != data:
+        write_atomic(target, data, durable=False)
+
+
+def _load_stamps(layout: AsvLayout) -> dict[str, list[Any]]:
+    try:
+        return dict(json.loads((layout.results / _STAMPS).read_text()))
+    except (OSError, ValueError):
+        return {}
+
+
+def _save_stamps(stamps: Mapping[str, list[Any]], layout: AsvLayout) -> None:
+    write_atomic(layout.results / _STAMPS, canonical_json(stamps), durable=False)

@@ -1,0 +1,1 @@
+"""The pages for PostgreSQL people that stand beside asv's."""

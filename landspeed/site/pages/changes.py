@@ -1,0 +1,215 @@
+"""Changes of level and what became of each: nominated, confirmed, bisected, refuted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from base.build import Origin, Variant
+from benchmarks.workloads.metrics import benchmark_name, metric_named
+from builders.source.lineage import Commit
+from landspeed.changepoints.changepoint import DOUBTFUL, Step
+from landspeed.changepoints.nomination import Confirmation, Fate, Nomination, newest
+from landspeed.console.markdown import plain
+from landspeed.results.params import Params
+from landspeed.stats.summary import rounded
+
+Facts = Mapping[str, Any]
+Commits = Mapping[str, Commit]
+"""What is known of commits, by full hash."""
+
+_FOUND = ("culprit", "range")
+
+
+class Fortune(StrEnum):
+    """A Fortune is how far a change of level came: from noise may show as much, to its commit."""
+
+    BISECTED = "bisected"
+    CONFIRMED = "confirmed"
+    NOMINATED = "nominated"
+    UNDECIDED = "undecided"
+    REFUTED = "refuted"
+    DOUBTFUL = "doubtful"
+
+
+MEANINGS: Mapping[Fortune, str] = {
+    Fortune.BISECTED: "confirmed, and its commit or release found",
+    Fortune.CONFIRMED: "shown again by fresh interleaved runs of both sides",
+    Fortune.NOMINATED: "a trend shows it; no fresh runs yet",
+    Fortune.UNDECIDED: "put to the test; fresh runs did not decide within their budget",
+    Fortune.REFUTED: "fresh interleaved runs show no such change",
+    Fortune.DOUBTFUL: "among so many series noise alone shows as much",
+}
+
+
+def changes(
+    steps: Iterable[Step],
+    confirmations: Iterable[Facts],
+    bisections: Iterable[Facts],
+    commits: Commits,
+) -> list[dict[str, Any]]:
+    """A row for each of *steps*, and for what was put to the test and no trend shows any more.
+
+    *confirmations* and *bisections* are the notes of the records. The most certain first, of
+    those the largest.
+    """
+    fates = newest(confirmations)
+    reports = sorted(bisections, key=lambda note: str(note["time"]))
+    rows, shown = [], set()
+    for step in steps:
+        nomination = Nomination.parse(step.facts())
+        shown.add(nomination.key)
+        confirmation = fates.get(nomination.key)
+        about = list(_about(reports, nomination))
+        rows.append(
+            _row(nomination, confirmation, about, commits)
+            | {
+                "state": _fortune(confirmation, about, doubtful=step.status == DOUBTFUL).value,
+                "current": True,
+                "line": step.line,
+                "levels": [rounded(one) for one in step.levels],
+                "unit": step.unit,
+                "p_value": None if step.p_value is None else float(f"{step.p_value:.3g}"),
+                "time": step.time,
+            }
+        )
+    for key, confirmation in fates.items():
+        if key not in shown:
+            about = list(_about(reports, confirmation.nomination))
+            rows.append(
+                _row(confirmation.nomination, confirmation, about, commits)
+                | {
+                    "state": _fortune(confirmation, about).value,
+                    "current": False,
+                    "time": confirmation.time,
+                }
+            )
+    return sorted(rows, key=_order)
+
+
+def _order(row: Facts) -> tuple[Any, ...]:
+    larger = max(row["ratio"], 1 / row["ratio"])
+    return list(Fortune).index(Fortune(row["state"])), not row["worse"], -larger, row["key"]
+
+
+def _fortune(
+    confirmation: Confirmation | None, about: list[Facts], *, doubtful: bool = False
+) -> Fortune:
+    match confirmation.fate if confirmation else None:
+        case Fate.CONFIRMED:
+            is_found = bool(about) and about[-1]["report"]["answer"] in _FOUND
+            return Fortune.BISECTED if is_found else Fortune.CONFIRMED
+        case Fate.REFUTED:
+            return Fortune.REFUTED
+        case Fate.UNDECIDED:
+            return Fortune.UNDECIDED
+        case _:
+            return Fortune.DOUBTFUL if doubtful else Fortune.NOMINATED
+
+
+def _about(reports: Iterable[Facts], nomination: Nomination) -> Iterator[Facts]:
+    """The *reports* of what bisected *nomination*, or found the very change it tells of."""
+    after = nomination.after.release or nomination.after.commit
+    for note in reports:
+        culprit = note["report"].get("culprit") or {}
+        is_same_cell = (
+            note["report"].get("variant") == nomination.variant.name
+            and note["report"].get("metric") == nomination.metric
+            and (note["report"].get("machine") or {}).get("name") == nomination.machine
+        )
+        if note["nomination"] == nomination.key or (is_same_cell and culprit.get("ref") == after):
+            yield note
+
+
+def _row(
+    nomination: Nomination,
+    confirmation: Confirmation | None,
+    about: list[Facts],
+    commits: Commits,
+) -> dict[str, Any]:
+    metric = metric_named(nomination.metric)
+    interval = nomination.interval
+    return {
+        "key": nomination.key,
+        "machine": nomination.machine,
+        "mode": nomination.mode,
+        "metric": metric.name,
+        "worse": (nomination.ratio > 1) != metric.higher_is_better,
+        "params": vars(nomination.params),
+        "variant": nomination.variant.name,
+        "asv": asv_query(nomination.mode, metric.name, nomination.params, nomination.variant),
+        "before": _side(nomination.before, commits),
+        "after": _side(nomination.after, commits),
+        "ratio": rounded(nomination.ratio),
+        "interval": [rounded(one) for one in interval] if interval else None,
+        "confirmation": _told(confirmation),
+        "bisection": _bisected(about[-1]) if about else None,
+    }
+
+
+def asv_query(mode: str, metric: str, params: Params, variant: Variant) -> dict[str, Any]:
+    """What the address of asv's graph of a cell is made of: its benchmark, and its choices."""
+    protocol, scale, clients, profile = params.spelled()
+    return {
+        "benchmark": benchmark_name(mode, metric_named(metric)),
+        "choices": {
+            "p-protocol": protocol,
+            "p-scale": scale,
+            "p-clients": clients,
+            "p-profile": profile,
+            **variant.axes(),
+        },
+    }
+
+
+def _side(origin: Origin, commits: Commits) -> dict[str, Any]:
+    known = commits.get(origin.commit or "") if origin.release is None else None
+    return {
+        "name": origin.name,
+        "commit": origin.commit if origin.release is None else None,
+        "date": origin.date[:10],
+        "subject": plain(known.subject) if known else None,
+        "author": plain(known.author) if known else None,
+    }
+
+
+def _told(confirmation: Confirmation | None) -> dict[str, Any] | None:
+    if confirmation is None:
+        return None
+    finding = confirmation.finding or {}
+    return {
+        "fate": confirmation.fate.value,
+        "time": confirmation.time,
+        "reason": plain(confirmation.reason),
+        "comparison": confirmation.comparison,
+        "ratio": finding.get("ratio"),
+        "interval": finding.get("interval"),
+        "blocks": finding.get("blocks"),
+    }
+
+
+def _bisected(note: Facts) -> dict[str, Any]:
+    report = note["report"]
+    culprit = report.get("culprit")
+    return {
+        "time": note["time"],
+        "answer": report["answer"],
+        "confidence": report["confidence"],
+        "runs": report["runs"],
+        "builds": report["builds"],
+        "command": report["command"],
+        "culprit": _culprit(culprit) if culprit else None,
+    }
+
+
+def _culprit(culprit: Facts) -> dict[str, Any]:
+    return {
+        "name": culprit["name"],
+        "ref": culprit["ref"],
+        "date": str(culprit["date"])[:10],
+        "subject": plain(str(culprit.get("subject") or "")),
+        "author": plain(str(culprit.get("author") or "")),
+        "parent": culprit["parent"]["name"],
+        "candidates": (culprit.get("steps") or {}).get("count"),
+    }

@@ -1,0 +1,108 @@
+"""All data files of the pages, from what the records say. Pure but for the writing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base.build import Variant
+from benchmarks.workloads.metrics import METRICS, Metric
+from landspeed.changepoints.changepoint import Step
+from landspeed.results.params import Params
+from landspeed.results.points import Dots
+from landspeed.results.series import PlaceOf
+from landspeed.site.pages.changes import MEANINGS, Commits, asv_query, changes
+from landspeed.site.pages.finder import measured, search_lists
+from landspeed.site.pages.page_files import json_file, sync
+from landspeed.site.pages.panels import Panel, panels
+from landspeed.site.pages.versions import categories, versions_of
+from landspeed.stats.summary import CONFIDENCE, t_table
+
+PAGES_DATA = "pages"
+"""The directory beside the records that has the data files of the pages."""
+
+_METHOD = (
+    "Bars are 95 % t-intervals of the mean of independent runs, each on a server started for it "
+    "(“Student”, Biometrika 6(1), 1908); one run has none."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tidings:
+    """Tidings are what the pages tell of besides numbers: Steps and what became of them.
+
+    ``confirmations`` and ``bisections`` are the records' notes, ``commits`` what git knows.
+    """
+
+    steps: Sequence[Step] = ()
+    confirmations: Sequence[Mapping[str, Any]] = ()
+    bisections: Sequence[Mapping[str, Any]] = ()
+    commits: Commits
+
+
+def page_files(dots: Dots, place_of: PlaceOf, tidings: Tidings) -> dict[str, str]:
+    """Every data file, path → text; the same for the same arguments, whenever it is made.
+
+    Of a million Runs only those of releases, and of the newest commits, are looked at one by one.
+    """
+    versions = versions_of(dots.table)
+    ordered = categories(dots.servers, versions, place_of)
+    drawn = panels(dots, ordered)
+    files = {}
+    for panel in drawn:
+        files[f"{panel.key.stem}.json"] = json_file(panel.facts(dots.toolchains) | _asv(panel))
+        files[f"{panel.key.stem}.csv"] = panel.runs_csv()
+    lists = search_lists(measured(dots, versions), place_of, tidings.commits)
+    for name, rows in lists.items():
+        files[f"search/{name}.json"] = json_file(rows)
+    rows = changes(tidings.steps, tidings.confirmations, tidings.bisections, tidings.commits)
+    files["changes.json"] = json_file(
+        {"meanings": {state.value: words for state, words in MEANINGS.items()}, "rows": rows}
+    )
+    files["index.json"] = json_file(
+        {
+            "panels": [panel.heading() for panel in drawn],
+            "order": list(ordered),
+            "machines": dots.machines,
+            "metrics": {metric.name: _metric(metric) for metric in METRICS},
+            "searches": sorted(lists, reverse=True),
+            "confidence": CONFIDENCE,
+            "t_975": t_table(),
+            "method": _METHOD,
+        }
+    )
+    return files
+
+
+def write_page_files(files: Mapping[str, str], results: Path) -> None:
+    """Keep *files* in *results*, from where ``asv publish`` takes them."""
+    sync(files, results / PAGES_DATA)
+
+
+def _asv(panel: Panel) -> dict[str, Any]:
+    """Where asv draws it: for each metric its benchmark, and the choices of each variant."""
+    key = panel.key
+    params = Params(key.protocol, key.scale, 0, key.profile)
+    variants: Iterable[Variant] = dict.fromkeys(dot.variant for dot, _ in panel.points)
+    queries = {
+        metric.name: asv_query(key.mode, metric.name, params, Variant()) for metric in panel.metrics
+    }
+    choices = next(iter(queries.values()))["choices"]
+    return {
+        "asv": {
+            "benchmarks": {name: query["benchmark"] for name, query in queries.items()},
+            "choices": {name: choices[name] for name in ("p-protocol", "p-scale", "p-profile")},
+            "axes": {variant.name: variant.axes() for variant in variants},
+        }
+    }
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {
+        "unit": metric.unit,
+        "meaning": metric.meaning,
+        "better": "higher" if metric.higher_is_better else "lower",
+        "exact": metric.exact,
+    }

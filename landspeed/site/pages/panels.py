@@ -1,0 +1,219 @@
+"""Panels: what the plots draw, one file for each question and machine, and the Runs behind it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from base.files import digest_text
+from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
+from benchmarks.workloads.metrics import METRICS, Metric, metrics_of, scale_param
+from landspeed.results.points import Dot, Dots
+from landspeed.site.pages.versions import Category
+from landspeed.stats.summary import Numbers, rounded
+
+# file systems take 255 bytes; a profile's name may say more settings than that
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_SCALE = re.compile(r"(.*)-(\d+)")
+# Enough for "landspeed show run:…" to find one Run, as it prints them itself.
+_ID_DIGITS = 16
+_MORE_COLUMNS = (
+    *("latency_stddev_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms"),
+    *("failed", "server_cpu_seconds", "wal_bytes", "blocks_hit", "blocks_read"),
+    "instructions_spread",
+)
+_ROW_COLUMNS = (
+    *("id", "time", "machine", "digest", "epoch", *VARIANT_COLUMNS),
+    *("mode", "protocol", "tier", "scale", "clients", "profile", "buffers"),
+    *("preset", "seconds", "pgbench_version", "cc", "libc", "runtime_libc"),
+)
+
+Row = Mapping[str, Any]
+Environments = Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class PanelKey:
+    """A PanelKey is one question put to one machine, but for clients, variant and version.
+
+    ``buffers`` are those of counted runs, empty for timed ones.
+    """
+
+    machine: str
+    mode: str
+    protocol: str
+    scale: str
+    profile: str
+    buffers: str
+
+    @classmethod
+    def of(cls, dot: Dot) -> PanelKey:
+        """The key of the panel that *dot* is drawn in."""
+        params = dot.params
+        return cls(
+            machine=dot.machine,
+            mode=dot.mode,
+            protocol=params.protocol,
+            scale=params.scale,
+            profile=params.profile,
+            buffers=dot.buffers or "",
+        )
+
+    @property
+    def stem(self) -> str:
+        """The path of its files without their ends: readable, and safe whatever names hold."""
+        parts = [self.mode, self.protocol, self.scale, self.buffers or "timed", self.profile]
+        name = "_".join(parts)
+        if not _PLAIN.fullmatch(name):
+            name = digest_text(name)[:16]
+        machine = self.machine if _PLAIN.fullmatch(self.machine) else digest_text(self.machine)[:16]
+        return f"panels/{machine}/{name}"
+
+    def facts(self) -> dict[str, Any]:
+        """The key as JSON can hold it, the scale also in its two parts."""
+        match = _SCALE.fullmatch(self.scale)
+        tier, factor = (match[1], int(match[2])) if match else (self.scale, None)
+        return {**vars(self), "tier": tier, "factor": factor}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """A Panel is all that is drawn of one PanelKey: its dots, each with its Runs' rows."""
+
+    key: PanelKey
+    categories: Sequence[Category]
+    points: Sequence[tuple[Dot, Sequence[Row]]]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics that its Runs have."""
+        return metrics_of(self.key.buffers or None)
+
+    def heading(self) -> dict[str, Any]:
+        """What the index of the pages says of it, enough to choose it by."""
+        drawn = [dot for dot, _ in self.points]
+        return {
+            **self.key.facts(),
+            "file": f"{self.key.stem}.json",
+            "runs_file": f"{self.key.stem}.csv",
+            "metrics": [metric.name for metric in self.metrics],
+            "clients": sorted({dot.params.clients for dot in drawn}),
+            "variants": sorted({dot.variant.name for dot in drawn}, key=_variant_order(drawn)),
+            "versions": len(self.categories),
+            "runs": sum(len(rows) for _, rows in self.points),
+        }
+
+    def facts(self, environments: Environments) -> dict[str, Any]:
+        """The Panel as its file says it; *environments* is by digest and epoch of a server."""
+        known = {self._environment(dot, environments) for dot, _ in self.points}
+        listed = sorted(known)
+        return {
+            **self.heading(),
+            "categories": [one.facts() for one in self.categories],
+            "environments": [{"epoch": epoch, "toolchain": tools} for epoch, tools in listed],
+            "points": [
+                self._point(dot, rows, listed.index(self._environment(dot, environments)))
+                for dot, rows in self.points
+            ],
+        }
+
+    def _environment(self, dot: Dot, environments: Environments) -> tuple[str, str]:
+        return dot.epoch, environments.get((dot.digest, dot.epoch), "")
+
+    def _point(self, dot: Dot, rows: Sequence[Row], environment: int) -> dict[str, Any]:
+        point: dict[str, Any] = {
+            "version": dot.origin.name,
+            "variant": dot.variant.name,
+            "clients": dot.params.clients,
+            "environment": environment,
+            "last": dot.last_time,
+            "runs": [row["id"][:_ID_DIGITS] for row in rows],
+        }
+        for metric in self.metrics:
+            values = [row[metric.column] for row in rows]
+            numbers = Numbers.of(values)
+            if numbers is not None:
+                drawn = [None if one is None else rounded(one) for one in values]
+                point[metric.name] = {**numbers.facts(), "values": drawn}
+        return point
+
+    def runs_csv(self) -> str:
+        """Every Run that is drawn, one a line, as a spreadsheet or R takes it."""
+        columns = list(dict.fromkeys([*(one.column for one in self.metrics), *_MORE_COLUMNS]))
+        stream = StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        head = ["version", "commit", "variant", "clients", "run", "time", "seconds", "preset"]
+        writer.writerow([*head, "epoch", "pgbench", *columns])
+        for dot, rows in self.points:
+            for row in rows:
+                origin = dot.origin
+                which = [origin.name, origin.commit, dot.variant.name, dot.params.clients]
+                how = [row[name] for name in ("id", "time", "seconds", "preset")]
+                where = [row["epoch"], row["pgbench_version"]]
+                writer.writerow([*which, *how, *where, *(row[name] for name in columns)])
+        return stream.getvalue()
+
+
+def panels(dots: Dots, categories: Mapping[str, Category]) -> list[Panel]:
+    """The Panels of *dots* at *categories*, in the order of their keys.
+
+    However many commits there are, only the Runs of *categories* are looked at.
+    """
+    shown = np.array([origin.name in categories for origin in dots.origins], dtype=bool)
+    which = np.flatnonzero(shown[dots.whose])
+    chosen = list(dots.some(which))
+    runs = _runs_of(dots.table.take(dots.runs(which)))
+    grouped: dict[PanelKey, list[Dot]] = {}
+    for dot in chosen:
+        grouped.setdefault(PanelKey.of(dot), []).append(dot)
+    order = {name: position for position, name in enumerate(categories)}
+    found = []
+    for key, some in sorted(grouped.items()):
+        some.sort(key=lambda dot: (order[dot.origin.name], dot.variant, dot.params.clients))
+        names = {dot.origin.name for dot in some}
+        found.append(
+            Panel(
+                key=key,
+                categories=[one for name, one in categories.items() if name in names],
+                points=[(dot, runs.get(_run_key_of(dot), [])) for dot in some],
+            )
+        )
+    return found
+
+
+def _runs_of(table: pa.Table) -> dict[tuple[Any, ...], list[Row]]:
+    """The rows of the Runs of each point of *table*, oldest first."""
+    columns = [*_ROW_COLUMNS, *_MORE_COLUMNS, *(metric.column for metric in METRICS)]
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in _rows(table.select(list(dict.fromkeys(columns)))):
+        found.setdefault(_run_key(row), []).append(row)
+    return found
+
+
+def _rows(table: pa.Table) -> Iterator[Row]:
+    for batch in table.to_batches(max_chunksize=16384):
+        yield from batch.to_pylist()
+
+
+def _run_key(row: Row) -> tuple[Any, ...]:
+    scale = scale_param(row["tier"], row["scale"])
+    params = (row["protocol"], scale, row["clients"], row["profile"])
+    how = (variant_of(row), row["mode"], row["buffers"], params)
+    return (row["machine"], row["digest"], row["epoch"], *how)
+
+
+def _run_key_of(dot: Dot) -> tuple[Any, ...]:
+    how = (dot.variant, dot.mode, dot.buffers, tuple(dot.params))
+    return (dot.machine, dot.digest, dot.epoch, *how)
+
+
+def _variant_order(drawn: Iterable[Dot]) -> Any:
+    variants = {dot.variant.name: dot.variant for dot in drawn}
+    return variants.__getitem__

@@ -1,0 +1,117 @@
+"""Versions as categories: releases, servers built elsewhere, and the newest commits, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from base.build import Origin
+from base.version import Version
+from benchmarks.records.identical_builds import Origins
+from builders.source import Place
+from landspeed.results.arrays import distinct
+from landspeed.results.series import RELEASES_LINE, PlaceOf
+
+RECENT = 20
+"""So many of the newest commits of each line of history stand beside the releases."""
+
+_KINDS = ("release", "registered", "commit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Category:
+    """A Category is one version on an axis: an Origin, the version it says it is, its Place.
+
+    ``tip`` is whether it is the newest measured commit of its line.
+    """
+
+    origin: Origin
+    version: str
+    place: Place | None
+    tip: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it is: release, registered or commit."""
+        if self.origin.registered is not None:
+            return "registered"
+        return "release" if self.origin.release else "commit"
+
+    @property
+    def major(self) -> str:
+        """The major that it belongs to, as people write it."""
+        return Version.parse(self.version).major_text
+
+    def order(self) -> tuple[Any, ...]:
+        """By what versions are in order: of one version the release first, commits by place."""
+        position = self.place.position if self.place else 0
+        line = self.place.line if self.place else ""
+        return (
+            Version.parse(self.version),
+            _KINDS.index(self.kind),
+            line,
+            position,
+            self.origin.name,
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """The Category as JSON can hold it."""
+        known = {
+            "name": self.origin.name,
+            "kind": self.kind,
+            "version": self.version,
+            "major": self.major,
+            "date": self.origin.date[:10],
+            "commit": self.origin.commit if self.kind == "commit" else None,
+            "line": self.place.line if self.place and self.kind == "commit" else None,
+            "tip": self.tip or None,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+
+def categories(
+    origins: Origins, versions: Mapping[str, str], place_of: PlaceOf
+) -> dict[str, Category]:
+    """The Categories of *origins* by name, in order; *versions* is by a server's digest.
+
+    Of commits those that are among the newest RECENT of their line; one that is on no line has
+    no order, and is left out.
+    """
+    found: dict[str, Category] = {}
+    lines: dict[str, list[Category]] = {}
+    for digest, named in origins.items():
+        version = versions.get(digest)
+        if version is None or _parsed(version) is None:
+            continue
+        for name, origin in named.items():
+            one = Category(origin=origin, version=version, place=place_of(origin))
+            if one.kind != "commit":
+                found[name] = one
+            elif one.place and one.place.line != RELEASES_LINE:
+                lines.setdefault(one.place.line, []).append(one)
+    for some in lines.values():
+        newest = sorted(some, key=_position)[-RECENT:]
+        found |= {one.origin.name: one for one in newest}
+        found[newest[-1].origin.name] = replace(newest[-1], tip=True)
+    return {one.origin.name: one for one in sorted(found.values(), key=Category.order)}
+
+
+def versions_of(table: pa.Table) -> dict[str, str]:
+    """The version that each server of *table* (RecordStore.table()) says it is, by digest."""
+    rows = distinct(table, ["digest", "version"])
+    pairs = sorted((row["digest"], row["version"]) for row in rows if row["version"])
+    return dict(pairs)
+
+
+def _position(one: Category) -> int:
+    return one.place.position if one.place else -1
+
+
+def _parsed(text: str) -> Version | None:
+    try:
+        return Version.parse(text)
+    except ValueError:
+        return None

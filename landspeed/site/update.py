@@ -1,0 +1,133 @@
+"""From the raw records to the published site: derive asv's files, publish, say what is missing."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from base.errors import PublishError, StorageError
+from base.files import storage_errors
+from benchmarks.workloads.points import scheduled
+from builders.config import CONFIG_NAME
+from landspeed.changepoints.changepoint import Step
+from landspeed.changepoints.scan import Chart, survey_records
+from landspeed.compare.aa_rates import ledger
+from landspeed.console.progress import say
+from landspeed.results.series import RELEASES_LINE
+from landspeed.session.session import Workshop
+from landspeed.session.tracking_config import Track
+from landspeed.site.asv_changepoints import write_steps
+from landspeed.site.asv_results import AsvLayout, CommitOf, Derived, derive
+from landspeed.site.pages.data import Tidings, page_files, write_page_files
+from landspeed.site.pages.noise import write_ledger_page
+from landspeed.site.publish import asv_config, publish
+
+_REPOSITORY_LINK = "sources.git"
+
+
+def has_dots(workshop: Workshop) -> bool:
+    """Whether there is any record that is drawn."""
+    return bool(scheduled(workshop.records.table()).num_rows)
+
+
+def update_site(workshop: Workshop) -> tuple[Path, Derived]:
+    """Bring the site up to date with the records; its directory and what was derived."""
+    paths = workshop.paths
+    table = workshop.records.table()
+    if not has_dots(workshop):
+        raise PublishError(
+            "nothing to publish yet",
+            detail=f"{paths.records} has no records that are drawn.",
+            hint='Measure something first: "landspeed run 18 --preset quick".',
+        )
+    link_repository(workshop)
+    config, chart = asv_config(paths.project), Chart.of(workshop)
+    lines = _lines(workshop, chart.commits)
+    layout = AsvLayout.of(config, paths.results / "asv")
+    commit_of = _placer(workshop, lines)
+    derived = derive(chart.dots, layout, commit_of)
+    for unplaced in derived.unplaced:
+        say(f"not drawn: {unplaced}")
+    steps = survey_records(workshop, chart=chart).steps
+    write_steps(steps, commit_of, layout.results)
+    write_ledger_page(ledger(table), layout.results)
+    write_pages(workshop, chart, steps)
+    return publish(paths, say, _branches(config, table, lines)), derived
+
+
+def write_pages(workshop: Workshop, chart: Chart, steps: Sequence[Step]) -> None:
+    """Make the data of the pages for PostgreSQL people."""
+    records = workshop.records
+    tidings = Tidings(
+        steps=steps,
+        confirmations=records.confirmations.all(),
+        bisections=records.bisections.all(),
+        commits=workshop.builder.sources.history.commits(chart.commits),
+    )
+    files = page_files(chart.dots, chart.place_of, tidings)
+    write_page_files(files, workshop.paths.results)
+
+
+def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, str]) -> list[str]:
+    """What is drawn: asv.conf.json's branches, and those that the records are on.
+
+    Without releases not their line: the site's pages begin with the first branch.
+    """
+    has_releases = table["release"].null_count < table.num_rows
+    named = [one for one in config.get("branches", []) if has_releases or one != RELEASES_LINE]
+    return list(dict.fromkeys([*named, *sorted(set(lines.values()))]))
+
+
+def link_repository(workshop: Workshop) -> None:
+    """Make ``sources.git`` in the project, which asv.conf.json names, mean the cache's."""
+    link = workshop.paths.project / _REPOSITORY_LINK
+    target = workshop.paths.sources
+    workshop.builder.sources.releases_branch()
+    with storage_errors(f'link "{link}"', link):
+        if link.is_symlink() and link.readlink() != target:
+            link.unlink()
+        if not link.is_symlink():
+            if link.exists():
+                raise StorageError(
+                    f'"{link}" is in the way',
+                    detail="landspeed links the cache's repository of sources there.",
+                    hint="Move it elsewhere.",
+                )
+            link.symlink_to(target)
+
+
+def _lines(workshop: Workshop, commits: Collection[str]) -> dict[str, str]:
+    """The branch that each of *commits* is drawn on: one that is watched, or stable."""
+    watched = Track.load(workshop.paths.project / CONFIG_NAME).branches
+    lines = workshop.builder.sources.lines(commits, watched)
+    return {commit: line for commit, line in lines.items() if can_be_drawn(line)}
+
+
+def can_be_drawn(branch: str) -> bool:
+    """Whether asv takes *branch* for one name: it splits what it hands to git as a shell would.
+
+    See ``Git.get_hashes_from_range`` in asv's ``plugins/git.py``.
+    """
+    try:
+        return shlex.split(branch) == [branch]
+    except ValueError:
+        return False
+
+
+def _placer(workshop: Workshop, lines: Mapping[str, str]) -> CommitOf:
+    sources = workshop.builder.sources
+    branch = sources.releases_branch()
+    dates = sources.dates({*branch.values(), *lines})
+
+    def commit_of(origin: Mapping[str, Any]) -> tuple[str, int] | None:
+        commit = origin["commit"] if origin["commit"] in lines else None
+        hash_ = branch.get(origin["release"]) if origin["release"] else commit
+        if hash_ is None:
+            return None
+        return hash_, int(dates[hash_].timestamp() * 1000)
+
+    return commit_of

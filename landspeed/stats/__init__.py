@@ -1,0 +1,1 @@
+"""Statistics on arrays of numbers; pure, with the source of each formula."""

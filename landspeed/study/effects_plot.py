@@ -1,0 +1,77 @@
+"""The plot of an Attribution: the setting that does most first, each effect with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes as Panel
+
+from landspeed.study.effects import SURE, Attribution, Company, Effect
+from landspeed.study.plots import COLOURS, draw_panels, panel_title, shorten
+from landspeed.study.samples import Value
+from landspeed.study.schema import PlotExhibit
+
+_A_SETTING, _FRAME = 0.26, 0.9  # inches
+_MARKERS = {Company.ALONE: "o", Company.LAST: "s", Company.AVERAGED: "D"}
+
+
+def draw_rankings(
+    plot: PlotExhibit, rankings: Mapping[tuple[Value, ...], Attribution], path: Path
+) -> bool:
+    """Draw *plot* of *rankings* to an SVG at *path*; False if none has an effect."""
+    panels = {
+        panel_title(plot, key): partial(_draw, ranking=ranking)
+        for key, ranking in rankings.items()
+        if ranking.effects
+    }
+    if panels:
+        most = max(len(ranking.settings) for ranking in rankings.values())
+        draw_panels(plot.title, panels, path, height=max(3.3, _FRAME + _A_SETTING * most))
+    return bool(panels)
+
+
+def _draw(panel: Panel, ranking: Attribution) -> None:
+    """What each setting does; hollow where, of all that are averaged, it may be chance."""
+    places = {setting: number for number, setting in enumerate(reversed(ranking.settings))}
+    shifts = np.linspace(0.2, -0.2, len(ranking.companies)) if len(ranking.companies) > 1 else [0.0]
+    for company, shift in zip(ranking.companies, shifts, strict=True):
+        found = [one for one in ranking.effects if one.company is company]
+        sure = [one for one in found if one.p is None or one.is_sure]
+        unsure = [one for one in found if one not in sure]
+        colour = COLOURS[list(Company).index(company)]
+        for some, filled, label in (
+            (sure, True, str(company)),
+            (unsure, False, f"{company}, p ≥ {SURE:g}"),
+        ):
+            if not some:
+                continue
+            middle = np.array([one.ratio.value - 1 for one in some]) * 100
+            panel.errorbar(
+                middle,
+                [places[one.setting] + shift for one in some],
+                xerr=_reach(some),
+                fmt=_MARKERS[company],
+                color=colour,
+                mfc=colour if filled else "white",
+                ms=4.5,
+                capsize=2,
+                label=label,
+            )
+    panel.axvline(0, color="#888888", lw=0.8)
+    panel.set_yticks(range(len(places)), [shorten(setting) for setting in places])
+    panel.set_ylim(-0.6, len(places) - 0.4)
+    panel.set_xlabel("change, %")
+    # below the axis, whatever the height: the dots may be anywhere
+    panel.legend(loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=4.5)
+
+
+def _reach(effects: Sequence[Effect]) -> list[list[float]]:
+    """How far each interval reaches to the left and to the right, in percent."""
+    ratios = [one.ratio for one in effects]
+    return [
+        [100 * (r.value - r.low) if r.low is not None else 0.0 for r in ratios],
+        [100 * (r.high - r.value) if r.high is not None else 0.0 for r in ratios],
+    ]

@@ -1,0 +1,134 @@
+"""Callgrind's output, read: golden text in its format, and the arithmetic of two profiles."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from base.errors import MeasureError
+from benchmarks.counted.callgrind import CallProfile, is_whole
+
+# As callgrind 3.19 writes it: names once, then numbers; relative lines; the cost below a call
+# on the line after calls=; other objects and inlined files in between.
+OUTPUT = """# callgrind format
+version: 1
+creator: callgrind-3.19.0
+pid: 17067
+cmd:  /opt/bin/postgres -D /srv/data
+part: 1
+
+desc: Timerange: Basic block 0 - 20288153
+positions: line
+events: Ir
+summary: 1190
+
+ob=(1) /opt/bin/postgres
+fl=(1) ???
+fn=(1) PostgresMain
+0 100
+cfn=(2) exec_simple_query
+calls=2 0
+0 {query}
+cfn=(3) pgstat_report_stat
+calls=3 0
+0 90
+
+fn=(2)
+0 400
++3 {own}
+cob=(2) /usr/lib/libc.so.6
+cfi=(2) memmove.S
+cfn=(4) __memmove_avx_unaligned_erms
+calls=10 0
+* 250
+cfn=(2)
+calls=1 0
+-2 50
+
+fn=(3)
+0 60
+cfn=(4)
+calls=1 0
+0 30
+
+fn=(5) ServerLoop.isra.0
+0 50
+cfn=(1)
+calls=1 0
+0 {main}
+
+ob=(2)
+fl=(2)
+fn=(4)
+0 230
+fi=(3) other.S
+0 50
+fe=(2)
+
+totals: {total}
+"""
+
+
+def output(own: int) -> str:
+    query = 400 + own + 250
+    main = 100 + query + 90
+    return OUTPUT.format(own=own, query=query, main=main, total=main + 50)
+
+
+def test_costs_are_summed_by_function_and_by_call():
+    profile = CallProfile.parse(output(300))
+    assert profile.own == {
+        "PostgresMain": 100,
+        "exec_simple_query": 700,
+        "pgstat_report_stat": 60,
+        "ServerLoop.isra.0": 50,
+        "__memmove_avx_unaligned_erms": 280,
+    }
+    edge = profile.edges["exec_simple_query", "__memmove_avx_unaligned_erms"]
+    assert (edge.calls, edge.inclusive) == (10, 250)
+
+
+def test_what_came_before_a_function_is_not_below_it():
+    profile = CallProfile.parse(output(300))
+    assert profile.entered("PostgresMain") == 100 + 950 + 90
+    assert profile.entered("nothing") == 0
+
+
+def test_what_a_function_calls_for_is_told_apart():
+    assert CallProfile.parse(output(300)).called_by(["pgstat_report_stat", "absent"]) == 30
+
+
+def test_a_function_that_calls_itself_is_not_counted_twice():
+    assert CallProfile.parse(output(300)).inclusive()["exec_simple_query"] == 700 + 250
+
+
+def test_the_difference_of_two_runs_is_per_transaction():
+    short, long = CallProfile.parse(output(300)), CallProfile.parse(output(1300))
+    each = long.since(short, 100)
+    assert each.own["exec_simple_query"] == 10
+    assert each.own["PostgresMain"] == 0
+    assert each.edges["PostgresMain", "exec_simple_query"].inclusive == 10
+
+
+def test_a_profile_survives_being_kept_but_for_what_is_too_small():
+    short, long = CallProfile.parse(output(300)), CallProfile.parse(output(1300))
+    each = long.since(short, 100)
+    kept = CallProfile.of(json.loads(json.dumps(each.facts(least=0.01))))
+    assert kept.own == {"exec_simple_query": 10}
+    assert set(kept.edges) == {
+        ("PostgresMain", "exec_simple_query"),
+        ("ServerLoop.isra.0", "PostgresMain"),
+    }
+
+
+@pytest.mark.parametrize("text", ["", output(1)[:400], "totals: 7\n"])
+def test_a_file_that_is_not_whole_is_an_error(text: str):
+    with pytest.raises(MeasureError) as caught:
+        CallProfile.parse(text)
+    assert caught.value.message == "callgrind's output cannot be understood"
+
+
+def test_a_file_is_whole_when_its_last_line_is_there():
+    assert is_whole(output(1))
+    assert not is_whole(output(1).partition("totals")[0])

@@ -1,0 +1,298 @@
+"""Counting what a transaction costs: the arithmetic, what can go wrong, and real servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.build import Build, Origin, Variant
+from base.errors import MeasureError, UsageError
+from base.paths import Paths
+from base.version import Version
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted import count as module
+from benchmarks.counted import valgrind
+from benchmarks.counted.callgrind import CallProfile
+from benchmarks.counted.count import (
+    LENGTHS,
+    SPREAD_LIMIT,
+    Slope,
+    count,
+    exact_cell,
+    keep_profile,
+    kept_profile,
+    sample_of,
+)
+from benchmarks.counted.passes import Pass
+from benchmarks.counted.settings import clock_driven, exact_settings
+from benchmarks.machine.machine import Machine
+from benchmarks.records.store import RecordStore
+from benchmarks.workloads.scenario import Buffers, Mode, Protocol, Scenario, Tier
+from landspeed.session.session import Workshop
+from tests.kits.made_up.stand_ins import made_up_build
+from tests.kits.servers.cluster_kit import SCALE, cell, processes_in, server_paths
+
+Count = Callable[..., dict[str, Any]]
+
+
+def made_pass(transactions: int, instructions: float, **changes: Any) -> Pass:
+    plain = Pass(
+        transactions=transactions,
+        instructions=instructions,
+        clocked=10.0 * transactions,
+        wal_bytes=1_000_000 + 400 * transactions,
+        blocks_hit=5000 + 3 * transactions,
+        blocks_read=700 + transactions,
+        profile=CallProfile(own={}, edges={}),
+        argv=("pgbench",),
+        settings={},
+        database_bytes=0,
+        server_log="",
+    )
+    return replace(plain, **changes)
+
+
+def slope(each: float, start: float = 9e6) -> Slope:
+    return Slope(
+        short=made_pass(200, start + 200 * each), long=made_pass(1200, start + 1200 * each)
+    )
+
+
+# --- offline -------------------------------------------------------------------------------
+
+
+def test_what_starting_costs_cancels():
+    assert slope(40_000, start=1e6).instructions == slope(40_000, start=5e9).instructions == 40_000
+
+
+def test_a_sample_is_the_mean_of_two_slopes_with_their_distance():
+    sample = sample_of([slope(39_990), slope(40_010)], "18.6 bs8")
+    assert sample == {
+        "instructions": 40_000,
+        "instructions_spread": pytest.approx(0.0005),
+        "clocked_instructions": 10,
+        "wal_bytes_tx": 400,
+        "blocks_tx": 4,
+        "blocks_read_tx": 1,
+        "transactions": 1000,
+    }
+
+
+def test_what_the_background_writes_now_and_then_is_not_the_transactions():
+    disturbed = slope(40_000)
+    disturbed = replace(disturbed, long=replace(disturbed.long, wal_bytes=1_480_056))
+    sample = sample_of([disturbed, slope(40_000)], "18.6 bs8")
+    assert sample["wal_bytes_tx"] == 400
+
+
+def test_slopes_that_are_too_far_apart_are_an_error_and_no_number():
+    wide = 40_000 * (1 + 1.1 * SPREAD_LIMIT)
+    with pytest.raises(MeasureError) as caught:
+        sample_of([slope(40_000), slope(wide)], "18.6 bs8")
+    assert str(caught.value) == (
+        "error:  counting 18.6 bs8 twice gave different numbers\n"
+        "detail: 40000.0, 40044.0 instructions per transaction are 0.11% apart, "
+        "0.10% are allowed.\n"
+        "hint:   Count it again; a server whose work depends on time cannot be counted."
+    )
+
+
+def test_only_one_client_and_stated_buffers_can_be_counted():
+    for wrong in (cell(clients=1), replace(cell(clients=2), buffers=Buffers.WARM)):
+        with pytest.raises(UsageError):
+            count(cell=wrong, **dict.fromkeys(("build", "pgbench", "machine", "paths", "context")))
+
+
+@pytest.mark.parametrize("version", ["8.3.23", "9.6.24", "13.16", "18.6", "19devel"])
+def test_what_is_set_is_known_to_the_version(version: str):
+    names = exact_settings(Version.parse(version))
+    assert ("jit" in names) == (Version.parse(version).major >= (11,))
+    assert {"autovacuum", "fsync", "full_page_writes", "bgwriter_delay"} <= set(names)
+    assert clock_driven() == ("pgstat_report_stat", "pgstat_report_tabstat")
+
+
+def test_a_profile_is_kept_beside_the_records(tmp_path: Path):
+    paths = Paths(cache=tmp_path, project=tmp_path)
+    profile = CallProfile(own={"ExecScan": 12.5}, edges={})
+    keep_profile(paths, "a" * 32, profile)
+    assert kept_profile(paths, "a" * 32) == profile
+    assert kept_profile(paths, "b" * 32) is None
+
+
+def test_without_valgrind_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(MeasureError) as caught:
+        valgrind.valgrind()
+    assert caught.value.message == "valgrind is not installed"
+    assert caught.value.hint == 'Install it with "apt-get install valgrind".'
+
+
+def fake_proc(root: Path, randomize: str, personalities: dict[int, str]) -> Path:
+    (root / "proc/sys/kernel").mkdir(parents=True)
+    (root / "proc/sys/kernel/randomize_va_space").write_text(f"{randomize}\n")
+    for pid, flags in personalities.items():
+        (root / f"proc/{pid}").mkdir()
+        (root / f"proc/{pid}/personality").write_text(f"{flags}\n")
+    return root
+
+
+def test_addresses_are_proven_fixed_by_each_process(tmp_path: Path):
+    root = fake_proc(tmp_path, "2", {7: "00040000", 8: "00000000"})
+    valgrind.require_fixed_addresses([7, 99], root)
+    with pytest.raises(MeasureError) as caught:
+        valgrind.require_fixed_addresses([7, 8], root)
+    assert caught.value.message == "address randomisation is not off in process 8"
+
+
+def test_what_root_may_not_look_at_is_asked_of_the_user_who_runs_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def forbidden(path: Path) -> str:
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(valgrind, "_read", forbidden)
+    root = fake_proc(tmp_path, "2", {7: "00040000", 8: "00000000"})
+    valgrind.require_fixed_addresses([7], root)
+    with pytest.raises(MeasureError, match="not off in process 8"):
+        valgrind.require_fixed_addresses([8], root)
+    (root / "proc/9").mkdir()
+    with pytest.raises(MeasureError) as caught:
+        valgrind.require_fixed_addresses([9], root)
+    assert "--cap-add SYS_PTRACE" in caught.value.hint
+
+
+def test_addresses_are_fixed_where_the_whole_machine_has_them_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(valgrind, "valgrind", lambda: "/usr/bin/valgrind")
+    root = fake_proc(tmp_path, "0", {8: "00000000"})
+    valgrind.require_fixed_addresses([8], root)
+    assert valgrind.counting(tmp_path, root)[0] == "/usr/bin/valgrind"
+
+
+def test_that_nothing_can_be_counted_is_said_before_any_data_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(valgrind, "_may_fix_addresses", lambda: False)
+    monkeypatch.setattr(valgrind, "_is_off_everywhere", lambda root: False)
+    monkeypatch.setattr(valgrind, "valgrind", lambda: "/usr/bin/valgrind")
+    monkeypatch.setattr(module, "templates", lambda *_: pytest.fail("data was loaded"))
+    origin = Origin(release="18.1", commit=None, tree="a" * 40, date="2025-11-13")
+    server = made_up_build("18.1-bs8", origin)
+    scenario = Scenario(
+        mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE
+    )
+    with pytest.raises(MeasureError, match="address randomisation"):
+        count(
+            build=server,
+            pgbench=Pgbench(build=server),
+            cell=exact_cell(scenario, "default", Buffers.WARM),
+            machine=Machine.detect("elephant"),
+            paths=Paths(cache=tmp_path, project=tmp_path),
+            context={},
+        )
+
+
+def test_where_randomisation_cannot_be_turned_off_the_error_says_what_to_allow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(valgrind, "_may_fix_addresses", lambda: False)
+    with pytest.raises(MeasureError) as caught:
+        valgrind.counting(tmp_path, fake_proc(tmp_path, "2", {}))
+    assert caught.value.message == "address randomisation cannot be turned off"
+    assert "--security-opt seccomp=unconfined" in caught.value.hint
+
+
+# --- real servers ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def paths() -> Iterator[Paths]:
+    with server_paths() as found:
+        yield found
+
+
+@pytest.fixture
+def counted(paths: Paths, newest_build: Build, pgbench_build: Build) -> Count:
+    def one(
+        mode: Mode = Mode.READ_ONLY, buffers: Buffers = Buffers.WARM, build: Build = newest_build
+    ) -> dict[str, Any]:
+        scenario = Scenario(mode=mode, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE)
+        return count(
+            build=build,
+            pgbench=Pgbench(pgbench_build),
+            cell=exact_cell(scenario, "default", buffers),
+            machine=Machine.detect("here"),
+            paths=paths,
+            context={"preset": "test", "round": 1},
+            at_once=2,
+        )
+
+    return one
+
+
+@pytest.mark.postgres
+def test_counting_again_gives_the_same_number_and_a_whole_record(counted: Count, paths: Paths):
+    first, second = counted(), counted()
+    cost = first["sample"]["instructions"]
+    assert second["sample"]["instructions"] == pytest.approx(cost, rel=0.0005)
+    assert first["sample"]["instructions_spread"] < 0.0005
+    assert first["epoch"] == second["epoch"]
+    assert first["cell"]["buffers"] == "warm"
+    assert first["run"]["instrument"] == "callgrind"
+    assert first["run"]["transactions"] == list(LENGTHS[Mode.READ_ONLY])
+    assert first["sample"]["blocks_read_tx"] == 0
+    assert first["sample"]["wal_bytes_tx"] < 1
+    assert first["settings"]["full_page_writes"] == "off"
+    assert json.loads(json.dumps(first)) == first
+    RecordStore(paths.records).add(first)
+    profile = kept_profile(paths, first["id"])
+    assert profile is not None
+    assert profile.own["LWLockAcquire"] > 0
+    # what is executed is executed somewhere
+    assert sum(profile.own.values()) == pytest.approx(
+        cost + first["sample"]["clocked_instructions"], rel=0.005
+    )
+    assert processes_in(paths.cache) == {}
+
+
+@pytest.mark.postgres
+def test_pages_that_must_be_read_in_cost_more_and_writes_are_seen(counted: Count):
+    warm, cold = counted()["sample"], counted(buffers=Buffers.COLD)["sample"]
+    assert cold["instructions"] > 1.1 * warm["instructions"]
+    assert cold["blocks_read_tx"] > 0.5
+    assert cold["blocks_tx"] == warm["blocks_tx"]
+    written = counted(Mode.READ_WRITE)["sample"]
+    assert written["blocks_read_tx"] < 0.1
+    assert 200 < written["wal_bytes_tx"] < 2000
+    assert written["instructions"] > 2 * warm["instructions"]
+
+
+@pytest.mark.postgres
+def test_releases_are_told_apart(counted: Count):
+    workshop = Workshop.open()
+    oldest = workshop.build(workshop.builder.sources.resolve("13"), Variant())
+    old, new = counted(build=oldest)["sample"], counted()["sample"]
+    apart = abs(old["instructions"] / new["instructions"] - 1)
+    assert apart > 10 * max(old["instructions_spread"], new["instructions_spread"])
+    assert apart > 0.002
+
+
+@pytest.mark.postgres
+def test_where_a_build_lies_does_not_change_its_count(
+    counted: Count, newest_build: Build, tmp_path_factory: pytest.TempPathFactory
+):
+    place = Path("/var/tmp") / f"landspeed-test-{os.getpid()}-with-a-longer-name"
+    shutil.copytree(newest_build.prefix, place, symlinks=True)
+    try:
+        moved = counted(build=replace(newest_build, prefix=place))["sample"]
+    finally:
+        shutil.rmtree(place)
+    assert moved["instructions"] == pytest.approx(counted()["sample"]["instructions"], rel=0.0005)

@@ -1,0 +1,115 @@
+"""Commits that install the very same files share their samples, and all of them are drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.build import Build, Origin
+from base.errors import RecordError
+from benchmarks.records.identical_builds import Twin
+from benchmarks.records.store import RecordStore
+from landspeed.results.point_query import parse_point
+from landspeed.results.points import dots
+from landspeed.results.show import find_points
+from tests.kits.builds.buildkit import a_build
+from tests.kits.made_up.synthetic import START, Point, record
+
+DIGEST = "e" * 64
+A, B = (digit * 40 for digit in "ab")
+
+
+def run(commit: str, number: int, latency: float = 1.0, digest: str = DIGEST) -> dict[str, Any]:
+    """A record of *commit*, whose Build has *digest*."""
+    point = Point(release=None, commit=commit, latency_ms=latency)
+    made = record(point, number=number, at=START.replace(second=number))
+    return made | {"build": made["build"] | {"digest": digest}}
+
+
+def origin(commit: str) -> Origin:
+    return Origin(release=None, commit=commit, tree="c" * 40, date="2026-01-01T00:00:00+00:00")
+
+
+def build(commit: str, digest: str = DIGEST) -> Build:
+    return replace(a_build("twin"), origin=origin(commit), digest=digest)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RecordStore:
+    """Two runs of A."""
+    made = RecordStore(tmp_path / "records")
+    for number in (1, 2):
+        made.add(run(A, number))
+    return made
+
+
+def drawn(store: RecordStore) -> dict[str, list[str]]:
+    """The samples' ids, cut to what tells them apart, and the commit of each dot."""
+    found = dots(store.table(), store.twins.all())
+    return {str(dot.origin.commit)[0]: [dot.last_id, str(dot.count)] for dot in found}
+
+
+def test_a_twin_is_drawn_with_the_samples_of_the_one_that_was_measured(store):
+    alone = drawn(store)
+    assert alone.keys() == {"a"}
+    store.twins.add(build(B))
+    assert drawn(store) == {"a": alone["a"], "b": alone["a"]}
+
+
+@pytest.mark.parametrize(("trees", "newest"), [("cd", "d"), ("cdc", "c")])
+def test_what_came_in_several_ways_is_one_origin_as_the_newest_record_has_it(
+    tmp_path: Path, trees: str, newest: str
+) -> None:
+    store = RecordStore(tmp_path / "records")
+    for number, tree in enumerate(trees, start=1):
+        made = run(A, number)
+        origin = made["build"]["origin"] | {"tree": tree * 40}
+        store.add(made | {"build": made["build"] | {"origin": origin}})
+    (found,) = dots(store.table()).servers[DIGEST].values()
+    assert found.tree == newest * 40
+
+
+def test_a_twin_is_shown_by_its_own_name(store):
+    store.twins.add(build(B))
+    query = parse_point(B[:10], lambda _: None)
+    (shown,) = find_points(store.table(), query, store.twins.all())
+    assert shown.name.startswith(B[:10])
+    assert len(shown.runs) == 2
+    (one,) = find_points(
+        store.table(), parse_point(f"run:{shown.runs[0]['id']}", lambda _: None), store.twins.all()
+    )
+    assert one.name.startswith(A[:10])
+
+
+def test_runs_of_two_commits_that_are_one_server_are_samples_of_both(store):
+    store.add(run(B, 3))
+    found = drawn(store)
+    assert found["a"] == found["b"]
+    assert found["a"][1] == "3"
+
+
+def test_another_server_has_no_part_in_it(store):
+    store.add(run(B, 3, digest="f" * 64))
+    store.twins.add(build("d" * 40, digest="0" * 64))
+    assert {commit: count for commit, (_, count) in drawn(store).items()} == {"a": "2", "b": "1"}
+
+
+def test_the_same_twin_is_kept_once_and_merged_by_copying(store, tmp_path):
+    store.twins.add(build(B))
+    store.twins.add(build(B))
+    assert store.twins.all() == [Twin(digest=DIGEST, origin=origin(B))]
+    other = RecordStore(tmp_path / "other")
+    assert other.merge(store.root) == 3
+    assert other.merge(store.root) == 0
+    assert drawn(other) == drawn(store)
+
+
+def test_a_damaged_twin_is_an_error_that_names_it(store):
+    store.twins.add(build(B))
+    (path,) = (store.root / "twins").iterdir()
+    path.write_text("{")
+    with pytest.raises(RecordError, match="could not read"):
+        store.twins.all()

@@ -1,0 +1,375 @@
+"""Raw records: only ever added, never lost, never half taken for whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from base.errors import RecordError, StorageError
+from benchmarks.records.columns import COLUMNS, SCALARS, TEXT, VARIANT_COLUMNS, variant_of
+from benchmarks.records.segments import read_scalars
+from benchmarks.records.store import RecordStore, new_id
+from tests.kits.made_up.synthetic import Point, record
+from tests.kits.made_up.synthetic import records as synthetic_records
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RecordStore:
+    return RecordStore(tmp_path / "records")
+
+
+def ids(store: RecordStore) -> list[str]:
+    return list(store.table(["id"])["id"].to_pylist())
+
+
+def test_ids_are_unique_and_sort_by_time() -> None:
+    first = new_id()
+    time.sleep(0.002)
+    rest = [new_id() for _ in range(1000)]
+    assert len({first, *rest}) == 1001
+    assert all(first < other for other in rest)
+    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    assert max(new_id(early), new_id(early)) < new_id(late)
+
+
+def test_a_record_is_the_same_before_and_after_sealing(store: RecordStore) -> None:
+    made = list(synthetic_records(runs=2))
+    for one in made:
+        store.add(one)
+    loose = store.table()
+    sealed = store.seal()
+    assert sealed.records == len(made)
+    assert len(sealed.segments) == 1
+    assert not list((store.root / "loose").glob("*.json"))
+    assert store.table().equals(loose)
+    assert [store.get(one["id"]) for one in made] == made
+    assert list(store.records([one["id"] for one in made])) == made
+
+
+def test_the_table_has_every_scalar_of_a_record(store: RecordStore) -> None:
+    one = record(Point(release=None, commit="c" * 40, clients=4))
+    store.add(one)
+    (row,) = store.table().to_pylist()
+    assert row["commit"] == "c" * 40
+    assert row["release"] is None
+    assert row["clients"] == 4
+    assert row["latency_ms"] == one["sample"]["latency_ms"]
+    assert row["origin_date"] == one["build"]["origin"]["date"]
+    asked = ("comparison", "block", "side")
+    counted = ("instrument", "buffers", "instructions", "instructions_spread")
+    variant = ("segsize", "compiler", "flags")
+    absent = ("release", "registered", *variant, *asked, *counted, "wal_bytes_tx", "blocks_tx")
+    assert None not in {value for name, value in row.items() if name not in absent}
+
+
+def test_numbers_an_old_server_cannot_say_are_null(store: RecordStore) -> None:
+    one = record(Point())
+    one["sample"]["wal_bytes"] = None
+    del one["sample"]["blocks_read"]
+    store.add(one)
+    store.seal()
+    (row,) = store.table(["wal_bytes", "blocks_read"]).to_pylist()
+    assert row == {"wal_bytes": None, "blocks_read": None}
+
+
+def test_each_machine_and_month_has_segments_of_its_own(store: RecordStore) -> None:
+    late = record(Point(machine="mammoth"))
+    late["time"] = "2026-02-03T04:05:06.789Z"
+    store.add(record(Point()))
+    store.add(late)
+    directories = {path.parent for path in store.seal().segments}
+    segments = store.root / "segments"
+    assert directories == {segments / "elephant/2026-01", segments / "mammoth/2026-02"}
+
+
+def test_equal_records_make_an_equal_segment(tmp_path: Path) -> None:
+    names = []
+    for root in (tmp_path / "a", tmp_path / "b"):
+        store = RecordStore(root)
+        for one in synthetic_records(runs=1):
+            store.add(one)
+        names += [path.name for path in store.seal().segments]
+    assert names[0] == names[1]
+
+
+def test_a_seal_that_died_before_removing_loose_files_leaves_no_duplicates(
+    store: RecordStore,
+) -> None:
+    made = list(synthetic_records(runs=1))
+    for one in made:
+        store.add(one)
+    store.seal()
+    for one in made[:3]:
+        store.add(one)
+    assert ids(store) == [one["id"] for one in made]
+    again = store.seal()
+    assert again.records == 0
+    assert not list((store.root / "loose").glob("*.json"))
+    assert ids(store) == [one["id"] for one in made]
+
+
+def test_a_record_in_two_segments_is_read_once(tmp_path: Path) -> None:
+    made = list(synthetic_records(runs=1))
+    left, right = RecordStore(tmp_path / "a"), RecordStore(tmp_path / "b")
+    for one in made[:4]:
+        left.add(one)
+    for one in made[2:]:
+        right.add(one)
+    left.seal()
+    right.seal()
+    assert left.merge(right.root) == 1
+    assert ids(left) == [one["id"] for one in made]
+    assert left.verify() == len(made)
+
+
+def test_merging_is_a_union_and_can_be_repeated(tmp_path: Path) -> None:
+    left, right = RecordStore(tmp_path / "a"), RecordStore(tmp_path / "b")
+    made = list(synthetic_records(runs=1))
+    left.add(made[0])
+    right.add(made[1])
+    right.seal()
+    right.add(made[2])
+    assert left.merge(right.root) == 2
+    assert left.merge(right.root) == 0
+    assert ids(left) == [one["id"] for one in made[:3]]
+
+
+def test_a_truncated_loose_file_is_an_error_that_names_it(store: RecordStore) -> None:
+    path = store.add(record(Point()))
+    path.write_text(path.read_text()[:-100])
+    for action in (store.table, store.seal, lambda: store.get(path.stem[:8])):
+        with pytest.raises(RecordError, match=path.name):
+            action()
+    assert path.exists()
+
+
+@pytest.mark.parametrize("keep", [0, 3, 1000, -1])
+def test_a_truncated_segment_is_an_error_that_names_it(store: RecordStore, keep: int) -> None:
+    store.add(record(Point()))
+    (path,) = store.seal().segments
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(RecordError, match=path.name):
+        store.table()
+    with pytest.raises(RecordError, match=path.name):
+        store.verify()
+
+
+def test_a_flipped_bit_in_a_segment_is_found(store: RecordStore) -> None:
+    one = record(Point())
+    store.add(one)
+    (path,) = store.seal().segments
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    text = next(c for i in range(99) if (c := group.column(i)).path_in_schema == TEXT)
+    data = bytearray(path.read_bytes())
+    data[text.data_page_offset + text.total_compressed_size // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(RecordError, match=path.name):
+        store.verify()
+    with pytest.raises(RecordError, match=path.name):
+        store.get(one["id"])
+
+
+def test_a_damaged_segment_is_never_merged(tmp_path: Path) -> None:
+    left, right = RecordStore(tmp_path / "a"), RecordStore(tmp_path / "b")
+    right.add(record(Point()))
+    (path,) = right.seal().segments
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(RecordError, match="damaged"):
+        left.merge(right.root)
+    assert ids(left) == []
+
+
+def test_what_a_record_does_not_say_of_its_variant_is_the_defaults(store: RecordStore) -> None:
+    """Also in a segment of an older landspeed, which had no columns for it."""
+    old, new = record(Point(blocksize=4)), record(Point(build="seg2-clang-O3-lto"), number=1)
+    store.add(old)
+    (path,) = store.seal().segments
+    lacking = pq.read_table(path).drop_columns(["segsize", "compiler", "flags"])
+    pq.write_table(lacking, path)
+    store.add(new)
+    rows = store.table(["id", *VARIANT_COLUMNS]).to_pylist()
+    assert {row["id"]: variant_of(row).name for row in rows} == {
+        old["id"]: "bs4",
+        new["id"]: "bs8-seg2-clang-O3-lto",
+    }
+
+
+def test_segments_of_an_older_landspeed_lack_columns_and_still_read(store: RecordStore) -> None:
+    store.add(record(Point()))
+    (path,) = store.seal().segments
+    table = pq.read_table(path).drop_columns(["wal_bytes", "epoch"])
+    pq.write_table(table.append_column("of_later", pa.array(["?"])), path)
+    read = read_scalars([path], [column.name for column in COLUMNS])
+    assert read.schema.names == SCALARS.names
+    assert read["wal_bytes"].to_pylist() == [None]
+    assert read["latency_ms"].null_count == 0
+
+
+def test_a_segment_can_be_read_by_any_parquet_reader(store: RecordStore) -> None:
+    one = record(Point())
+    text = store.add(one).read_text()
+    (path,) = store.seal().segments
+    table = pq.read_table(path)
+    assert table[TEXT].to_pylist() == [text]
+    assert table["release"].to_pylist() == ["18.1"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("schema", 2),
+        ("id", "../../etc/passwd"),
+        ("time", "yesterday"),
+        ("machine", {"name": "../up"}),
+        ("machine", {}),
+        ("cell", {"clients": "four"}),
+    ],
+)
+def test_what_is_not_a_record_is_refused(store: RecordStore, key: str, value: object) -> None:
+    with pytest.raises(RecordError, match="not a raw record"):
+        store.add({**record(Point()), key: value})
+    assert ids(store) == []
+
+
+def test_an_id_is_never_given_to_another_record(store: RecordStore) -> None:
+    one = record(Point())
+    store.add(one)
+    store.add(one)
+    with pytest.raises(RecordError, match="two different records"):
+        store.add({**one, "stderr": "changed"})
+
+
+def test_a_prefix_names_one_record_or_is_refused(store: RecordStore) -> None:
+    first, second = (record(Point(), number=number) for number in (1, 2))
+    store.add(first)
+    store.seal()
+    store.add(second)
+    assert store.get(first["id"][:20]) == first
+    with pytest.raises(RecordError, match="ambiguous"):
+        store.get(first["id"][:4])
+    with pytest.raises(RecordError, match="no record"):
+        store.get("zz")
+    with pytest.raises(RecordError, match="not a record id"):
+        store.get("*")
+    with pytest.raises(RecordError, match="no record"):
+        list(store.records(["zz"]))
+
+
+def test_an_empty_store_has_an_empty_table(store: RecordStore) -> None:
+    assert store.table().num_rows == 0
+    assert store.seal().records == 0
+    assert list(store.records([])) == []
+
+
+def test_left_overs_of_killed_writers_are_removed_in_time(store: RecordStore) -> None:
+    store.add(record(Point()))
+    store.seal()
+    old, young = store.root / "loose" / ".a.json.x", store.root / "loose" / ".b.json.y"
+    for path in (old, young):
+        path.write_text("{")
+    os.utime(old, (0, 0))
+    store.seal()
+    assert (old.exists(), young.exists()) == (False, True)
+    assert len(ids(store)) == 1
+
+
+def test_a_full_disk_loses_nothing(store: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = store.add(record(Point()))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("benchmarks.records.segments._write", full)
+    with pytest.raises(StorageError, match="could not write"):
+        store.seal()
+    assert path.exists()
+    assert not list((store.root / "segments").rglob("*.*"))
+    assert len(ids(store)) == 1
+
+
+def _add_and_seal(arguments: tuple[Path, int]) -> None:
+    root, worker = arguments
+    for number in range(10):
+        RecordStore(root).add(record(Point(clients=worker + 1), number=number))
+        RecordStore(root).seal()
+        assert RecordStore(root).table().num_rows > number
+
+
+def test_several_landspeeds_may_add_seal_and_read_at_once(store: RecordStore) -> None:
+    with ProcessPoolExecutor(3) as pool:
+        list(pool.map(_add_and_seal, [(store.root, worker) for worker in range(3)]))
+    assert store.verify() == 30
+    assert len(set(ids(store))) == 30
+
+
+_SEALS_FOREVER = """
+import sys
+from pathlib import Path
+from benchmarks.records import RecordStore
+from tests.synthetic import Point, record
+store = RecordStore(Path(sys.argv[1]))
+for number in range(10**6):
+    store.add(record(Point(), number=number))
+    print(number, flush=True)
+    store.seal()
+"""
+
+
+@pytest.mark.parametrize("after", [3, 4, 5])
+def test_a_kill_while_sealing_loses_no_record(store: RecordStore, after: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SEALS_FOREVER, str(store.root)],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    added = 0
+    for line in process.stdout:
+        added = int(line) + 1
+        if added == after:
+            time.sleep(0.002 * after)
+            break
+    process.send_signal(signal.SIGKILL)
+    added += len(process.stdout.readlines())
+    process.wait()
+    assert len(ids(store)) >= added
+    store.seal()
+    assert store.verify() >= added
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=12))
+def test_whatever_the_order_of_adds_and_seals_every_record_is_there_once(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, bool]]
+) -> None:
+    store = RecordStore(tmp_path_factory.mktemp("records"))
+    for number, seal in steps:
+        store.add(record(Point(), number=number))
+        if seal:
+            store.seal()
+    assert sorted(ids(store)) == sorted(
+        {record(Point(), number=number)["id"] for number, _ in steps}
+    )
+
+
+def test_what_was_executed_where_comes_along_when_stores_are_merged(tmp_path: Path) -> None:
+    here, there = RecordStore(tmp_path / "here"), RecordStore(tmp_path / "there")
+    there.profiles.mkdir(parents=True)
+    (there.profiles / "a.json.gz").write_bytes(b"profile")
+    assert (here.merge(there.root), here.merge(there.root)) == (1, 0)
+    assert (here.profiles / "a.json.gz").read_bytes() == b"profile"

@@ -1,0 +1,243 @@
+"""Clusters of a real PostgreSQL: private, ours, and gone when they are stopped."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from base.build import Build
+from base.errors import ClusterError, LandspeedError, StorageError
+from base.paths import Paths
+from benchmarks.machine.processes import Process, cpu_seconds
+from benchmarks.server.cluster import Cluster, initdb, is_ours, is_shut_down, server_error
+from benchmarks.server.home import RunDirectory, ServerHome
+from tests.kits.servers.cluster_kit import is_root, processes_in, server_paths
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def paths() -> Iterator[Paths]:
+    with server_paths() as found:
+        yield found
+
+
+@contextmanager
+def fresh(
+    home: ServerHome, build: Build, *, keep: bool = False, **settings: str
+) -> Iterator[Cluster]:
+    """A running cluster that was just initialised."""
+    reachable = home.reachable(build)
+    with home.run_directory() as run:
+        data = run.path / "fresh"
+        initdb(reachable, data, run)
+        with Cluster(build=reachable, data=data, run=run, settings=settings, keep=keep) as cluster:
+            yield cluster
+
+
+def ask(cluster: Cluster, query: str) -> object:
+    with cluster.connect() as connection:
+        row = connection.execute(query.encode()).fetchone()
+        assert row is not None
+        return row[0]
+
+
+def test_a_cluster_answers_with_its_profiles_settings_and_leaves_nothing(
+    paths: Paths, newest_build: Build
+) -> None:
+    home = ServerHome.open(paths)
+    with fresh(home, newest_build, shared_buffers="16MB") as cluster:
+        assert ask(cluster, "SHOW shared_buffers") == "16MB"
+        assert ask(cluster, "SHOW server_encoding") == "UTF8"
+        assert ask(cluster, "SHOW lc_messages") == "C"
+        assert str(newest_build.version).startswith(str(ask(cluster, "SHOW server_version")))
+        assert cluster.host.stat().st_mode & 0o777 == 0o700
+        before = cluster.cpu_seconds()
+        ask(cluster, "SELECT count(*) FROM generate_series(1, 1000000)")
+        assert cluster.cpu_seconds() > before
+    assert processes_in(paths.cache) == {}
+    assert list(home.runs.iterdir()) == []
+
+
+def test_the_server_does_not_run_as_root(paths: Paths, newest_build: Build) -> None:
+    with fresh(ServerHome.open(paths), newest_build) as cluster:
+        assert Path(f"/proc/{cluster.pid}").stat().st_uid != 0
+        groups = Path(f"/proc/{cluster.pid}/status").read_text()
+        assert not is_root() or "Groups:\t \n" in groups
+
+
+def test_a_cluster_that_is_kept_is_shut_down_and_one_that_is_not_is_just_ended(
+    paths: Paths, newest_build: Build
+) -> None:
+    home = ServerHome.open(paths)
+    for keep in (True, False):
+        with ExitStack() as stack:
+            reachable = home.reachable(newest_build)
+            run = stack.enter_context(home.run_directory())
+            data = run.path / "fresh"
+            initdb(reachable, data, run)
+            assert is_ours(data)
+            assert is_shut_down(data)
+            with Cluster(build=reachable, data=data, run=run, settings={}, keep=keep):
+                assert not is_shut_down(data)
+            assert is_shut_down(data) == keep
+
+
+def test_two_clusters_at_once_do_not_clash(paths: Paths, newest_build: Build) -> None:
+    home = ServerHome.open(paths)
+    with fresh(home, newest_build) as one, fresh(home, newest_build) as other:
+        assert one.host != other.host
+        assert ask(one, "SHOW data_directory") != ask(other, "SHOW data_directory")
+
+
+def test_a_port_in_use_does_not_matter(paths: Paths, newest_build: Build) -> None:
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # another server may have it: as good
+            taken.bind(("127.0.0.1", 5432))
+            taken.listen()
+        with fresh(ServerHome.open(paths), newest_build) as cluster:
+            assert ask(cluster, "SHOW listen_addresses") == ""
+
+
+def test_what_the_callers_environment_says_of_postgresql_is_not_seen(
+    paths: Paths, newest_build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGDATA", "/nowhere")
+    monkeypatch.setenv("PGPORT", "1")
+    monkeypatch.setenv("PGHOST", "db.example.org")
+    monkeypatch.setenv("PGSERVICE", "production")
+    monkeypatch.setenv("PGOPTIONS", "-c work_mem=64kB")
+    with fresh(ServerHome.open(paths), newest_build) as cluster:
+        assert ask(cluster, "SHOW data_directory") == str(cluster.data)
+        assert ask(cluster, "SHOW work_mem") == "4MB"
+
+
+def test_a_data_directory_landspeed_did_not_make_is_refused_and_left_alone(
+    paths: Paths, newest_build: Build
+) -> None:
+    home = ServerHome.open(paths)
+    with home.run_directory() as run:
+        reachable = home.reachable(newest_build)
+        data = run.path / "foreign"
+        initdb(reachable, data, run)
+        (data / "landspeed.cluster").unlink()
+        before = sorted((p.name, p.stat().st_mtime_ns) for p in data.iterdir())
+        cluster = Cluster(build=reachable, data=data, run=run, settings={}, keep=True)
+        with pytest.raises(ClusterError, match="is not a cluster made by landspeed"):
+            cluster.start()
+        assert sorted((p.name, p.stat().st_mtime_ns) for p in data.iterdir()) == before
+
+
+def test_a_directory_that_exists_is_not_initialised(paths: Paths, newest_build: Build) -> None:
+    with ServerHome.open(paths).run_directory() as run:
+        (run.path / "data").mkdir()
+        with pytest.raises(FileExistsError):
+            initdb(newest_build, run.path / "data", run)
+
+
+def test_a_server_that_cannot_start_says_why(paths: Paths, newest_build: Build) -> None:
+    home = ServerHome.open(paths)
+    with (
+        pytest.raises(ClusterError, match="died") as caught,
+        fresh(home, newest_build, no_such_setting="1"),
+    ):
+        pass
+    assert "no_such_setting" in caught.value.detail
+    assert processes_in(paths.cache) == {}
+
+
+def test_a_cache_with_a_long_path_gets_a_short_socket_directory(
+    paths: Paths, newest_build: Build
+) -> None:
+    long = paths.cache / ("x" * 100)
+    home = ServerHome.open(Paths(cache=long, project=long))
+    with fresh(home, newest_build) as cluster:
+        sockets = cluster.host
+        assert len(str(sockets)) < 50
+        assert sockets.stat().st_mode & 0o777 == 0o700
+        assert ask(cluster, "SELECT 1") == 1
+    assert not sockets.exists()
+
+
+@pytest.mark.skipif(not is_root(), reason="only root's servers run as another user")
+def test_a_build_the_servers_user_cannot_reach_is_run_from_a_copy_made_once(
+    paths: Paths, newest_build: Build, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o700)
+    prefix = tmp_path / "prefix"
+    shutil.copytree(newest_build.prefix, prefix, symlinks=True)
+    hidden = Build.load(prefix)
+    home = ServerHome.open(paths)
+    with fresh(home, hidden) as cluster:
+        assert cluster.build.prefix.is_relative_to(paths.cache)
+        assert ask(cluster, "SELECT 1") == 1
+        first = (cluster.build.prefix / "bin").stat().st_ino
+    assert (home.reachable(hidden).prefix / "bin").stat().st_ino == first
+
+
+@pytest.mark.skipif(not is_root(), reason="only root's servers run as another user")
+def test_a_home_the_servers_user_cannot_enter_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("LANDSPEED_DATA", str(tmp_path / "data"))
+    with pytest.raises(StorageError, match="cannot enter"):
+        ServerHome.open(Paths(cache=tmp_path, project=tmp_path))
+
+
+@contextmanager
+def small_disk(where: Path, megabytes: int) -> Iterator[None]:
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", str(where)]
+    if not is_root() or subprocess.run(mount, check=False).returncode != 0:
+        pytest.skip("only root may mount a small tmpfs")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(where)], check=True)
+
+
+def test_a_full_disk_is_one_clear_error(paths: Paths, newest_build: Build) -> None:
+    with small_disk(paths.cache, 20):
+        with (
+            pytest.raises(StorageError) as caught,
+            fresh(ServerHome.open(paths), newest_build),
+        ):
+            pass
+        assert "the disk is full" in caught.value.message
+        assert "LANDSPEED_DATA" in caught.value.hint
+        assert processes_in(paths.cache) == {}
+
+
+def test_a_kernel_limit_gets_a_hint() -> None:
+    error = server_error(
+        "it failed", "FATAL:  could not create semaphores: No space left on device"
+    )
+    assert isinstance(error, LandspeedError)
+    assert "kernel.sem" in error.hint
+
+
+def test_a_process_name_with_spaces_and_parentheses_is_read() -> None:
+    line = "7 (a) b (c) S 1 7 7 0 -1 4194304 9 0 0 0 250 50 30 20 20 0 1 0 1 1 1"
+    assert Process.parse(line) == Process(parent=1, state="S", own_seconds=3.0, reaped_seconds=0.5)
+
+
+def test_the_cpu_seconds_of_a_process_that_is_gone_are_0() -> None:
+    assert cpu_seconds(2**30) == 0.0
+
+
+def test_a_run_directory_whose_landspeed_is_dead_is_removed(paths: Paths) -> None:
+    home = ServerHome.open(paths)
+    home.runs.mkdir()
+    (home.runs / "left").mkdir()
+    (home.runs / "left" / "server.log").write_text("")
+    with home.run_directory() as alive, home.run_directory() as run:
+        assert isinstance(run, RunDirectory)
+        assert alive.path.exists()
+        assert not (home.runs / "left").exists()

@@ -1,0 +1,83 @@
+"""Branches of other repositories: only of those that are listed, whole even in a partial clone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from base.errors import RefError, SourceError
+from builders.source import Sources
+from tests.kits.builds.sourcekit import GitUpstream, Harness, release
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> GitUpstream:
+    made = GitUpstream(tmp_path / "postgres")
+    made.commit("19devel", "first")
+    made.git("config", "uploadpack.allowFilter", "true")
+    made.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    return made
+
+
+@pytest.fixture
+def fork(postgres: GitUpstream, tmp_path: Path) -> GitUpstream:
+    """A clone with a branch of its own, which changes a file that upstream has, too."""
+    made = GitUpstream(tmp_path / "fork")
+    made.git("fetch", "--quiet", str(postgres.directory), "master")
+    made.git("checkout", "--quiet", "-b", "fast/path", "FETCH_HEAD")
+    made.commit("19devel", "a patch of mine")
+    return made
+
+
+def sources_of(tmp_path: Path, upstream: str, **remotes: str) -> Sources:
+    made = Harness(tmp_path).sources(
+        release("17.0", "2024-09-26"), order=("git",), upstream=upstream
+    )
+    return Sources(
+        paths=made.paths,
+        catalog=made.catalog,
+        config=replace(made.config, remotes=remotes),
+        say=made.say,
+    )
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"], ids=["a clone here", "a partial clone"])
+def test_a_branch_of_a_listed_remote_is_resolved_and_exported_whole(
+    tmp_path, postgres, fork, scheme
+):
+    upstream = f"{scheme}{postgres.directory}"
+    sources = sources_of(tmp_path, upstream, hacker=str(fork.directory))
+    source = sources.resolve("hacker/fast/path")
+    assert source.origin.commit == fork.git("rev-parse", "HEAD")
+    sources.export(source, tmp_path / "tree")
+    assert (tmp_path / "tree" / "note").read_text() == "a patch of mine"
+    before = sources.resolve("hacker/fast/path~1")
+    assert before.origin.commit == postgres.git("rev-parse", "master")
+
+
+def test_a_branch_that_moved_is_asked_for_again(tmp_path, postgres, fork):
+    sources = sources_of(tmp_path, str(postgres.directory), hacker=str(fork.directory))
+    sources.resolve("hacker/fast/path")
+    tip = fork.commit("19devel", "second thoughts")
+    assert sources.resolve("hacker/fast/path").origin.commit == tip
+
+
+def test_what_is_not_listed_is_not_fetched_and_the_error_names_what_is(tmp_path, postgres, fork):
+    sources = sources_of(tmp_path, str(postgres.directory), hacker=str(fork.directory))
+    with pytest.raises(RefError) as caught:
+        sources.resolve("other/fast/path")
+    assert f"Remote, as hacker/BRANCH: {fork.directory}" in caught.value.detail
+    with pytest.raises(RefError):
+        sources.resolve("hacker/slow/path")
+    # a remote's branches are not upstream's
+    with pytest.raises(RefError):
+        sources.resolve("fast/path")
+
+
+def test_a_remote_that_does_not_answer_is_one_clear_error(tmp_path, postgres):
+    sources = sources_of(tmp_path, str(postgres.directory), gone=str(tmp_path / "nowhere"))
+    with pytest.raises(SourceError, match='remote "gone"') as caught:
+        sources.resolve("gone/master")
+    assert "LANDSPEED_REMOTES" in caught.value.hint

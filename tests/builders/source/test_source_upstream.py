@@ -1,0 +1,255 @@
+"""The git upstream: borrowed or cloned, followed when rewritten, never guessed at."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from base.errors import RefError, SourceError
+from builders.source import Sources, upstream
+from tests.kits.builds.sourcekit import GitUpstream, Harness, release
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> GitUpstream:
+    """master at 18devel, REL_17_STABLE two commits after 17.0, with tags."""
+    made = GitUpstream(tmp_path / "postgres")
+    made.commit("8.2.0", "ancient")
+    made.commit("17devel", "first")
+    made.git("branch", "REL_17_STABLE")
+    made.commit("18devel", "second")
+    made.commit("18devel", "third")
+    made.git("checkout", "--quiet", "REL_17_STABLE")
+    made.commit("17.0", "Stamp 17.0.", when=1_727_000_000)
+    made.git("tag", "-a", "-m", "17.0", "REL_17_0")
+    made.commit("17.1", "Stamp 17.1.", when=1_731_000_000)
+    made.git("tag", "REL_17_1")
+    made.commit("17.1", "after 17.1")
+    made.git("checkout", "--quiet", "master")
+    return made
+
+
+@pytest.fixture(autouse=True)
+def always_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask upstream again every time, as if ten minutes had passed."""
+    monkeypatch.setattr("builders.source.sources.MINUTES", -1)
+
+
+def sources_of(harness: Harness, location: str) -> Sources:
+    return harness.sources(
+        release("17.0", "2024-09-26"), order=("git", "tarball"), upstream=location
+    )
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
+
+
+@pytest.fixture
+def sources(harness: Harness, postgres: GitUpstream) -> Sources:
+    return sources_of(harness, str(postgres.directory))
+
+
+def test_branches_commits_and_abbreviations_resolve(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    tip = postgres.git("rev-parse", "master")
+    before = postgres.git("rev-parse", "master~1")
+    for ref in ("master", tip, tip[:8], f"{tip[:12]}~0"):
+        found = sources.resolve(ref)
+        assert found.origin.commit == tip, ref
+        assert str(found.version) == "18devel"
+        assert found.origin.release is None
+    assert sources.resolve("master~1").origin.commit == before
+    assert sources.resolve("REL_17_STABLE").origin.tree == postgres.git(
+        "rev-parse", "REL_17_STABLE^{tree}"
+    )
+
+
+def test_a_release_is_its_tag(sources: Sources, postgres: GitUpstream) -> None:
+    for ref, name in (("17", "17.1"), ("17.0", "17.0"), ("REL_17_0", "17.0")):
+        found = sources.resolve(ref)
+        assert found.origin.release == name
+        assert found.origin.commit == postgres.git("rev-parse", f"REL_{name.replace('.', '_')}^0")
+    assert sources.resolve("17.0").origin.date == "2024-09-26"
+    assert sources.resolve("17.1").origin.date == "2024-11-07"
+
+
+def test_a_trees_first_source_stays(harness: Harness, postgres: GitUpstream) -> None:
+    by_tarball = harness.sources(harness.released("17.1", "2024-11-14")).resolve("17.1")
+    by_both = sources_of(harness, str(postgres.directory)).resolve("17.1")
+    assert by_both.origin.tree == by_tarball.origin.tree
+    assert by_both.origin.commit is None
+
+
+def test_a_local_clone_is_borrowed_from(
+    sources: Sources, harness: Harness, postgres: GitUpstream
+) -> None:
+    found = sources.resolve("master")
+    objects = harness.paths.sources / "objects"
+    lender = (objects / "info" / "alternates").read_text().strip()
+    assert lender == str(postgres.directory / ".git" / "objects")
+    commit = found.origin.commit or ""
+    assert not (objects / commit[:2] / commit[2:]).exists()
+    assert not list(objects.glob("pack/*.pack"))
+
+
+def test_a_clones_tracked_branches_go_before_its_own(
+    harness: Harness, postgres: GitUpstream, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    postgres.git("clone", "--quiet", str(postgres.directory), str(clone))
+    newest = postgres.commit("18devel", "fourth")
+    postgres.git("-C", str(clone), "fetch", "--quiet")
+    found = sources_of(harness, str(clone))
+    assert found.resolve("master").origin.commit == newest
+    assert found.resolve("REL_17_STABLE").version.major == (17,)
+
+
+def test_a_url_is_cloned_without_contents_where_the_server_allows(
+    harness: Harness, postgres: GitUpstream, tmp_path: Path
+) -> None:
+    postgres.git("config", "uploadpack.allowFilter", "true")
+    postgres.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    sources = sources_of(harness, postgres.directory.as_uri())
+    found = sources.resolve("master")
+    git = sources._repository.git
+    listed = git.text("rev-list", "--objects", "--missing=print", "refs/heads/master~2")
+    assert "?" in listed
+    sources.export(found, tmp_path / "out")
+    assert (tmp_path / "out" / "note").read_text() == "third"
+
+
+def test_a_url_whose_server_does_not_filter_works_too(
+    harness: Harness, postgres: GitUpstream, tmp_path: Path
+) -> None:
+    sources = sources_of(harness, postgres.directory.as_uri())
+    sources.export(sources.resolve("master"), tmp_path / "out")
+    assert (tmp_path / "out" / "note").read_text() == "third"
+
+
+def test_a_rewritten_branch_is_followed_and_its_old_commits_stay(
+    sources: Sources, harness: Harness, postgres: GitUpstream, tmp_path: Path
+) -> None:
+    old = sources.resolve("master")
+    postgres.git("reset", "--quiet", "--hard", "HEAD~1")
+    new = postgres.commit("18devel", "third, better")
+    assert sources.resolve("master").origin.commit == new
+    assert any("master was rewritten upstream" in line for line in harness.said)
+    postgres.git("reflog", "expire", "--expire=now", "--all")
+    postgres.git("gc", "--quiet", "--prune=now")
+    assert sources.resolve(old.origin.commit or "") == old
+    sources.export(old, tmp_path / "out")
+    assert (tmp_path / "out" / "note").read_text() == "third"
+
+
+def test_a_branch_upstream_no_longer_has_may_make_room_for_others(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    postgres.git("branch", "wip", "master~1")
+    assert sources.resolve("wip").origin.commit == postgres.git("rev-parse", "wip")
+    postgres.git("branch", "-D", "wip")
+    postgres.git("branch", "wip/two", "master")
+    assert sources.resolve("wip/two").origin.commit == postgres.git("rev-parse", "master")
+
+
+def test_an_ambiguous_abbreviation_names_the_commits(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    sources.resolve("master")
+    git = sources._repository.git
+    tree = git.text("rev-parse", "refs/heads/master^{tree}")
+    seen: dict[str, str] = {}
+    for number in range(5000):
+        text = f"tree {tree}\nauthor A <a@b> {number} +0000\ncommitter A <a@b> 0 +0000\n\n.\n"
+        made = git.text("hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
+        if made[:4] in seen:
+            break
+        seen[made[:4]] = made
+    with pytest.raises(RefError, match="ambiguous") as caught:
+        sources.resolve(made[:4])
+    assert "2 commits begin with it" in caught.value.detail
+    assert sources.resolve(made).origin.commit == made
+
+
+def test_a_commit_before_8_3_is_refused(sources: Sources) -> None:
+    with pytest.raises(RefError, match="too old") as caught:
+        sources.resolve("master~3")
+    assert "8.2.0" in caught.value.message
+
+
+def test_a_commit_that_is_not_postgresql_is_refused(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    (postgres.directory / "configure").write_text("VERSION='something else'\n")
+    postgres.git("commit", "--quiet", "--all", "-m", "no more")
+    with pytest.raises(RefError, match="is not PostgreSQL"):
+        sources.resolve("master")
+
+
+def test_a_beta_that_only_upstream_tagged_is_known_at_the_first_glance(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    postgres.git("tag", "REL_18_BETA1", "master~1")
+    version, _ = sources.glance("REL_18_BETA1")
+    assert str(version) == "18beta1"
+
+
+@pytest.mark.parametrize("ref", ["no-such-branch", "deadbeef", "master~99", "REL_17_9_STABLE"])
+def test_what_upstream_has_not_is_a_clear_error(sources: Sources, ref: str) -> None:
+    with pytest.raises(RefError, match="the git upstream has no"):
+        sources.resolve(ref)
+
+
+def test_without_an_upstream_a_branch_is_unknown_and_the_hint_says_how(harness: Harness) -> None:
+    sources = harness.sources(release("17.0", "2024-09-26"), order=("git", "tarball"))
+    with pytest.raises(RefError, match='"master" is not known') as caught:
+        sources.resolve("master")
+    assert "landspeed.toml" in caught.value.hint
+
+
+def test_an_upstream_that_cannot_be_reached_is_no_obstacle_to_what_is_known(
+    sources: Sources, postgres: GitUpstream, harness: Harness
+) -> None:
+    found = sources.resolve("master")
+    (postgres.directory / ".git" / "HEAD").write_text("nonsense")
+    assert sources.resolve("master") == found
+    assert any("could not be fetched" in line for line in harness.said)
+
+
+def test_a_clone_that_was_moved_away_is_named(
+    sources: Sources, postgres: GitUpstream, harness: Harness, tmp_path: Path
+) -> None:
+    sources.resolve("master")
+    shutil.move(postgres.directory, tmp_path / "moved")
+    with pytest.raises(SourceError, match="borrows from is gone"):
+        sources.resolve("master")
+    assert sources.statuses()
+    moved = sources_of(harness, str(tmp_path / "moved"))
+    assert str(moved.resolve("master").version) == "18devel"
+
+
+def test_the_releases_branch_is_upstreams_to_have_but_ours_to_show(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    postgres.git("branch", "releases")
+    sources.resolve("master")
+    branch = sources.releases_branch()
+    assert list(branch) == ["17.0", "17.1"]
+    git = sources._repository.git
+    assert git.text("rev-parse", "refs/heads/releases") == branch["17.1"]
+    assert sorted(git.text("tag").splitlines()) == ["17.0", "17.1"]
+    tree = git.text("rev-parse", f"{branch['17.1']}^{{tree}}")
+    assert tree == postgres.git("rev-parse", "REL_17_1^{tree}")
+
+
+def test_upstream_is_not_asked_again_within_minutes(
+    sources: Sources, postgres: GitUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builders.source.sources.MINUTES", upstream.MINUTES)
+    found = sources.resolve("master")
+    postgres.commit("18devel", "fourth")
+    assert sources.resolve("master") == found

@@ -1,0 +1,1 @@
+"""What tests share: pretended programs, made-up worlds, small upstreams."""

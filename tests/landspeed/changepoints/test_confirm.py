@@ -1,0 +1,196 @@
+"""Steps put to the test: what confirms and what refutes one, and that all of it is kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.build import Origin, Variant
+from base.errors import BuildError, RecordError, UsageError
+from benchmarks.machine.machine import Machine
+from benchmarks.records.notes import NoteStore
+from benchmarks.records.store import RecordStore
+from benchmarks.workloads.scenario import Cell
+from landspeed.changepoints import confirm
+from landspeed.changepoints.confirm import Inquiry, inquiry_failure
+from landspeed.changepoints.nomination import Fate, Nomination, counted, counts_line, newest
+from landspeed.cli.confirm import confirmations_table, read_nominations
+from landspeed.compare.side import Question, Side
+from landspeed.compare.timed import Contender
+from landspeed.results.params import Params
+from landspeed.results.show import as_text
+from tests.kits.made_up.compare_kit import CELL, Bench, FakeWorkshop, bench, build, workshop
+
+__all__ = ["bench", "workshop"]
+
+
+def origin(release: str) -> Origin:
+    return Origin(release=release, commit=None, tree=release, date="2025-01-01")
+
+
+def step(ratio: float = 1.1, *, after: str = "18", machine: str = "elephant") -> Nomination:
+    return Nomination(
+        machine=machine,
+        before=origin("17"),
+        after=origin(after),
+        variant=Variant(),
+        mode="read-only",
+        params=Params("prepared", "small-5", 1, "default"),
+        metric="latency",
+        ratio=ratio,
+        interval=(ratio * 0.95, ratio * 1.05),
+    )
+
+
+@pytest.fixture
+def inquiry(workshop: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Inquiry:
+    """An Inquiry whose builds are made up; "16" cannot be built, "17twin" is 17."""
+
+    def contenders_of(
+        _: Any, sides: list[Side], question: Question, buffers: None
+    ) -> list[Contender]:
+        found = []
+        for side in sides:
+            name = side.target.ref
+            if name == "16":
+                raise BuildError("could not build PostgreSQL 16")
+            made = build(name, digest=name.removesuffix("twin"))
+            cell: Cell = replace(CELL, clients=question.clients)
+            found.append(Contender(label=name, build=made, original=made.digest, cell=cell))
+        return found
+
+    monkeypatch.setattr(confirm, "contenders_of", contenders_of)
+    monkeypatch.setattr(FakeWorkshop, "pgbench_build", lambda self: build("18.1"), raising=False)
+    return Inquiry(workshop=workshop, budget=600.0, seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("real", "fate"),
+    [
+        (1.1, Fate.CONFIRMED),
+        (1.0, Fate.REFUTED),
+        (1.005, Fate.REFUTED),
+        (0.9, Fate.REFUTED),
+    ],
+)
+def test_a_step_is_confirmed_by_a_change_that_way_and_refuted_by_none_or_another(
+    inquiry: Inquiry, bench: Bench, real: float, fate: Fate
+) -> None:
+    bench.latency = {"17": 0.1, "18": 0.1 * real}
+    (found,) = inquiry.of([step()])
+    assert found.fate is fate
+    assert found.finding is not None
+    assert found.finding["ratio"] == pytest.approx(real, rel=0.02)
+    presets = inquiry.workshop.records.table()["preset"].unique().to_pylist()
+    assert presets == ["confirm"]
+
+
+def test_a_step_that_is_not_decided_goes_on_the_next_time(inquiry: Inquiry, bench: Bench) -> None:
+    bench.noise, inquiry.budget = 0.3, 60.0
+    (first,) = inquiry.of([step()])
+    assert first.fate is Fate.UNDECIDED
+    inquiry.budget = 120.0
+    (second,) = inquiry.of([step()])
+    assert second.comparison == first.comparison
+    assert len(bench.asked) == 40
+    assert len(inquiry.workshop.records.confirmations.all()) == 2
+
+
+def test_what_is_confirmed_or_refuted_is_not_measured_again_unless_asked_for(
+    inquiry: Inquiry, bench: Bench
+) -> None:
+    bench.latency = {"17": 0.1, "18": 0.11}
+    (first,) = inquiry.of([step(), step(1.2)])
+    runs = len(bench.asked)
+    assert inquiry.of([step()]) == [first]
+    assert len(bench.asked) == runs
+    inquiry.fresh = True
+    (again,) = inquiry.of([step()])
+    assert again.comparison != first.comparison
+    assert len(bench.asked) > runs
+
+
+def test_a_step_between_commits_that_install_the_same_files_is_refuted_without_a_run(
+    inquiry: Inquiry, bench: Bench
+) -> None:
+    (found,) = inquiry.of([step(after="17twin")])
+    assert (found.fate, found.reason) == (Fate.REFUTED, "both are the very same server")
+    assert bench.asked == []
+    assert "the very same server" in as_text(confirmations_table([found]))
+
+
+def test_a_step_of_another_machine_is_left_to_that_machine(inquiry: Inquiry, bench: Bench) -> None:
+    (found,) = inquiry.of([step(machine="mammoth")])
+    assert (found.fate, bench.asked) == (Fate.NOMINATED, [])
+    assert inquiry.workshop.records.confirmations.all() == []
+    assert isinstance(inquiry.workshop.machine, Machine)
+
+
+def test_one_that_cannot_be_tested_keeps_no_other_from_being_tested(
+    inquiry: Inquiry, bench: Bench
+) -> None:
+    bench.latency = {"17": 0.1, "18": 0.11}
+    found = inquiry.of([step(after="16"), step()])
+    assert [one.fate for one in found] == [Fate.CONFIRMED]
+    error = inquiry_failure(inquiry.errors)
+    assert error is not None
+    assert "could not build PostgreSQL 16" in error.detail
+    assert inquiry_failure([]) is None
+
+
+def test_what_became_of_steps_is_counted_the_newest_word_on_each(
+    inquiry: Inquiry, bench: Bench
+) -> None:
+    bench.latency = {"17": 0.1, "18": 0.11, "19": 0.1}
+    inquiry.of([step(), step(after="19"), step(after="17twin")])
+    known = newest(inquiry.workshop.records.confirmations.all()).values()
+    assert counted(known) == {"confirmed": 1, "refuted": 2, "undecided": 0}
+    assert "1 confirmed, 2 refuted, 0 undecided" in counts_line(known)
+
+
+def test_a_nomination_survives_json_and_is_known_by_what_it_is_about(tmp_path: Path) -> None:
+    one = step()
+    assert Nomination.parse(json.loads(json.dumps(one.facts()))) == one
+    assert step(1.3).key == one.key
+    assert step(after="19").key != one.key
+    assert replace(one, metric="tps").key != one.key
+    path = tmp_path / "steps.json"
+    path.write_text(json.dumps([one.facts()]))
+    assert read_nominations(str(path)) == [one]
+    with pytest.raises(UsageError, match="could not read"):
+        read_nominations(str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[3]", '[{"machine": "elephant"}]', json.dumps([step().facts() | {"ratio": 0}])],
+)
+def test_what_is_no_list_of_steps_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "steps.json").write_text(text)
+    with pytest.raises(UsageError, match="this is not"):
+        read_nominations(str(tmp_path / "steps.json"))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "precision"), [(1.1, 0.05), (1 / 1.1, 0.05), (1.002, 0.002), (1.0, 0.002)]
+)
+def test_a_step_is_refuted_by_half_of_it_being_ruled_out(ratio: float, precision: float) -> None:
+    assert step(ratio).precision == pytest.approx(precision)
+
+
+def test_notes_merge_by_union_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    here, there = RecordStore(tmp_path / "here"), RecordStore(tmp_path / "there")
+    here.confirmations.add({"a": 1})
+    there.confirmations.add({"a": 1})
+    there.confirmations.add({"b": 2})
+    assert here.merge(there.root) == 1
+    assert here.merge(there.root) == 0
+    assert sorted(map(str, here.confirmations.all())) == ["{'a': 1}", "{'b': 2}"]
+    (path, *_) = sorted((tmp_path / "there" / "confirmations").glob("*.json"))
+    path.write_text('{"schema":1,"a":7}\n')
+    with pytest.raises(RecordError, match=path.name):
+        NoteStore(root=path.parent).all()

@@ -1,0 +1,188 @@
+"""The command line: errors in PostgreSQL's voice, one exit code each, help with examples."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from landspeed.cli.main import SECTIONS, cli
+from tests.kits.verbs import CONTEXT, every_verb
+
+VERBS = sorted(cli.list_commands(CONTEXT))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project whose configuration names no source at all, so nothing reaches the network."""
+    (tmp_path / "asv.conf.json").write_text("{}")
+    (tmp_path / "landspeed.toml").write_text("[sources]\norder = []\n")
+    return tmp_path
+
+
+def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LANDSPEED_")}
+    return subprocess.run(
+        [sys.executable, "-m", "landspeed.cli.main", *arguments],
+        cwd=project,
+        env=environment | {"LANDSPEED_CACHE": str(project / "cache"), "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["plan", "18", "--blocksize", "3"], 4, "error:  invalid block size: 3 kB"),
+        (["plan", "18", "--wal-blocksize", "128"], 4, "error:  invalid WAL block size: 128 kB"),
+        (["plan", "18", "--segsize", "3"], 4, "error:  invalid segment size: 3 GB"),
+        (["plan", "18", "--flags", "O4"], 4, 'error:  "O4" are not flags of a build variant'),
+        (["plan", "18", "--compiler", "icc"], 2, "error:  invalid value for '--compiler'"),
+        (["plan", "9.4:bs8-lto"], 4, "error:  PostgreSQL 9.4.26 cannot be built as bs8-lto"),
+        (["plan", "8.3:seg8"], 4, "error:  PostgreSQL 8.3.23 cannot be built as bs8-seg8"),
+        (["plan", "18:huge"], 4, 'error:  "huge" is not a build variant'),
+        (["plan", "77"], 3, "error:  PostgreSQL 77 is not known"),
+        (["plan", "7.4"], 3, "error:  PostgreSQL 7.4"),
+        (["build", "18.0"], 5, "error:  the source of PostgreSQL 18.0 cannot be reached"),
+        (["plan"], 2, "error:  nothing to plan"),
+        (["plan", "--preset", "regular", "--scale", "tiny=1"], 2, 'error:  "tiny=1" does not set'),
+        (["run", "18", "--profile", "warp"], 2, 'error:  profile "warp" does not exist'),
+        (["run"], 2, "error:  missing argument"),
+        (["build", "@debian15"], 2, 'error:  "@debian15" was built elsewhere'),
+        (["plan", "@debian15"], 2, 'error:  "@debian15" was built elsewhere'),
+        (["matrix", "18:huge"], 4, 'error:  "huge" is not a build variant'),
+        (["verify", "@debian15"], 3, 'error:  no server is registered as "debian15"'),
+        (["run", "@debian15"], 3, 'error:  no server is registered as "debian15"'),
+        (["register", "/nowhere/pg_config"], 2, 'error:  "/nowhere/pg_config" is not a program'),
+        (["build", "18", "--jobs", "0"], 2, "error:  invalid value for '--jobs'"),
+        (["compare", "18"], 2, "error:  nothing to compare it with"),
+        (["compare", "18/warp", "17"], 2, 'error:  profile "warp" does not exist'),
+        (["compare", "18", "77"], 3, "error:  PostgreSQL 77 is not known"),
+        (["compare", "18", "17", "--budget", "5"], 2, 'error:  "5" is not a length of time'),
+        (["compare", "18", "17", "--precision", "2"], 2, 'error:  "2" is not a share'),
+        (["compare", "18", "17", "--scenario", "x"], 2, 'error:  mode "x" does not exist'),
+        (["compare", "@debian15", "18"], 3, 'error:  no server is registered as "debian15"'),
+        (["confirm"], 2, "error:  missing argument"),
+        (["confirm", "asv.conf.json"], 2, "error:  this is not a list of steps"),
+        (["fly"], 2, "error:  no such command 'fly'"),
+        (["show", "18/a/b/c/d/e/f/g"], 2, 'error:  "18/a/b/c/d/e/f/g" is not a point'),
+        (["show", "18.6"], 3, "error:  no runs of such a point"),
+        (["publish"], 11, "error:  nothing to publish yet"),
+    ],
+)
+def test_bad_input_ends_in_one_clear_error_with_its_exit_code(
+    project: Path, arguments: list[str], code: int, message: str
+) -> None:
+    done = landspeed(project, *arguments)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    labels = [line.split(":")[0] for line in done.stderr.splitlines() if line[:1].islower()]
+    assert labels[0] == "error"
+    assert labels.count("error") == 1
+
+
+def test_outside_a_project_the_error_says_where_to_go(tmp_path: Path) -> None:
+    done = landspeed(tmp_path, "list")
+    assert done.returncode == 7
+    assert "error:  no landspeed project here" in done.stderr
+    assert "LANDSPEED_PROJECT" in done.stderr
+
+
+def test_list_names_every_major_from_8_3_with_what_would_reach_it(project: Path) -> None:
+    done = landspeed(project, "list", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    majors = {
+        tuple(row["name"].split(".")[: 2 if int(row["name"].split(".")[0]) < 10 else 1])
+        for row in rows
+    }
+    before_ten = {("8", "3"), ("8", "4"), *(("9", str(n)) for n in range(7))}
+    assert majors >= before_ten | {(str(n),) for n in range(10, 19)}
+    assert {row["source"] for row in rows} == {"out of reach"}
+
+
+def test_plan_of_a_preset_lists_every_cell_and_its_reason(project: Path) -> None:
+    done = landspeed(project, "plan", "--preset", "archaeology", "--json")
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(done.stdout)["measurements"]["cells"]
+    assert len(cells) == 2 * 3 * 8
+    assert {cell["tier"] for cell in cells} == {"small", "medium", "large"}
+    assert all("not_applicable" in cell for cell in cells)
+
+
+def test_options_change_the_preset_that_is_planned(project: Path) -> None:
+    done = landspeed(
+        project,
+        *("plan", "--preset", "quick", "--mode", "tpcb-like", "--protocol", "simple"),
+        *("--clients", "3", "--profile", "tuned", "--samples", "5", "--seconds", "7"),
+        *("--scale", "small=9", "--json"),
+    )
+    plan = json.loads(done.stdout)["measurements"]
+    assert (plan["samples"], plan["seconds"], plan["runs"]) == (5, 7, 5)
+    (cell,) = plan["cells"]
+    assert (cell["mode"], cell["protocol"], cell["scale"]) == ("tpcb-like", "simple", 9)
+    assert (cell["clients"], cell["profile"]) == (3, "tuned")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_examples(verb: str) -> None:
+    done = CliRunner().invoke(cli, [verb, "--help"])
+    assert done.exit_code == 0
+    assert "Examples:" in done.output
+    assert f"landspeed {verb}" in done.output
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_help_lists_of_a_verb_is_the_first_sentence_of_its_own_help(verb: str) -> None:
+    command = every_verb()[verb]
+    listed = {name: text for verbs in SECTIONS.values() for name, text in verbs.items()}
+    assert (command.name, command.get_short_help_str(80)) == (verb, listed[verb])
+
+
+def test_every_module_of_a_verb_is_listed_once() -> None:
+    modules = (Path(__file__).resolve().parents[3] / "landspeed" / "cli").glob("*.py")
+    named = {path.stem for path in modules} - {"__init__", "main"}
+    assert sorted(named) == VERBS
+    assert len(set(VERBS)) == len(cli.list_commands(CONTEXT))
+
+
+def test_help_lists_the_verbs_in_sections_in_the_order_of_need() -> None:
+    shown = CliRunner().invoke(cli, ["--help"]).output.partition("\nBuild:\n")[2]
+    assert re.findall(r"^  (\w+) {2,}\S", shown, re.M) == cli.list_commands(CONTEXT)
+    assert re.findall(r"^(\w.*):$", shown, re.M) == ["Measure and show", "Decide", "Farm"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "used"),
+    [
+        ("", set()),
+        ("doctor", set()),
+        ("list", {"numpy", "pyarrow"}),
+        ("plan", set()),
+        ("matrix", set()),
+        ("show", {"numpy", "pyarrow"}),
+        ("new", {"numpy", "pyarrow", "scipy"}),
+        ("publish", {"asv", "numpy", "pyarrow", "scipy"}),
+    ],
+)
+def test_a_verb_imports_nothing_large_that_it_does_not_use(verb: str, used: set[str]) -> None:
+    large = {"asv", "matplotlib", "numpy", "psycopg", "pyarrow", "pydantic", "scipy"}
+    code = "import sys; from tests.verbs import CONTEXT, cli; cli.get_command(CONTEXT, sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules)", verb],
+        cwd=Path(__file__).resolve().parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert large & set(done.stdout.split()) == used

@@ -1,0 +1,79 @@
+"""``landspeed steps``: a line a step, and what was looked at."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import landspeed.cli.steps as verb
+from base.errors import RefError
+from landspeed.changepoints.changepoint import Step, Survey
+from tests.kits.made_up.synthetic_steps import DAYS, commits, level, line, surveyed
+
+
+def test_since_takes_a_release_or_a_date_and_nothing_else() -> None:
+    (between,) = surveyed(line(level(0.1, 0.11))).steps
+    (later,) = surveyed(commits([0.1] * 40 + [0.12] * 12)).steps
+
+    def passes(since: str) -> list[Step]:
+        return [step for step in (between, later) if verb.since_filter(since, DAYS)(step)]
+
+    assert passes("17.6") == [between]
+    assert passes("17.7") == []
+    assert passes("2025-01-07") == [between, later]
+    assert passes("2025-01-08") == [later]
+    with pytest.raises(RefError, match="no release and no date"):
+        verb.since_filter("soon", DAYS)
+
+
+class Shown:
+    """What ``landspeed steps`` prints of a Survey."""
+
+    def __init__(self, found: Survey, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+        monkeypatch.setattr(verb, "survey_records", lambda *_: found)
+        monkeypatch.setattr(verb.Workshop, "open", lambda: None)
+        result = CliRunner().invoke(verb.steps_, arguments)
+        assert result.exit_code == 0, result.output
+        self.data, self.talk = result.stdout, result.stderr
+
+
+def test_the_verb_prints_a_line_a_step_and_says_what_was_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = surveyed(line(level(0.1, 0.11)), line(level(0.2), clients=4))
+    shown = Shown(found, monkeypatch)
+    (_, row) = shown.data.splitlines()
+    words = ("17.5 → 17.6", "elephant", "bs8", "read-only/prepared/small-5/c1/default", "latency")
+    assert all(word in row for word in words)
+    assert "nominated" in row
+    assert shown.talk == "2 series looked at, 1 step\n"
+    (facts,) = json.loads(Shown(found, monkeypatch, "--json").data)
+    assert facts["after"]["release"] == "17.6"
+
+
+@pytest.mark.parametrize(
+    ("records", "talk"),
+    [
+        ([], "no series yet: measure two releases or more, then there is something to compare\n"),
+        (list(line(level(0.1))), "1 series looked at, no step\n"),
+        (
+            list(line(level(0.1), runs=2)),
+            "1 series, none with enough points to judge its noise: that takes 3 runs of each "
+            "release, or 13 commits\n",
+        ),
+        (
+            [*line(level(0.1)), *line(level(0.1), runs=2, clients=4)],
+            "1 series looked at, no step; 1 series too short to judge noise\n",
+        ),
+    ],
+)
+def test_where_there_is_nothing_the_verb_says_why(
+    records: list[dict[str, Any]], talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = surveyed(records)
+    shown = Shown(found, monkeypatch)
+    assert (shown.data, shown.talk) == ("", talk)
+    assert Shown(found, monkeypatch, "--json").data == "[]\n"

@@ -1,0 +1,205 @@
+"""Builds as archives: what one job builds, another has, unless a byte of it is not what it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from base.build import Build
+from base.errors import UsageError
+from base.files import digest_tree
+from builders.store import Store
+from landspeed.farm.build_archive import Archive
+from tests.kits.builds.buildkit import a_build
+from tests.kits.farm.farm_kit import Farm
+from tests.kits.farm.pretended_farm import command
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    """A Build in a store, with a program, a library that is a link, and a file deep down."""
+    installed = tmp_path / "stage"
+    for name in ("bin/postgres", "lib/libpq.so.5.18", "share/timezone/Europe/Vienna"):
+        (installed / name).parent.mkdir(parents=True, exist_ok=True)
+        (installed / name).write_text(name)
+    (installed / "bin/postgres").chmod(0o755)
+    (installed / "lib/libpq.so.5").symlink_to("libpq.so.5.18")
+    made = replace(a_build("13.16-bs8-0123456789ab"), digest=digest_tree(installed))
+    return Store(root=tmp_path / "there", limit=10**9).put(installed, made)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(root=tmp_path / "here", limit=10**9)
+
+
+@pytest.fixture
+def archive(build: Build, tmp_path: Path) -> Archive:
+    made = Archive(file=tmp_path / "builds" / "one.tar.gz")
+    made.write(build)
+    return made
+
+
+def test_what_is_archived_is_registered_as_the_very_same_build(archive, build, store):
+    found = archive.register(store)
+    assert found == replace(build, prefix=store.root / build.identifier)
+    assert store.find(build.identifier) == found
+    (found.prefix / "BUILD.json").unlink()
+    assert digest_tree(found.prefix) == build.digest
+    assert found.program("postgres").stat().st_mode & 0o777 == 0o755
+    assert (found.prefix / "lib/libpq.so.5").is_symlink()
+    assert [path.name for path in store.root.iterdir() if path.name.startswith(".a")] == []
+
+
+def test_what_is_in_the_store_already_stays(archive, store):
+    first = archive.register(store)
+    (first.prefix / "mark").write_text("")
+    assert archive.register(store) == first
+    assert (first.prefix / "mark").exists()
+
+
+def test_the_proof_is_the_last_thing_in_an_archive(archive):
+    with tarfile.open(archive.file) as tar:
+        assert tar.getnames()[-1] == "13.16-bs8-0123456789ab/BUILD.json"
+
+
+def remade(archive: Archive, **changes: bytes | None) -> None:
+    """*archive* with files (by their last name) that hold something else, or are gone."""
+    with tarfile.open(archive.file) as tar:
+        members = [(m, tar.extractfile(m).read() if m.isreg() else b"") for m in tar]
+    with tarfile.open(archive.file, "w:gz") as tar:
+        for member, content in members:
+            name = Path(member.name).name.replace(".", "_")
+            new = changes.get(name, content)
+            if new is not None:
+                member.size = len(new) if member.isreg() else 0
+                tar.addfile(member, BytesIO(new))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"postgres": b"another server"}, "not those that its proof was made of"),
+        ({"Vienna": None}, "not those that its proof was made of"),
+        ({"BUILD_json": None}, "No such file"),
+        ({"BUILD_json": b"{}"}, "identifier"),
+    ],
+)
+def test_a_changed_archive_is_refused_and_leaves_nothing(archive, store, changes, said):
+    remade(archive, **changes)
+    with pytest.raises(UsageError, match="no archive of a build") as caught:
+        archive.register(store)
+    assert said in caught.value.detail
+    assert store.all() == []
+    assert [path for path in store.root.iterdir() if path.name != ".locks"] == []
+
+
+def test_an_archive_under_another_builds_name_is_refused(archive, build, store):
+    facts = build.facts() | {"identifier": "18.6-bs8-ffffffffffff"}
+    remade(archive, BUILD_json=json.dumps(facts).encode())
+    with pytest.raises(UsageError) as caught:
+        archive.register(store)
+    assert "Its proof is of 18.6-bs8-ffffffffffff" in caught.value.detail
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.9])
+def test_an_archive_that_was_cut_short_is_refused(archive, store, keep):
+    whole = archive.file.read_bytes()
+    archive.file.write_bytes(whole[: int(len(whole) * keep)])
+    with pytest.raises(UsageError):
+        archive.register(store)
+    assert store.all() == []
+
+
+def test_two_builds_in_one_archive_are_refused(archive, build, store):
+    with tarfile.open(archive.file, "w:gz") as tar:
+        tar.add(build.prefix, arcname="one")
+        tar.add(build.prefix, arcname="two")
+    with pytest.raises(UsageError, match="no archive of a build") as caught:
+        archive.register(store)
+    assert "2 builds" in caught.value.detail
+
+
+def test_what_a_killed_one_left_is_swept_when_it_is_old(archive, store):
+    left = store.root / ".archive-left"
+    left.mkdir(parents=True)
+    young = store.root / ".archive-young"
+    young.mkdir()
+    os.utime(left, (1_000_000_000, 1_000_000_000))
+    archive.register(store)
+    assert not left.exists()
+    assert young.exists()
+
+
+# --- the verbs, on made-up servers -----------------------------------------------------------
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Farm:
+    made = Farm.make(tmp_path / "farm", commits=0)
+    for number in range(2):
+        made.commit(f"commit {number}")
+    return made
+
+
+def pretended(farm: Farm, *arguments: str, **world: object) -> subprocess.CompletedProcess[str]:
+    """``landspeed *arguments`` on servers that are like *world*; what was built is in ``deeds``."""
+    told = json.dumps({"log": str(farm.root / "deeds"), **world})
+    return subprocess.run(
+        [*command(), *arguments],
+        env=farm.environment(LANDSPEED_TEST_WORLD=told),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_archive_that_is_there_is_taken_and_nothing_is_built(farm, tmp_path):
+    file = str(tmp_path / "builds" / "one.tar.gz")
+    first = pretended(farm, "build", farm.commits[1], "--archive", file)
+    assert first.returncode == 0, first.stderr
+    shutil.rmtree(farm.paths.store)
+    again = pretended(farm, "build", farm.commits[1], "--archive", file)
+    assert again.stdout == first.stdout
+    assert (farm.root / "deeds").read_text() == "build 1\n"
+    shutil.rmtree(farm.paths.store)
+    done = pretended(farm, "register", str(tmp_path / "builds") + "/")
+    assert done.stdout == first.stdout
+    done = pretended(farm, "register", str(tmp_path / "nothing") + "/")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_damaged_archive_is_made_anew(farm, tmp_path):
+    file = tmp_path / "one.tar.gz"
+    file.write_bytes(b"no archive")
+    done = pretended(farm, "build", farm.commits[1], "--archive", str(file))
+    assert "made anew" in done.stderr
+    assert Archive(file=file).register(Store(root=tmp_path / "other", limit=10**9))
+
+
+def test_what_does_not_build_is_noted_and_passed_over_after_the_second_time(farm, tmp_path):
+    file = str(tmp_path / "one.tar.gz")
+    for times in (1, 2):
+        done = pretended(farm, "build", farm.commits[1], "--archive", file, broken=[1])
+        assert done.returncode == 6, done.stderr
+        assert len(farm.records.failures.all()) == times
+    assert not Path(file).exists()
+    told = json.loads(farm.landspeed("new", "--json").stdout)
+    assert told["refs"] == [farm.commits[0]]
+
+
+@pytest.mark.parametrize(
+    "words", [["18", "17", "--archive", "x.tar.gz"], ["18", "--archive", "x.zip"]]
+)
+def test_an_archive_is_one_build_in_one_file(farm, words):
+    done = farm.landspeed("build", *words, check=False)
+    assert done.returncode == 2
+    assert "an archive is one build" in done.stderr

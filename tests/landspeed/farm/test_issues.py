@@ -1,0 +1,282 @@
+"""Issues: one for each confirmed regression, whatever the API answers, closed when it is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from base.errors import RemoteError
+from landspeed.changepoints.changepoint import Step
+from landspeed.farm.github import GitHub
+from landspeed.farm.issue_text import Mark
+from landspeed.farm.issues import LABEL, Deed, comment, tell
+from landspeed.farm.regressions import Span, regressions
+from tests.kits.farm.farm_kit import Farm
+from tests.kits.farm.github_api import Failure, GitHubApi, github_api
+from tests.kits.made_up.step_kit import place_of, step, subject_of
+from tests.kits.made_up.synthetic_steps import commit
+
+# --- the issues -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def api() -> Iterator[GitHubApi]:
+    with github_api() as made:
+        yield made
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def github(api, waits, monkeypatch) -> GitHub:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    return GitHub(
+        api=api.url,
+        repository=api.repository,
+        token="a-token",
+        say=lambda _: None,
+        pause=waits.append,
+        clock=lambda: 1000.0,
+    )
+
+
+def deeds(github: GitHub, *steps: Step) -> list[Deed]:
+    found = regressions(steps, place_of)
+    return [one.deed for one in tell(found, place_of, subject_of, github)]
+
+
+def test_an_issue_is_opened_once_and_then_left_as_it_is(github, api):
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert deeds(github, step(3, 4)) == [Deed.LEFT]
+    assert api.writes() == ["POST /repos/example/landspeed/issues"]
+    assert api.issues[0]["labels"] == [LABEL]
+    assert api.tokens == {"Bearer a-token"}
+
+
+def test_nothing_to_tell_is_one_call(github, api):
+    assert deeds(github) == []
+    assert github.calls == len(api.calls) == 1
+
+
+def test_an_issue_is_updated_when_more_is_known_of_where(github, api):
+    deeds(github, step(3, 9))
+    assert deeds(github, step(5, 6)) == [Deed.UPDATED]
+    assert len(api.issues) == 1
+    assert "0000000006" in api.issues[0]["title"]
+    assert deeds(github, step(5, 6)) == [Deed.LEFT]
+
+
+def test_another_regression_on_the_line_is_another_issue(github, api):
+    deeds(github, step(3, 4))
+    assert deeds(github, step(3, 4), step(6, 7)) == [Deed.LEFT, Deed.OPENED]
+    assert len(api.issues) == 2
+
+
+def test_an_issue_is_closed_when_it_is_gone_and_stays_so(github, api):
+    deeds(github, step(3, 4))
+    gone = (step(3, 4), step(8, 9, 1 / 1.01))
+    assert deeds(github, *gone) == [Deed.CLOSED]
+    assert api.issues[0]["state"] == "closed"
+    assert f"**Gone since {commit(9)}" in api.issues[0]["body"]
+    assert deeds(github, *gone) == [Deed.LEFT]
+    assert len(api.writes()) == 2
+
+
+def test_what_was_gone_before_it_was_told_is_never_told(github, api):
+    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [Deed.LEFT]
+    assert api.issues == []
+
+
+def test_what_a_person_closed_stays_closed_and_is_not_opened_anew(github, api):
+    deeds(github, step(3, 4))
+    api.issues[0]["state"] = "closed"
+    assert deeds(github, step(3, 4), step(3, 4, metric="instructions_cold")) == [Deed.LEFT]
+    assert len(api.issues) == 1
+
+
+def test_an_issue_of_somebody_else_with_our_mark_but_not_our_label_is_not_ours(github, api):
+    api.issues.append(
+        {"number": 1, "state": "open", "labels": [], "title": "x", "body": str(mark(4))}
+    )
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+
+
+def mark(number: int) -> Mark:
+    return Mark.of(
+        Span(line="master", before=commit(number - 1), last=commit(number), first=4, end=4)
+    )
+
+
+def test_what_two_runs_told_at_once_is_one_open_issue_the_older(github, api):
+    deeds(github, step(3, 4))
+    twin = {**api.issues[0], "number": 2}
+    api.issues.append(twin)
+    assert deeds(github, step(3, 4)) == [Deed.LEFT]
+    assert [one["state"] for one in api.issues] == ["open", "closed"]
+    assert api.issues[1]["body"] == "The same as #1: two runs found it at once."
+    # nobody's now: it is not the one that is closed, updated or believed
+    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [Deed.CLOSED]
+    assert "**Gone since" in api.issues[0]["body"]
+    assert len(api.writes()) == 3
+
+
+def test_who_opens_an_issue_looks_whether_another_was_as_fast(github, api):
+    original = api.answer
+
+    def another_first(method: str, path: str, facts: dict[str, Any]) -> tuple[int, Any]:
+        if method == "POST" and not api.issues:
+            original(method, path, facts)
+        return original(method, path, facts)
+
+    api.answer = another_first  # type: ignore[method-assign]
+    found = regressions([step(3, 4)], place_of)
+    (told,) = tell(found, place_of, subject_of, github)
+    assert told.number == 1
+    assert [one["state"] for one in api.issues] == ["open", "closed"]
+
+
+def test_more_than_a_page_of_issues_is_read(github, api):
+    for number in range(1, 151):
+        text = str(mark(4)) if number == 130 else "nothing"
+        issue = {"number": number, "state": "open", "title": "x", "body": text}
+        api.issues.append(issue | {"labels": [LABEL]})
+    assert deeds(github, step(3, 4)) == [Deed.UPDATED]
+    assert api.issues[129]["title"] != "x"
+
+
+# --- what the API answers ------------------------------------------------------------------
+
+
+def test_a_server_that_fails_is_asked_again_later_and_later(github, api, waits):
+    api.failures = [Failure(500), Failure(502), Failure(503)]
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert len(waits) == 3
+    assert waits[2] > waits[0]
+
+
+def test_a_server_that_goes_on_failing_is_one_clear_error(github, api):
+    api.failures = [Failure(500)] * 99
+    with pytest.raises(RemoteError, match="did not do it, though asked 5 times"):
+        deeds(github, step(3, 4))
+    api.failures = []
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+
+
+def test_an_issue_whose_answer_was_lost_is_not_opened_twice(github, api):
+    original = api.answer
+
+    def lose_the_first(method: str, path: str, facts: dict[str, Any]) -> tuple[int, Any]:
+        status, value = original(method, path, facts)
+        if method == "POST" and len(api.writes()) == 1:
+            return 502, {"message": "lost"}
+        return status, value
+
+    api.answer = lose_the_first  # type: ignore[method-assign]
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert len(api.issues) == 1
+    assert len(api.writes()) == 1
+
+
+def test_a_rate_limit_is_waited_for_as_long_as_it_says(github, api, waits):
+    api.failures = [
+        Failure(403, headers={"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1042"}),
+        Failure(429, headers={"retry-after": "7"}),
+        Failure(403, message="You have exceeded a secondary rate limit"),
+    ]
+    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert waits == [42.0, 7.0, 60.0]
+
+
+def test_a_rate_limit_that_takes_too_long_is_one_clear_error(github, api, waits):
+    api.failures = [Failure(429, headers={"retry-after": "3600"})]
+    with pytest.raises(RemoteError, match="wait for 3600 s"):
+        deeds(github, step(3, 4))
+    assert waits == []
+
+
+def test_what_is_forbidden_is_one_clear_error_at_once(github, api, waits):
+    api.failures = [Failure(403, message="Resource not accessible by integration")]
+    with pytest.raises(RemoteError, match="answered 403") as caught:
+        deeds(github, step(3, 4))
+    assert "not accessible" in caught.value.detail
+    assert "issues: write" in caught.value.hint
+    assert len(api.calls) == 1
+    assert waits == []
+
+
+@pytest.mark.parametrize(("status", "hint"), [(401, "not valid"), (404, "may see"), (410, "disab")])
+def test_other_refusals_say_what_they_may_mean(status, hint, github, api):
+    api.failures = [Failure(status)]
+    with pytest.raises(RemoteError) as caught:
+        deeds(github)
+    assert hint in caught.value.hint
+
+
+def test_a_redirect_is_not_followed_so_that_nobody_else_gets_the_token(github, api):
+    with github_api() as other:
+        api.failures = [Failure(307, headers={"location": other.url})]
+        with pytest.raises(RemoteError, match="answered 307"):
+            deeds(github)
+        assert other.calls == []
+
+
+def test_nobody_there_is_one_clear_error(github):
+    github.api = "http://127.0.0.1:9"
+    with pytest.raises(RemoteError, match="did not do it"):
+        deeds(github)
+
+
+# --- comments, and the verb ------------------------------------------------------------------
+
+
+def test_a_bisections_report_is_one_comment_however_often_it_runs(github, api):
+    report = "# title\n\nThe state is `aaa-bbb-12345678-1.json`; each run is a raw record.\n"
+    assert comment(github, 5, report) is Deed.OPENED
+    assert comment(github, 5, report) is Deed.LEFT
+    assert (
+        comment(github, 5, report.replace("title", "found").replace("-1.", "-2.")) is Deed.UPDATED
+    )
+    assert comment(github, 5, report.replace("12345678", "87654321")) is Deed.OPENED
+    assert len(api.comments[5]) == 2
+    assert "# found" in api.comments[5][0]["body"]
+
+
+def test_the_verb_says_what_is_missing_and_dry_run_asks_nobody(tmp_path):
+    farm = Farm.make(tmp_path, commits=2)
+    done = farm.landspeed("report", check=False)
+    assert done.returncode == 2
+    assert "GITHUB_TOKEN is not set" in done.stderr
+    done = farm.landspeed("report", "--dry-run", "--json")
+    assert json.loads(done.stdout) == []
+    assert "no confirmed regression; 0 API calls" in done.stderr
+    done = farm.landspeed("report", "--comment", "3", check=False)
+    assert done.returncode == 2
+
+
+def test_a_number_of_an_issue_is_checked_before_there_is_a_report(tmp_path):
+    farm = Farm.make(tmp_path, commits=1)
+    done = farm.landspeed("report", "--dry-run", "--comment", "42")
+    assert "would comment on issue 42" in done.stderr
+    for wrong in ("0", "-1", "#42", "42; id", "$(id)", "::set-output name=a::b"):
+        done = farm.landspeed("report", "--dry-run", "--comment", wrong, check=False)
+        assert done.returncode == 2, wrong
+        assert "invalid value for '--comment'" in done.stderr
+
+
+def test_the_verb_comments_what_a_file_holds(tmp_path: Path, api):
+    farm = Farm.make(tmp_path, commits=1)
+    file = tmp_path / "bisect.md"
+    file.write_text("# found\n")
+    farm.landspeed("report", "--comment", "3", str(file), **api.environment())
+    assert api.comments[3][0]["body"].endswith("# found\n")
+    file.write_text("")
+    done = farm.landspeed("report", "--comment", "3", str(file), **api.environment())
+    assert "nothing to comment" in done.stderr

@@ -1,0 +1,155 @@
+"""Regressions: what is one, when it is gone, and what its issue says, whatever commits say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from landspeed.changepoints.nomination import Nomination
+from landspeed.farm.issue_text import Mark, body, title
+from landspeed.farm.regressions import Regression, Span, regressions
+from tests.kits.made_up.step_kit import HOSTILE, origin, place_of, step, subject_of
+from tests.kits.made_up.synthetic_steps import commit
+from tests.landspeed.bisect.test_report import facts as bisection_facts
+
+# --- what is one regression -----------------------------------------------------------------
+
+
+def test_what_happened_at_one_commit_is_one_regression_however_many_series_show_it():
+    (one,) = regressions(
+        [
+            step(3, 4),
+            step(3, 4, 1.02, metric="instructions_cold"),
+            step(1, 6, machine="other"),
+            step(3, 4, 1.01, mode="read-write"),
+        ],
+        place_of,
+    )
+    assert len(one.steps) == 4
+    assert one.steps[0].ratio == 1.02
+    assert (one.span.before, one.span.last, one.span.count) == (commit(3), commit(4), 1)
+
+
+def test_two_commits_are_two_regressions():
+    found = regressions([step(3, 4), step(6, 7)], place_of)
+    assert [one.span.last for one in found] == [commit(4), commit(7)]
+
+
+def test_what_nobody_confirmed_and_what_got_better_is_none():
+    steps = [step(3, 4, status="nominated"), step(5, 6, status="refuted"), step(7, 8, 0.9)]
+    assert regressions(steps, place_of) == []
+
+
+def test_what_is_on_no_branch_any_more_is_left_out():
+    assert regressions([step(3, 950)], place_of) == []
+
+
+def test_it_is_gone_when_a_later_confirmed_step_undoes_it_in_every_series():
+    both = [step(3, 4), step(3, 4, metric="instructions_cold")]
+    repair = step(8, 9, 1 / 1.01)
+    assert not regressions([*both, repair], place_of)[0].is_gone
+    (one,) = regressions([*both, repair, replace(repair, metric="instructions_cold")], place_of)
+    assert one.is_gone
+    assert {s.after for s in one.repairs} == {origin(9)}
+
+
+@pytest.mark.parametrize(
+    "repair",
+    [
+        step(8, 9, 0.995),
+        step(8, 9, 1 / 1.01, status="nominated"),
+        step(1, 2, 1 / 1.01),
+        step(8, 9, 1 / 1.01, machine="other"),
+        step(8, 9, 1 / 1.01, line="REL_17_STABLE"),
+    ],
+)
+def test_half_a_repair_or_one_elsewhere_is_none(repair):
+    found = regressions([step(3, 4), repair], place_of)
+    assert not found[0].is_gone
+
+
+def test_several_steps_may_undo_it_together_and_a_later_regression_is_another():
+    steps = [step(3, 4, 1.02), step(6, 7, 0.99), step(8, 9, 1 / 1.0098), step(11, 12, 1.02)]
+    first, second = regressions(steps, place_of)
+    assert first.is_gone
+    assert first.repairs[0].after == origin(9)
+    assert not second.is_gone
+
+
+# --- the text ---------------------------------------------------------------------------------
+
+
+def regression(**changes: Any) -> Regression:
+    (one,) = regressions([step(3, 4), step(3, 4, 1.02, metric="instructions_cold")], place_of)
+    return replace(one, **changes)
+
+
+def without_code(markdown: str) -> str:
+    """*markdown* without its code spans and blocks: what GitHub would make links of."""
+    text = re.sub(r"^```.*?^```$", "", markdown, flags=re.M | re.S)
+    text = re.sub(r"^    .*$", "", text, flags=re.M)
+    return re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", text)
+
+
+def test_nothing_of_a_commit_is_outside_of_code():
+    one = regression(span=Span(line="<b>--> @x", before=commit(3), last=commit(4), first=4, end=4))
+    note = {"nomination": "x", "time": "1", "report": hostile_bisection()}
+    text = body(replace(one, bisections=[note]), subject_of)
+    for part in (without_code(text), without_code(title(one, subject_of))):
+        for evil in ("@postgres", "#7", "<img", "$(id)", "<b>", "@x"):
+            assert evil not in part
+    assert "\n::error" not in text
+    assert text.count("-->") == 1 + text.count("<b>-->") + text.count("<img src=x> -->")
+
+
+def hostile_bisection() -> Mapping[str, Any]:
+    found = dict(bisection_facts())
+    evil = {"subject": HOSTILE, "author": "@evil <b>", "email": "x>\n# @postgres"}
+    found["culprit"] = found["culprit"] | evil
+    found["measurements"] = [row | {"subject": HOSTILE} for row in found["measurements"]]
+    found["skipped"] = [{"position": 1, "name": "abc", "reason": HOSTILE}]
+    return found
+
+
+def test_an_issue_says_what_where_how_much_and_how_to_look():
+    text = body(regression(), lambda _: "Do more")
+    assert title(regression(), lambda _: "Do more") == (
+        "+2.00 % instructions_cold (read-only): 0000000004 `Do more`"
+    )
+    assert f"**+2.00 % instructions_cold by commit {commit(4)} `Do more`** on `master`." in text
+    assert "| `counter` | bs8 | `read-only/prepared/small-5/c1/default` | instructions |" in text
+    assert "40,000.0 | 40,400.0 instructions/tx | +1.00 % | exact |" in text
+    assert "landspeed explain 0000000003 0000000004 --scenario" in text
+    assert Mark.read(text) == Mark.of(regression().span)
+
+
+def test_where_it_is_not_known_better_the_issue_says_between_which_two():
+    (one,) = regressions([step(3, 7)], place_of)
+    assert "one of 4 commits up to 0000000007" in title(one, subject_of)
+    assert f"after {commit(3)} and up to {commit(7)}" in body(one, subject_of)
+
+
+def test_the_bisections_report_is_in_it():
+    note = {"nomination": "x", "time": "1", "report": bisection_facts()}
+    text = body(regression(bisections=[note]), subject_of)
+    assert "<details><summary>The bisection</summary>" in text
+    assert "### latency from" in text
+
+
+def test_a_bisection_is_found_by_its_nomination_or_its_culprit():
+    key = Nomination.parse(step(3, 4).facts()).key
+    by_key = {"nomination": key, "time": "2", "report": {"culprit": None}}
+    by_culprit = {"nomination": "wide", "time": "1", "report": {"culprit": {"ref": commit(4)}}}
+    other = {"nomination": "other", "time": "1", "report": {"culprit": {"ref": commit(5)}}}
+    (one,) = regressions([step(3, 4)], place_of, [by_key, by_culprit, other, by_key])
+    assert {note["nomination"] for note in one.bisections} == {key, "wide"}
+
+
+def test_a_text_is_never_longer_than_an_issue_may_be():
+    many = [step(3, 4, machine=f"machine{number}") for number in range(2000)]
+    (one,) = regressions(many, place_of)
+    assert len(body(one, subject_of)) < 65_536

@@ -1,0 +1,177 @@
+"""Where a difference in cost is: tables, trees and pictures of made-up profiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from base.errors import UsageError
+from benchmarks.counted.callgrind import CallProfile, Edge
+from benchmarks.machine.machine import Machine
+from benchmarks.workloads.scenario import Buffers, Mode, Protocol
+from landspeed.cli.explain import counted_cell
+from landspeed.profiling.diff import Explained, costs, explained_text, incomparable, whole_functions
+from landspeed.profiling.flamegraph import Frame, draw, frames
+from landspeed.results.show import as_text
+
+
+def profile(own: dict[str, float], **edges: float) -> CallProfile:
+    pairs = {tuple(name.split("__")): cost for name, cost in edges.items()}
+    return CallProfile(
+        own=own,
+        edges={
+            (caller, callee): Edge(calls=1, inclusive=cost)
+            for (caller, callee), cost in pairs.items()
+        },
+    )
+
+
+BEFORE = profile(
+    {"PostgresMain": 100, "ReadBuffer": 300, "hash": 200, "parse": 400},
+    Loop__PostgresMain=1000,
+    PostgresMain__ReadBuffer=400,
+    PostgresMain__parse=500,
+    ReadBuffer__hash=100,
+    parse__hash=100,
+)
+AFTER = profile(
+    {"PostgresMain": 100, "ReadBuffer": 300, "hash": 200, "parse": 400, "checksum": 500},
+    Loop__PostgresMain=1500,
+    PostgresMain__ReadBuffer=900,
+    PostgresMain__parse=500,
+    ReadBuffer__hash=100,
+    ReadBuffer__checksum=500,
+    parse__hash=100,
+)
+
+
+def explained(**changes: Any) -> Explained:
+    facts: dict[str, Any] = {
+        "before": "13.16 bs8",
+        "after": "18.6 bs8",
+        "cell": "read-only/prepared/small/default/cold",
+        "total_before": 1000.0,
+        "total_after": 1500.0,
+        "costs": costs(BEFORE, AFTER),
+        "files": None,
+    }
+    return Explained(**(facts | changes))
+
+
+def test_the_function_that_differs_most_itself_comes_first_with_its_callers_inclusive():
+    first, *others = costs(BEFORE, AFTER)
+    assert (first.function, first.own, first.inclusive) == ("checksum", 500, 500)
+    by_name = {cost.function: cost for cost in others}
+    assert by_name["ReadBuffer"].own == 0
+    assert by_name["ReadBuffer"].inclusive == 500
+
+
+def test_own_differences_add_up_to_the_whole_difference():
+    assert sum(cost.own for cost in costs(BEFORE, AFTER)) == 500
+
+
+def test_parts_that_a_compiler_split_off_belong_to_their_function():
+    split = profile(
+        {"f": 10, "f.isra.0": 20, "f.part.3.constprop.0": 5, "g.cold": 1},
+        f__x=1,
+    )
+    edges = {**split.edges, ("f", "f.isra.0"): Edge(calls=1, inclusive=20)}
+    whole = whole_functions(CallProfile(own=split.own, edges=edges))
+    assert whole.own == {"f": 35, "g": 1}
+    assert set(whole.edges) == {("f", "x")}
+
+
+def test_the_table_names_functions_shares_and_files():
+    text = as_text(explained_text(explained(files=("src/backend/a.c", "doc/b.sgml")), 1))
+    lines = text.splitlines()
+    assert lines[0] == (
+        "read-only/prepared/small/default/cold: 13.16 bs8 1000.0, 18.6 bs8 1500.0 "
+        "instructions per transaction (+50.00%)"
+    )
+    assert lines[3].split() == ["checksum", "+500.0", "0.0", "500.0", "+500.0", "+50.00%"]
+    assert lines[-3:] == ["2 files of the source differ", "  src/backend/a.c", "  doc/b.sgml"]
+    facts = explained().facts(1)
+    assert [cost["function"] for cost in facts["costs"]] == ["checksum"]
+
+
+def test_records_that_cannot_be_compared_say_why():
+    record = {
+        "epoch": {"identifier": "a", "valgrind": "3.19.0"},
+        "build": {"toolchain": {"cc": "gcc 12", "ld": "2.40"}},
+    }
+    assert incomparable(record, record) == []
+    other = {
+        "epoch": {"identifier": "b", "valgrind": "3.24.0"},
+        "build": {"toolchain": {"cc": "clang 14", "ld": "2.40"}},
+    }
+    assert incomparable(record, other) == [
+        "counted with another valgrind",
+        "compiled by another cc",
+    ]
+
+
+def flat(frame: Frame) -> dict[str, Frame]:
+    found = {frame.function: frame}
+    for callee in frame.callees:
+        found |= flat(callee)
+    return found
+
+
+def test_a_callees_cost_is_spread_over_its_callers():
+    root = frames(BEFORE, AFTER)
+    assert (root.before, root.after) == (1000, 1500)
+    read, parse = sorted(root.callees, key=lambda frame: frame.function)
+    assert (read.function, read.before, read.after) == ("ReadBuffer", 400, 900)
+    assert {f.function: (f.before, f.after) for f in read.callees} == {
+        "checksum": (0, 500),
+        "hash": (100, 100),
+    }
+    assert [f.function for f in parse.callees] == ["hash"]
+
+
+def test_a_cycle_of_calls_is_cut_where_it_closes():
+    ring = profile(
+        {"PostgresMain": 10, "a": 10, "b": 10},
+        Loop__PostgresMain=100,
+        PostgresMain__a=90,
+        a__b=80,
+        b__a=70,
+    )
+    assert set(flat(frames(ring, ring))) == {"PostgresMain", "a", "b"}
+
+
+def test_the_picture_is_an_svg_that_is_the_same_again(tmp_path: Path):
+    for name in ("one.svg", "two.svg"):
+        draw(frames(BEFORE, AFTER), tmp_path / "new" / name, "13 against 18")
+    one, two = ((tmp_path / "new" / name).read_bytes() for name in ("one.svg", "two.svg"))
+    assert one == two
+    assert ElementTree.fromstring(one).tag.endswith("svg")
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Any:
+    return SimpleNamespace(
+        machine=Machine.detect("here"), paths=SimpleNamespace(server_root=tmp_path)
+    )
+
+
+def test_a_scenario_is_spelled_as_show_spells_it(workshop: Any):
+    cell = counted_cell("read-write/simple/small/c1/default/cold", workshop)
+    assert (cell.scenario.mode, cell.scenario.protocol) == (Mode.READ_WRITE, Protocol.SIMPLE)
+    assert (cell.clients, cell.buffers) == (1, Buffers.COLD)
+    assert counted_cell("tpcb-like", workshop).buffers is Buffers.WARM
+    assert counted_cell("read-only/*/small-2", workshop).scenario.scale == 2
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    ["read", "read-only/x", "read-only/prepared/large", "read-only///c4", "read-only/////tepid"],
+)
+def test_what_cannot_be_counted_is_refused(workshop: Any, scenario: str):
+    with pytest.raises(UsageError) as caught:
+        counted_cell(scenario, workshop)
+    assert "is not a scenario that can be counted" in caught.value.message

@@ -227,7 +227,7 @@ def _search_path() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Watch:
-    """A _Watch sees to it that no process of a step outlives us: see builders.session."""
+    """A _Watch sees to it that no process of a step outlives us: see builders.process_session."""
 
     watcher: subprocess.Popen[bytes]
     lock: int

@@ -1,7 +1,7 @@
 """Where results stay when a job is over: on a branch, in an artifact, in a directory of a runner.
 
 Each way fetching adds what is there to ours and pushing adds ours to it; nothing is lost by either.
-The branch is landspeed.farm.branch.
+The branch is landspeed.farm.results_branch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where a difference in cost is: two profiles of one question, function by function.
 
-Pure. Profiles are per transaction (benchmarks.exact keeps them so).
+Pure. Profiles are per transaction (benchmarks.counted.count keeps them so).
 """
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ def test_a_worker_that_is_killed_is_one_error_and_the_next_run_works(kit: Kit) -
 _KILLER = """
 import os, signal, sys
 from pathlib import Path
-from tests.cluster_kit import wait_for
-from tests.test_sharded import worker_below
+from tests.kits.servers.cluster_kit import wait_for
+from tests.benchmarks.test_sharded import worker_below
 os.kill(wait_for(lambda: worker_below(Path(sys.argv[1]))), signal.SIGKILL)
 """
 

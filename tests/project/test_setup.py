@@ -20,7 +20,7 @@ NEEDED = (
     *("build-essential", "bison", "flex", "perl", "ccache", "git", "xz-utils", "bzip2"),
     *("ca-certificates", "debian-archive-keyring", "valgrind"),
 )
-ONLY_LOOKS = {"python -c ", "python -m landspeed.asv_machine"}
+ONLY_LOOKS = {"python -c ", "python -m landspeed.site.asv_machine"}
 
 # every fake notes its own call; what it answers is the test's to say, by the environment
 NOTE = '#!/bin/bash\nprintf "%s\\n" "${0##*/} $*" >>"$CALLS"\n'
@@ -122,7 +122,7 @@ def test_a_fresh_checkout_gets_its_venv_and_a_second_setup_only_looks(checkout):
     assert first.code == 0, first.said
     assert os.access(checkout.venv / "bin/landspeed", os.X_OK)
     assert first.of("apt-get") == first.of("useradd") == []
-    assert first.calls[-1] == "python -m landspeed.asv_machine"
+    assert first.calls[-1] == "python -m landspeed.site.asv_machine"
 
     second = checkout.setup()
     assert second.code == 0

@@ -320,7 +320,7 @@ _SEALS_FOREVER = """
 import sys
 from pathlib import Path
 from benchmarks.records import RecordStore
-from tests.synthetic import Point, record
+from tests.kits.made_up.synthetic import Point, record
 store = RecordStore(Path(sys.argv[1]))
 for number in range(10**6):
     store.add(record(Point(), number=number))

@@ -1,6 +1,6 @@
 """One Run in a process of its own, for tests that kill it.
 
-Usage: python -m tests.run_once CACHE PREFIX PGBENCH_PREFIX MODE SCALE SECONDS
+Usage: python -m tests.kits.servers.run_once CACHE PREFIX PGBENCH_PREFIX MODE SCALE SECONDS
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One long Run across two workers in a process of its own, for a test that kills it.
 
-Usage: python -m tests.run_sharded CACHE PGBENCH_PREFIX PG_CONFIG
+Usage: python -m tests.kits.servers.run_sharded CACHE PGBENCH_PREFIX PG_CONFIG
 """
 
 from __future__ import annotations

@@ -177,7 +177,8 @@ def test_help_lists_the_verbs_in_sections_in_the_order_of_need() -> None:
 )
 def test_a_verb_imports_nothing_large_that_it_does_not_use(verb: str, used: set[str]) -> None:
     large = {"asv", "matplotlib", "numpy", "psycopg", "pyarrow", "pydantic", "scipy"}
-    code = "import sys; from tests.verbs import CONTEXT, cli; cli.get_command(CONTEXT, sys.argv[1])"
+    code = "import sys; from tests.kits.verbs import CONTEXT, cli; "
+    code += "cli.get_command(CONTEXT, sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; print(*sys.modules)", verb],
         cwd=Path(__file__).resolve().parents[3],

@@ -135,7 +135,7 @@ def test_who_loses_every_race_says_so_and_loses_nothing(farmer, monkeypatch):
 
 def test_eight_machines_that_push_at_once_lose_nothing(farmer, tmp_path, remote):
     script = (
-        "import sys; from pathlib import Path; from tests.farmer_kit import Farmer\n"
+        "import sys; from pathlib import Path; from tests.kits.farm.farmer_kit import Farmer\n"
         "one = Farmer(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])\n"
         "import time; object.__setattr__(one.branch, 'pause', time.sleep)\n"
         "one.measure(3); one.branch.push()\n"
@@ -175,7 +175,7 @@ def test_a_push_that_is_killed_leaves_the_branch_whole_and_the_next_one_does_it(
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/begun\nsleep 60\n")
     hook.chmod(0o755)
     script = (
-        "import sys; from pathlib import Path; from tests.farmer_kit import Farmer\n"
+        "import sys; from pathlib import Path; from tests.kits.farm.farmer_kit import Farmer\n"
         "Farmer(Path(sys.argv[1]), Path(sys.argv[2]), 'one').branch.push()\n"
     )
     process = subprocess.Popen(

@@ -115,7 +115,7 @@ def test_a_publish_that_is_killed_leaves_the_old_site_and_the_next_one_is_whole(
     before = (site / "info.json").read_bytes()
     script = (
         "import sys; from pathlib import Path; from base.paths import Paths;"
-        "from landspeed.publish import publish;"
+        "from landspeed.site.publish import publish;"
         "publish(Paths(cache=Path(sys.argv[1]), project=Path(sys.argv[2])), print)"
     )
     argv = [sys.executable, "-c", script, str(project.paths.cache), str(tmp_path)]

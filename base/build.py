@@ -203,8 +203,8 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreign:
-    """A Foreign is a server that somebody else built: where, as its pg_config says, its parts are.
+class ExternalServer:
+    """A ExternalServer is a server that somebody else built: where, as its pg_config says, its parts are.
 
     ``said`` is the version in that program's own words.
     """
@@ -236,7 +236,7 @@ class Build:
     toolchain: dict[str, str]
     digest: str
     cpu_seconds: float
-    foreign: Foreign | None = None
+    foreign: ExternalServer | None = None
 
     @classmethod
     def load(cls, prefix: Path) -> Self:
@@ -255,7 +255,7 @@ class Build:
                 toolchain=facts["toolchain"],
                 digest=facts["digest"],
                 cpu_seconds=facts["cpu_seconds"],
-                foreign=Foreign(**facts["foreign"]) if facts.get("foreign") else None,
+                foreign=ExternalServer(**facts["foreign"]) if facts.get("foreign") else None,
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, VariantError) as error:
             raise StorageError(

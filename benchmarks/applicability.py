@@ -9,13 +9,13 @@ from pathlib import Path
 
 from benchmarks.clients.sysbench import sysbench_reason
 from benchmarks.machine.machine import Limits, Machine
-from benchmarks.server.configuration import Profile, shared_buffers_span
+from benchmarks.server.configuration import Configuration, shared_buffers_span
 from benchmarks.server.pooler import MOST_CLIENTS, pooler_reason
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import server_count
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import (
-    Buffers,
+    CacheState,
     Cell,
     Mode,
     Planned,
@@ -25,7 +25,7 @@ from benchmarks.workloads.scenario import (
     plan_cells,
     tier_scales,
 )
-from benchmarks.workloads.sysbench_modes import Oltp
+from benchmarks.workloads.sysbench_modes import SysbenchMode
 
 
 def planned_cells(
@@ -46,7 +46,7 @@ def planned_cells(
     limits = Limits.detect(machine, data)
     planned = []
     for name in preset.profiles:
-        profile = Profile.named(name)
+        profile = Configuration.named(name)
         cells = plan_cells(
             replace(preset, profiles=(name,)),
             _limits(limits, profile, data),
@@ -72,18 +72,18 @@ def counted_cells(
     one = replace(preset, tiers=(Tier.SMALL,), rungs=(1,))
     return [
         replace(_because(planned, _uncounted(planned.cell)), cell=cell)
-        for planned, buffers in product(planned_cells(one, machine, data, overrides), Buffers)
+        for planned, buffers in product(planned_cells(one, machine, data, overrides), CacheState)
         for cell in [replace(planned.cell, buffers=buffers)]
     ]
 
 
-def _limits(limits: Limits, profile: Profile, data: Path) -> Limits:
+def _limits(limits: Limits, profile: Configuration, data: Path) -> Limits:
     if profile.storage is None:
         return limits
     return replace(limits, disk_bytes=STORAGES[profile.storage].free_bytes(data))
 
 
-def _reason(profile: Profile, machine: Machine, data: Path) -> str | None:
+def _reason(profile: Configuration, machine: Machine, data: Path) -> str | None:
     """What *profile* needs and this machine does not have."""
     if profile.topology and machine.memory_limit is not None:
         return "a limit of memory is one server's, and a coordinator and workers are several"
@@ -91,19 +91,19 @@ def _reason(profile: Profile, machine: Machine, data: Path) -> str | None:
     return missing or (pooler_reason() if profile.pooler else None)
 
 
-def _cell_reason(cell: Cell, profile: Profile) -> str | None:
+def _cell_reason(cell: Cell, profile: Configuration) -> str | None:
     mode = cell.scenario.mode
     if profile.topology and not (isinstance(mode, Script) and mode.distribute):
         return f'{mode} does not say how its tables are distributed: "landspeed study sharded" does'
     if profile.pooler and cell.scenario.protocol is Protocol.PREPARED:
         return "a pooler hands transactions to any connection: prepared statements are not there"
-    if isinstance(cell.scenario.mode, Oltp):
+    if isinstance(cell.scenario.mode, SysbenchMode):
         return sysbench_reason(cell.scenario.protocol)
     return None
 
 
 def _uncounted(cell: Cell) -> str | None:
-    profile = Profile.named(cell.profile)
+    profile = Configuration.named(cell.profile)
     if not isinstance(cell.scenario.mode, Mode):
         return "only pgbench's own scripts are counted"
     if profile.storage or profile.topology or profile.pooler:

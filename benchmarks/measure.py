@@ -21,19 +21,19 @@ from benchmarks.data.templates import Templates, template_limit
 from benchmarks.data.warmup import across, begin, observed, set_page_cache
 from benchmarks.machine.cpu_affinity import allowed_processors, placement
 from benchmarks.machine.machine import Machine
-from benchmarks.observation.monitor import EVERY, Watch, watching
+from benchmarks.observation.monitor import EVERY, Monitor, watching
 from benchmarks.observation.snapshot import Observation, noteworthy, together
 from benchmarks.observation.warnings import pitfalls
 from benchmarks.records.store import new_id
 from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, server_error
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.group import serving
 from benchmarks.server.home import ServerHome
 from benchmarks.server.pooler import Pooler, pooling
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import TOPOLOGIES
 from benchmarks.workloads.scenario import Cell, Mode
-from benchmarks.workloads.sysbench_modes import Oltp
+from benchmarks.workloads.sysbench_modes import SysbenchMode
 
 SCHEMA = 1
 _TOO_LITTLE = (
@@ -116,16 +116,16 @@ def templates(
 ) -> Templates:
     """The Templates of *paths*: as *cell* wants them, where it does, loaded by its client.
 
-    That is *pgbench*, and sysbench of an Oltp.
+    That is *pgbench*, and sysbench of an SysbenchMode.
     """
     root, own, topology = None, None, None
     if cell is not None:
-        profile, mode = Profile.named(cell.profile), cell.scenario.mode
+        profile, mode = Configuration.named(cell.profile), cell.scenario.mode
         root = STORAGES[profile.storage].open(paths.server_root) if profile.storage else None
         own = None if isinstance(mode, Mode) else mode
         topology = TOPOLOGIES[profile.topology] if profile.topology else None
     home = ServerHome.open(paths, root)
-    client = Sysbench(own) if isinstance(own, Oltp) else pgbench
+    client = Sysbench(own) if isinstance(own, SysbenchMode) else pgbench
     return Templates(
         own=own,
         topology=topology,
@@ -232,7 +232,7 @@ def _run(
     phases: Phases,
     every: float | None,
 ) -> Seen:
-    profile, scenario = Profile.named(cell.profile), cell.scenario
+    profile, scenario = Configuration.named(cell.profile), cell.scenario
     with ExitStack() as stack:
         with phases.phase("prepare"):
             server = store.home.reachable(build)
@@ -292,7 +292,7 @@ def _servers(
         build=build,
         data=data,
         topology=store.topology,
-        settings=Profile.named(cell.profile).settings(build.version, machine.memory_bytes),
+        settings=Configuration.named(cell.profile).settings(build.version, machine.memory_bytes),
         keep=not cell.scenario.mode.writes,
         memory_limit=machine.memory_limit,
     )
@@ -300,12 +300,12 @@ def _servers(
 
 def _looked_at(
     clusters: Sequence[Cluster], every: float | None
-) -> AbstractContextManager[Watch | None]:
+) -> AbstractContextManager[Monitor | None]:
     return nullcontext() if every is None else watching(*clusters, every=every)
 
 
 @contextmanager
-def _reached(cluster: Cluster, profile: Profile, machine: Machine) -> Iterator[Pooler | None]:
+def _reached(cluster: Cluster, profile: Configuration, machine: Machine) -> Iterator[Pooler | None]:
     """What clients connect to under *profile*: a Pooler before *cluster*, None for itself."""
     if profile.pooler is None:
         yield None

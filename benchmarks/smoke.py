@@ -21,7 +21,7 @@ from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure, templates
 from benchmarks.server.cluster import Cluster, control_data, initdb, is_shut_down
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import RunDirectory, ServerHome
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 
@@ -42,7 +42,7 @@ _NEEDED = ("initdb", "start")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class SmokeCheck:
     """A Trial is one thing a Build has to do as a server, and how it came out.
 
     ``seen`` is what was seen, an error's lines where it failed; ``ok`` is None where it
@@ -74,19 +74,19 @@ def built_variant(build: Build, paths: Paths) -> Variant:
     )
 
 
-def trials(*, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) -> list[Trial]:
+def trials(*, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) -> list[SmokeCheck]:
     """Every Trial of *build*, none left out because another failed unless it needs it.
 
     The runs of pgbench are measured as any Run is, for one second at scale 1, and not recorded.
     """
-    made: list[Trial] = []
+    made: list[SmokeCheck] = []
     try:
         home = ServerHome.open(paths)
         server = home.reachable(build)
         with home.run_directory() as run:
             made += _attempted(_server_attempts(server, run))
     except LandspeedError as error:
-        made = made or [Trial(name=TRIALS[0], ok=False, seen=str(error))]
+        made = made or [SmokeCheck(name=TRIALS[0], ok=False, seen=str(error))]
     if all(trial.ok for trial in made if trial.name in _NEEDED):
         attempts = {
             mode.value: _mode_attempt(
@@ -97,18 +97,18 @@ def trials(*, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) ->
         with templates(paths, pgbench).borrowed(build, _SCALE), measuring(wait=True):
             made += _attempted(attempts)
     names = {trial.name for trial in made}
-    return made + [Trial(name=name, ok=None) for name in TRIALS if name not in names]
+    return made + [SmokeCheck(name=name, ok=None) for name in TRIALS if name not in names]
 
 
-def _attempted(attempts: Mapping[str, Callable[[], str]]) -> list[Trial]:
-    made: list[Trial] = []
+def _attempted(attempts: Mapping[str, Callable[[], str]]) -> list[SmokeCheck]:
+    made: list[SmokeCheck] = []
     for name, attempt in attempts.items():
         try:
-            made.append(Trial(name=name, ok=True, seen=attempt()))
+            made.append(SmokeCheck(name=name, ok=True, seen=attempt()))
         except LandspeedError as error:
-            made.append(Trial(name=name, ok=False, seen=str(error)))
+            made.append(SmokeCheck(name=name, ok=False, seen=str(error)))
         except psycopg.Error as error:
-            made.append(Trial(name=name, ok=False, seen=f"error:  {error}"))
+            made.append(SmokeCheck(name=name, ok=False, seen=f"error:  {error}"))
         if not made[-1].ok and name in _NEEDED:
             break
     return made
@@ -120,7 +120,7 @@ def _server_attempts(build: Build, run: RunDirectory) -> Mapping[str, Callable[[
         build=build,
         data=data,
         run=run,
-        settings=Profile.named("default").settings(build.version, 0),
+        settings=Configuration.named("default").settings(build.version, 0),
         keep=True,
     )
     variant = build.variant

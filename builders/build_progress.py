@@ -14,7 +14,7 @@ _NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gauge:
+class BuildProgress:
     """A Gauge is how far a build is: ninja counts for us, under make object files are counted.
 
     ``source`` is the tree that is built in, ``expected`` its number of objects.

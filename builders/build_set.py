@@ -44,7 +44,7 @@ Outcomes = dict[Order, Build | LandspeedError]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class BuildSetProgress:
     """A Standing is how far a set is: the share of all work, what is done, what is being done."""
 
     share: float
@@ -87,13 +87,13 @@ class _Set:
             del self.doing[order]
             self.outcomes[order] = outcome
 
-    def standing(self) -> Standing:
+    def standing(self) -> BuildSetProgress:
         with self.lock:
             doing, outcomes = dict(self.doing), dict(self.outcomes)
             done = sum(self.weights[order] for order in outcomes)
             parts = sum(self.weights[order] * p.share for order, p in doing.items())
             whole = max(1, sum(self.weights.values()))
-            return Standing(share=(done + parts) / whole, outcomes=outcomes, doing=doing)
+            return BuildSetProgress(share=(done + parts) / whole, outcomes=outcomes, doing=doing)
 
 
 def build_many(
@@ -101,7 +101,7 @@ def build_many(
     orders: Sequence[Order],
     *,
     at_once: int,
-    tell: Callable[[Standing], None],
+    tell: Callable[[BuildSetProgress], None],
 ) -> Outcomes:
     """Build all *orders*, *at_once* of them at a time; what failed is an outcome like any other.
 

@@ -24,7 +24,7 @@ from builders.catalog import Catalog
 from builders.cleanup import sweep
 from builders.config import CONFIG_NAME, SourceConfig
 from builders.docker.container import Sandbox
-from builders.incremental_tree import KeptTree, Work, taken, trim
+from builders.incremental_tree import IncrementalTree, Work, taken, trim
 from builders.recipe import BuildSystem, Recipe, recipe
 from builders.sandbox import Host, Progress
 from builders.source import Source, Sources
@@ -244,7 +244,7 @@ class Builder:
 
 
 def _continue(
-    kept: KeptTree, source: Source, plan: Recipe, run: Callable[[Work], float]
+    kept: IncrementalTree, source: Source, plan: Recipe, run: Callable[[Work], float]
 ) -> float | None:
     """CPU seconds of a build that goes on where *kept* is; None where it must start anew."""
     work = kept.advance(source, plan)

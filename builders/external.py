@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from base.build import BUILD_JSON, Build, Foreign, Origin, Variant
+from base.build import BUILD_JSON, Build, ExternalServer, Origin, Variant
 from base.errors import RefError, StorageError, UsageError
 from base.files import canonical_json, digest_file, digest_text, digest_tree, write_atomic
 from base.version import Version
@@ -46,7 +46,7 @@ def inspect(pg_config: str, name: str | None) -> Build:
         )
     facts = _facts(Path(program).absolute())
     version = _version(facts["VERSION"])
-    foreign = Foreign(
+    foreign = ExternalServer(
         pg_config=str(Path(program).absolute()),
         bindir=facts["BINDIR"],
         libdir=facts["LIBDIR"],
@@ -122,7 +122,7 @@ def _version(said: str) -> Version:
     return version
 
 
-def _digest(foreign: Foreign) -> str:
+def _digest(foreign: ExternalServer) -> str:
     """A sha256 over what the server is made of; not over all of a bindir it may share."""
     programs = {name: digest_file(Path(foreign.bindir) / name) for name in _PROGRAMS}
     trees = [digest_tree(Path(path)) for path in (foreign.pkglibdir, foreign.sharedir)]
@@ -130,8 +130,8 @@ def _digest(foreign: Foreign) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreigners:
-    """Foreigners are the servers of others that are registered on this machine."""
+class ExternalServers:
+    """ExternalServers are the servers of others that are registered on this machine."""
 
     root: Path
 
@@ -188,7 +188,7 @@ class Foreigners:
         return builds
 
 
-def _is_unchanged(build: Build, foreign: Foreign) -> bool:
+def _is_unchanged(build: Build, foreign: ExternalServer) -> bool:
     try:
         return _digest(foreign) == build.digest
     except OSError:

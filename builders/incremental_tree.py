@@ -1,4 +1,4 @@
-"""The KeptTree: a source tree that stays with its objects: the next commit costs what changed.
+"""The IncrementalTree: a source tree that stays with its objects: the next commit costs what changed.
 
 What it installs must be what a clean build of the same commit installs, byte for byte. A tree
 is continued only where that is certain, else it starts anew, which ccache makes cheap:
@@ -82,15 +82,15 @@ class _Trust:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A Work is what is left to do in a KeptTree: the Recipe's due steps, and since when."""
+    """A Work is what is left to do in a IncrementalTree: the Recipe's due steps, and since when."""
 
     recipe: Recipe
     since_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptTree:
-    """A KeptTree is a source tree with its objects that goes from commit to commit.
+class IncrementalTree:
+    """A IncrementalTree is a source tree with its objects that goes from commit to commit.
 
     Whoever uses it holds its lock.
     """
@@ -237,13 +237,13 @@ def _is_tap_test(path: PurePosixPath) -> bool:
 
 
 @contextmanager
-def taken(root: Path, name: str, sources: Sources) -> Iterator[tuple[KeptTree, int]]:
-    """The first KeptTree called *name* below *root* that nobody is in, and its lock's descriptor.
+def taken(root: Path, name: str, sources: Sources) -> Iterator[tuple[IncrementalTree, int]]:
+    """The first IncrementalTree called *name* below *root* that nobody is in, and its lock's descriptor.
 
     Builds side by side each get one of their own.
     """
     for number in count(1):
-        kept = KeptTree(directory=root / f"{name}.{number}", sources=sources)
+        kept = IncrementalTree(directory=root / f"{name}.{number}", sources=sources)
         with ExitStack() as stack:
             try:
                 lock = stack.enter_context(locked(kept.lock, wait=False))

@@ -19,7 +19,7 @@ from base.build import Compiler, Variant
 from base.errors import UsageError
 from base.files import canonical_json, digest_text
 from base.version import Version, VersionRange
-from builders.variants import Limit, Meaning, common_cflags, require_possible
+from builders.variants import Limit, VariantPart, common_cflags, require_possible
 
 MESON_BUILD_DIRECTORY = "landspeed-build"
 Has = Callable[[str], bool]  # whether a file of this path is in a source tree
@@ -120,10 +120,10 @@ class Table:
     client_targets: tuple[str, ...]
     directories: tuple[Directory, ...]
     quirks: tuple[Quirk, ...]
-    meanings: tuple[Meaning, ...]
+    meanings: tuple[VariantPart, ...]
     limits: tuple[Limit, ...]
 
-    def of(self, variant: Variant) -> tuple[Meaning, ...]:
+    def of(self, variant: Variant) -> tuple[VariantPart, ...]:
         """What the flags of *variant* mean."""
         return tuple(m for m in self.meanings if m.flag in variant.flags)
 
@@ -215,7 +215,7 @@ def load_table() -> Table:
             for row in data["directory"]
         ),
         quirks=tuple(map(_quirk, data["quirk"])),
-        meanings=tuple(map(Meaning.of, data["flag"])),
+        meanings=tuple(map(VariantPart.of, data["flag"])),
         limits=tuple(Limit.of(row, _range(row)) for row in data["limit"]),
     )
 

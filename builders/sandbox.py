@@ -19,7 +19,7 @@ from base.build import Build, Compiler, Variant
 from base.errors import BuildError
 from base.files import canonical_json
 from builders import process_session
-from builders.build_progress import Gauge
+from builders.build_progress import BuildProgress
 from builders.failure import SETUP_HINT, failure, memory_kills
 from builders.jobserver import JobServer
 from builders.march_native import NATIVE_QUESTION, is_native, native_processor
@@ -84,7 +84,7 @@ class Host:
         """
         self._require_programs(recipe)
         tokens = {"stage": str(stage), "jobs": str(self.jobs), "python": sys.executable}
-        gauge = Gauge.of(recipe, source=source, log=log)
+        gauge = BuildProgress.of(recipe, source=source, log=log)
         environment = self._environment(source, recipe.variant)
         spent, killed = 0.0, memory_kills()
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -280,7 +280,7 @@ def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[i
             tick()
 
 
-def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: Gauge) -> None:
+def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: BuildProgress) -> None:
     progress(Progress(step=step.name, share=gauge.share()))
 
 

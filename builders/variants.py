@@ -15,7 +15,7 @@ from base.version import Version, VersionRange
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meaning:
+class VariantPart:
     """A Meaning is what one Flag adds to a build: compiler flags under configure, options of meson.
 
     ``instead_of`` are the common compiler flags that it takes the place of.
@@ -27,7 +27,7 @@ class Meaning:
     instead_of: tuple[str, ...]
 
     @classmethod
-    def of(cls, row: dict[str, Any]) -> Meaning:
+    def of(cls, row: dict[str, Any]) -> VariantPart:
         """The Meaning that a row of the table tells."""
         return cls(
             flag=Flag(row["name"]),
@@ -78,7 +78,7 @@ def require_possible(version: Version, variant: Variant, limits: Iterable[Limit]
             )
 
 
-def common_cflags(common: Iterable[str], meanings: Iterable[Meaning]) -> list[str]:
+def common_cflags(common: Iterable[str], meanings: Iterable[VariantPart]) -> list[str]:
     """The *common* compiler flags, as the *meanings* of a Variant's flags change them."""
     chosen = list(meanings)
     replaced = {flag for meaning in chosen for flag in meaning.instead_of}

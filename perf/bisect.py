@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from landspeed.bisect.model import Found, NoCulprit, Quest
+from landspeed.bisect.model import Culprit, Hypothesis, NoCulprit
 from landspeed.bisect.two_changes import two_steps
 from perf.figure import Figure
 from tests.kits.made_up.bisect_world import (
@@ -81,7 +81,7 @@ def figures(name: str, make: Worlds, search: Search, count: int) -> Iterator[Fig
             right.append(searched.is_right(world))
         else:
             right.append(isinstance(searched.decision, NoCulprit))
-        if isinstance(searched.decision, Found):
+        if isinstance(searched.decision, Culprit):
             stated.append((searched.decision.confidence, right[-1]))
     beside = f"{count} bisections, runs {_spread(runs)}, builds {_spread(builds)}"
     yield Figure(figure=f"bisect right, {name}", value=_share(right), unit="share", beside=beside)
@@ -108,7 +108,7 @@ def calibration(name: str, make: Worlds, count: int) -> Iterator[Figure]:
         for number in range(count):
             world = make(_OTHERS + number)
             searched = noisily(world, size=SIZE, confidence=asked)
-            if isinstance(searched.decision, Found):
+            if isinstance(searched.decision, Culprit):
                 named.append((searched.decision.confidence, searched.is_right(world)))
         yield _calibrated(f"at --confidence {asked:.1%}, {name}", named)
 
@@ -118,8 +118,8 @@ def several(name: str, make: Worlds, count: int) -> Figure:
     said = []
     for number in range(count):
         searched = noisily(make(number), size=SIZE)
-        if isinstance(searched.decision, Found):
-            two = two_steps(Quest(last=LAST, size=SIZE), searched.evidence)
+        if isinstance(searched.decision, Culprit):
+            two = two_steps(Hypothesis(last=LAST, size=SIZE), searched.evidence)
             said.append(two is not None and two.probability >= 0.95)
     return Figure(figure=f"more than one step said, {name}", value=_share(said), unit="share")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from base.build import Build, Variant
 from base.paths import Paths
-from builders.build_set import Order, Standing, build_many
+from builders.build_set import BuildSetProgress, Order, build_many
 from builders.builder import Builder
 from builders.sandbox import Host
 from builders.store import Store
@@ -55,7 +55,7 @@ def main(refs: list[str]) -> None:
             store=Store(root=paths.store, limit=shared.store.limit),
         )
 
-        def tell(standing: Standing) -> None:
+        def tell(standing: BuildSetProgress) -> None:
             shown.update(standing.share, f"{len(standing.outcomes)} of {len(orders)} done")
 
         began, ours, all_ = time.monotonic(), cpu_seconds(), busy_seconds()

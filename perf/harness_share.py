@@ -19,7 +19,7 @@ from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.workloads.scenario import Tier, preset_named
 from landspeed.console.progress import meter, say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from perf.figure import Figure
 
 SCALE = 10
@@ -27,18 +27,18 @@ SCALE = 10
 
 def main(ref: str, seconds: int | None) -> None:
     """Print the figure for *ref*."""
-    workshop = Workshop.open()
-    pgbench = Pgbench(build=workshop.build(workshop.builder.newest_stable(), Variant()))
-    build = workshop.build(workshop.builder.sources.resolve(ref), Variant())
+    session = Session.open()
+    pgbench = Pgbench(build=session.build(session.builder.newest_stable(), Variant()))
+    build = session.build(session.builder.sources.resolve(ref), Variant())
     preset = replace(preset_named("regular"), tiers=(Tier.SMALL,))
     each = seconds or preset.seconds
-    data = workshop.paths.server_root
-    planned = planned_cells(preset, workshop.machine, data, {Tier.SMALL: SCALE})
+    data = session.paths.server_root
+    planned = planned_cells(preset, session.machine, data, {Tier.SMALL: SCALE})
     cells = [p.cell for p in planned if p.reason is None]
     say(f"{len(cells)} runs of {each} s of {build.label}")
     measured = 0.0
     with measuring(), meter("measuring") as shown:
-        prepare(build=build, scale=SCALE, store=templates(workshop.paths, pgbench))
+        prepare(build=build, scale=SCALE, store=templates(session.paths, pgbench))
         began = time.monotonic()
         for number, cell in enumerate(cells):
             shown.update(number / len(cells), f"{cell.scenario.mode} -c {cell.clients}")
@@ -48,8 +48,8 @@ def main(ref: str, seconds: int | None) -> None:
                 cell=cell,
                 seconds=each,
                 seed=number + 1,
-                machine=workshop.machine,
-                paths=workshop.paths,
+                machine=session.machine,
+                paths=session.paths,
                 context={"preset": "perf"},
             )
             measured += record["sample"]["measured_seconds"]

@@ -23,9 +23,9 @@ from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.observation.monitor import EVERY
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
-from landspeed.compare.verdict import Comparison, Finding, Goal, block_order
+from landspeed.compare.verdict import Comparison, Finding, StoppingRule, block_order
 from landspeed.console.progress import meter, say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from perf.figure import Figure
 
 SCALE, CLIENTS = 10, 4
@@ -56,7 +56,7 @@ def compared(
     mode: Mode, run: Callable[..., dict[str, Any]], blocks: int
 ) -> tuple[tuple[Finding, ...], dict[float, Looking]]:
     """Take *blocks* of a *run* of each side; each side's TPS to that of nobody looking."""
-    found = Comparison(goal=Goal(precision=0.002, higher_is_better=True), sides=len(SIDES))
+    found = Comparison(goal=StoppingRule(precision=0.002, higher_is_better=True), sides=len(SIDES))
     seen: dict[float, list[dict[str, Any]]] = {EVERY: [], OFTEN: []}
     with meter(f"observing {mode}") as shown:
         for block in range(blocks):
@@ -83,11 +83,11 @@ def taken(finding: Finding, often: Looking, always: Looking) -> tuple[float, flo
 
 def main(ref: str, blocks: int, seconds: int) -> None:
     """Print the figures for *ref*."""
-    workshop = Workshop.open()
-    pgbench = Pgbench(build=workshop.build(workshop.builder.newest_stable(), Variant()))
-    build = workshop.build(workshop.builder.sources.resolve(ref), Variant())
+    session = Session.open()
+    pgbench = Pgbench(build=session.build(session.builder.newest_stable(), Variant()))
+    build = session.build(session.builder.sources.resolve(ref), Variant())
     with measuring():
-        prepare(build=build, scale=SCALE, store=templates(workshop.paths, pgbench))
+        prepare(build=build, scale=SCALE, store=templates(session.paths, pgbench))
         for mode in (Mode.READ_ONLY, Mode.READ_WRITE):
             scenario = Scenario(mode=mode, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE)
             cell = Cell(scenario=scenario, clients=CLIENTS, profile="default")
@@ -98,8 +98,8 @@ def main(ref: str, blocks: int, seconds: int) -> None:
                 pgbench=pgbench,
                 cell=cell,
                 seconds=seconds,
-                machine=workshop.machine,
-                paths=workshop.paths,
+                machine=session.machine,
+                paths=session.paths,
                 context={"preset": "perf"},
             )
             (always, often), looking = compared(mode, run, blocks)
@@ -125,7 +125,7 @@ def main(ref: str, blocks: int, seconds: int) -> None:
             Figure(
                 figure=f"observing, {mode}: processor time of looking / all there is",
                 value=round(
-                    looking[EVERY].cost_ms * looking[EVERY].rate / 10 / workshop.machine.cores, 4
+                    looking[EVERY].cost_ms * looking[EVERY].rate / 10 / session.machine.cores, 4
                 ),
                 unit="%",
                 goal="<= 0.2",

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from base.build import Build, Variant
 from benchmarks.machine.machine import Limits
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from tests.kits.builds.docker_kit import PretendedDocker
 from tests.kits.made_up.stand_ins import AMPLE
 
@@ -42,8 +42,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def newest_build() -> Build:
     """The newest stable release at 8 kB, compiled now if the cache does not have it."""
-    workshop = Workshop.open()
-    return workshop.build(workshop.builder.newest_stable(), Variant())
+    session = Session.open()
+    return session.build(session.builder.newest_stable(), Variant())
 
 
 @pytest.fixture(scope="session")

@@ -73,7 +73,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class ClientResult:
     """An Ended is a client's program that has: what it printed, how it ended, its CPU seconds."""
 
     program: str
@@ -98,7 +98,7 @@ def run_client(
     cwd: Path,
     timeout: float | None,
     processors: Sequence[int] = (),
-) -> Ended:
+) -> ClientResult:
     """Run a client as *account* (None: as us) until it ends; MeasureError if it does not.
 
     It sees *environment* and nothing else, is kept on the logical *processors*, if any are given,
@@ -122,7 +122,7 @@ def run_client(
         raise MeasureError(
             f"{program} did not end", detail=f"It was killed after {timeout:.0f} s."
         ) from error
-    return Ended(
+    return ClientResult(
         program=program,
         stdout=done.stdout,
         stderr=done.stderr,

@@ -11,7 +11,7 @@ from typing import ClassVar
 from base.build import Build
 from base.errors import LandspeedError
 from base.files import storage_errors
-from benchmarks.clients.client import GRACE_SECONDS, Ended, Outcome, run_client
+from benchmarks.clients.client import GRACE_SECONDS, ClientResult, Outcome, run_client
 from benchmarks.clients.pgbench_output import (
     parse_log,
     parse_progress,
@@ -184,7 +184,7 @@ class Pgbench:
         cwd: Path,
         timeout: float | None,
         processors: Sequence[int] = (),
-    ) -> Ended:
+    ) -> ClientResult:
         return run_client(
             argv,
             environment=clean_environment(self.build),
@@ -210,6 +210,6 @@ def _written(scenario: Scenario, scratch: Path) -> list[str]:
     return options
 
 
-def _failed(message: str, done: Ended) -> LandspeedError:
+def _failed(message: str, done: ClientResult) -> LandspeedError:
     _, messages = parse_progress(done.stderr)
     return done.failed(message, messages)

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from base.errors import LandspeedError
-from benchmarks.clients.client import GRACE_SECONDS, Ended, Outcome, run_client, version_line
+from benchmarks.clients.client import GRACE_SECONDS, ClientResult, Outcome, run_client, version_line
 from benchmarks.clients.sysbench_output import complaints, parse_report, parse_seconds
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.scenario import Cell, Protocol
-from benchmarks.workloads.sysbench_modes import OPTIONS, ROWS_PER_SCALE, SYSBENCH, Oltp
+from benchmarks.workloads.sysbench_modes import OPTIONS, ROWS_PER_SCALE, SYSBENCH, SysbenchMode
 
 _PS_MODES = {Protocol.SIMPLE: "disable", Protocol.PREPARED: "auto"}
 # Loading draws from it, so that all servers get the same rows.
@@ -38,21 +38,21 @@ def sysbench_reason(protocol: Protocol = Protocol.PREPARED) -> str | None:
     return None
 
 
-def oltp_of(name: str) -> Oltp:
-    """The Oltp called *name* in the sysbench of this machine; UsageError if there is none."""
+def oltp_of(name: str) -> SysbenchMode:
+    """The SysbenchMode called *name* in the sysbench of this machine; UsageError if there is none."""
     program = shutil.which(SYSBENCH)
     said = re.match(rf"{SYSBENCH} (\S+)", version_line(program)) if program else None
-    return Oltp(name=name, version=said[1] if said else "")
+    return SysbenchMode(name=name, version=said[1] if said else "")
 
 
 @dataclass(frozen=True)
 class Sysbench:
-    """A Sysbench is the client that asks what an Oltp does; each client is a thread of it.
+    """A Sysbench is the client that asks what an SysbenchMode does; each client is a thread of it.
 
     It runs as the ``account``, None for us.
     """
 
-    mode: Oltp
+    mode: SysbenchMode
     account: pwd.struct_passwd | None = None
 
     name: ClassVar[str] = SYSBENCH
@@ -142,7 +142,7 @@ class Sysbench:
         cwd: Path,
         timeout: float | None,
         processors: Sequence[int] = (),
-    ) -> Ended:
+    ) -> ClientResult:
         return run_client(
             argv,
             environment=_ENVIRONMENT,
@@ -153,11 +153,11 @@ class Sysbench:
         )
 
 
-def _messages(done: Ended) -> str:
+def _messages(done: ClientResult) -> str:
     return "\n".join(filter(None, (complaints(done.stdout), done.stderr.strip())))
 
 
-def _failed(message: str, done: Ended) -> LandspeedError:
+def _failed(message: str, done: ClientResult) -> LandspeedError:
     said = _messages(done)
     # https://github.com/akopytov/sysbench/issues/391
     if done.status == -signal.SIGSEGV:

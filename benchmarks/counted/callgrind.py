@@ -29,8 +29,8 @@ class Edge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallProfile:
-    """A CallProfile is one process's instructions by function, and by caller and callee.
+class Profile:
+    """A Profile is one process's instructions by function, and by caller and callee.
 
     Inclusive costs of functions that call each other in a circle count some work twice.
     """
@@ -40,7 +40,7 @@ class CallProfile:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The CallProfile in callgrind's output *text*; MeasureError if it is not a whole one."""
+        """The Profile in callgrind's output *text*; MeasureError if it is not a whole one."""
         reader = _Reader()
         for line in text.splitlines():
             reader.read(line)
@@ -108,7 +108,7 @@ class CallProfile:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Self:
-        """The CallProfile that *facts* are of."""
+        """The Profile that *facts* are of."""
         edges = {
             (caller, callee): Edge(calls=calls, inclusive=cost)
             for caller, callee, calls, cost in facts["edges"]

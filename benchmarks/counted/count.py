@@ -23,14 +23,14 @@ from base.errors import MeasureError, RecordError, UsageError
 from base.files import write_atomic
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.callgrind import CallProfile
+from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.passes import Bench, CountOrder, Pass
 from benchmarks.counted.valgrind import count_epoch, require_countable
 from benchmarks.data.templates import Templates
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import Phases, provenance, templates
 from benchmarks.records.store import PROFILES
-from benchmarks.workloads.scenario import AnyMode, Buffers, Cell, Mode, Scenario
+from benchmarks.workloads.scenario import AnyMode, CacheState, Cell, Mode, Scenario
 
 INSTRUMENT = "callgrind"
 """What a record's ``run`` says it was measured by; one that says nothing was timed by a clock."""
@@ -74,12 +74,12 @@ class Slope:
         """Instructions per transaction."""
         return self.of(lambda one: one.instructions)
 
-    def profile(self) -> CallProfile:
+    def profile(self) -> Profile:
         """Where they are executed."""
         return self.long.profile.since(self.short.profile, self.transactions)
 
 
-def exact_cell(scenario: Scenario, profile: str, buffers: Buffers) -> Cell:
+def exact_cell(scenario: Scenario, profile: str, buffers: CacheState) -> Cell:
     """The Cell in which *scenario* is counted."""
     return Cell(scenario=scenario, clients=1, profile=profile, buffers=buffers)
 
@@ -212,17 +212,17 @@ def profile_path(paths: Paths, identifier: str) -> Path:
     return paths.records / PROFILES / f"{identifier}.json.gz"
 
 
-def keep_profile(paths: Paths, identifier: str, profile: CallProfile) -> None:
+def keep_profile(paths: Paths, identifier: str, profile: Profile) -> None:
     """Keep *profile*, per transaction, for the record with this *identifier*."""
     text = json.dumps(profile.facts(least=_LEAST), separators=(",", ":"))
     write_atomic(profile_path(paths, identifier), gzip.compress(text.encode(), mtime=0))
 
 
-def kept_profile(paths: Paths, identifier: str) -> CallProfile | None:
+def kept_profile(paths: Paths, identifier: str) -> Profile | None:
     """The profile kept for the record with this *identifier*; None if there is none."""
     path = profile_path(paths, identifier)
     try:
-        return CallProfile.of(json.loads(gzip.decompress(path.read_bytes())))
+        return Profile.of(json.loads(gzip.decompress(path.read_bytes())))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -14,7 +14,7 @@ from base.build import Build
 from base.errors import ClusterError, MeasureError
 from base.files import storage_errors
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.callgrind import CallProfile, is_whole
+from benchmarks.counted.callgrind import Profile, is_whole
 from benchmarks.counted.relay import Relay
 from benchmarks.counted.settings import clock_driven, exact_settings
 from benchmarks.counted.valgrind import counting, require_fixed_addresses
@@ -23,9 +23,9 @@ from benchmarks.machine.copy_tree import clone_tree
 from benchmarks.machine.processes import children
 from benchmarks.observation.snapshot import database_bytes, noteworthy, settings, wal_and_blocks
 from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, server_error
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import PORT, RunDirectory
-from benchmarks.workloads.scenario import Buffers, Cell, Protocol
+from benchmarks.workloads.scenario import CacheState, Cell, Protocol
 
 # The function a backend spends its life in, under this name from 8.3 to current. What the
 # postmaster executed before it forked is in a backend's file too, and not below this one.
@@ -78,7 +78,7 @@ class Pass:
     wal_bytes: int
     blocks_hit: int
     blocks_read: int
-    profile: CallProfile
+    profile: Profile
     argv: tuple[str, ...]
     settings: dict[str, str]
     database_bytes: int
@@ -110,7 +110,7 @@ class Bench:
         """One Pass of so many *transactions*; MeasureError if the server does not survive it."""
         if self.order.stop.is_set():
             raise MeasureError("counting was interrupted")
-        order, profile = self.order, Profile.named(self.order.cell.profile)
+        order, profile = self.order, Configuration.named(self.order.cell.profile)
         server = self.store.home.reachable(order.build)
         data = self.run.path / _USED
         with storage_errors(f'copy "{self.run.path / _LOADED}"', data):
@@ -129,7 +129,7 @@ class Bench:
         )
         with _telling(cluster), cluster:
             require_fixed_addresses([cluster.pid, *children(cluster.pid)])
-            if order.cell.buffers is Buffers.WARM:
+            if order.cell.buffers is CacheState.WARM:
                 self._warm(cluster)
             backend, argv = self._drive(cluster, transactions)
             cluster.check()
@@ -194,7 +194,7 @@ class Bench:
         return relay.backends[-1], argv
 
     def _seen(
-        self, cluster: Cluster, transactions: int, profile: CallProfile, argv: tuple[str, ...]
+        self, cluster: Cluster, transactions: int, profile: Profile, argv: tuple[str, ...]
     ) -> Pass:
         if cluster.dialect.database_statistics_lag:
             time.sleep(_LAG_SECONDS)
@@ -227,13 +227,13 @@ class Bench:
         )
 
 
-def _profile(path: Path) -> CallProfile:
+def _profile(path: Path) -> Profile:
     """The profile of a backend that has just ended; MeasureError if it does not come."""
     deadline = time.monotonic() + _FILE_SECONDS
     while time.monotonic() < deadline:
         text = path.read_text(errors="replace") if path.exists() else ""
         if is_whole(text):
-            return CallProfile.parse(text)
+            return Profile.parse(text)
         time.sleep(_POLL_SECONDS)
     raise MeasureError(
         "a counted backend left no profile",

@@ -33,8 +33,8 @@ _LOADER = re.compile(r"ld(-linux[\w-]*|-2\.\d+|64)\.so(\.\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountEpoch:
-    """A CountEpoch is what counts must share to be compared, on whatever machine they were made.
+class CountEnvironment:
+    """A CountEnvironment is what counts must share to be compared, on whatever machine they were made.
 
     The processor is not in it, only what valgrind shows of one (``cpu``, a digest); ``libc`` is
     the sha256 of the C library that servers run with. The compiler is part of each Build.
@@ -75,9 +75,9 @@ class CountEpoch:
 
 
 @cache
-def count_epoch() -> CountEpoch:
-    """The CountEpoch of this machine, looked for once."""
-    return CountEpoch.detect()
+def count_epoch() -> CountEnvironment:
+    """The CountEnvironment of this machine, looked for once."""
+    return CountEnvironment.detect()
 
 
 def comparable_counts(machine: Machine, pgbench_version: str) -> ComparableCounts:

@@ -20,14 +20,14 @@ from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_byte
 from benchmarks.machine.processes import end_orphan
 from benchmarks.server.citus import distribute, introduce
 from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.group import serving
 from benchmarks.server.home import ServerHome, make_passable
 from benchmarks.server.topology import Topology, places, topology_reason
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.dialect import Dialect
 from benchmarks.workloads.scenario import CLUSTER_BYTES, disk_bytes
-from benchmarks.workloads.sysbench_modes import Oltp
+from benchmarks.workloads.sysbench_modes import SysbenchMode
 
 TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"
@@ -99,7 +99,7 @@ class Templates:
     client: Pgbench | Sysbench
     limit_bytes: int
     say: Callable[[str], None]
-    own: Script | Oltp | None = None
+    own: Script | SysbenchMode | None = None
     topology: Topology | None = None
 
     def ensure(self, build: Build, scale: int) -> Template:
@@ -203,7 +203,7 @@ class Templates:
         """Load *template*; its proof is written when all of it is on disk."""
         with storage_errors(f'create "{template.directory}"', template.directory):
             make_passable(template.directory)
-        stock = Profile.named("default").settings(build.version, 0)
+        stock = Configuration.named("default").settings(build.version, 0)
         settings = stock | _LOAD_SETTINGS | Dialect.of(build.version).load_settings
         if self.topology:
             make_passable(template.data)

@@ -45,7 +45,7 @@ def set_page_cache(tier: Tier, data: Path, *, limited: bool) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begun:
+class WarmupResult:
     """A Begun is what a warm server had counted before pgbench ran; its data are in bytes."""
 
     before: Snapshot
@@ -55,14 +55,14 @@ class Begun:
 
 def begin(
     clusters: Sequence[Cluster], shared_buffers: int, scenario: Scenario, topology: Topology | None
-) -> list[Begun]:
+) -> list[WarmupResult]:
     """Warm all servers, then look at their counters.
 
     Where there are workers, sessions of Citus's own stay on all of them.
     """
     warmed = [_warm(cluster, shared_buffers, scenario, topology) for cluster in clusters]
     return [
-        Begun(
+        WarmupResult(
             before=snapshot(cluster, at_least=counts, residents=topology is not None),
             settings=known,
             database_bytes=size,
@@ -96,7 +96,7 @@ def _warm(
 
 
 def observed(
-    clusters: Sequence[Cluster], began: Sequence[Begun], transactions: int
+    clusters: Sequence[Cluster], began: Sequence[WarmupResult], transactions: int
 ) -> list[Observation]:
     """What happened on each of *clusters* since *began*, in which pgbench made *transactions*."""
     done = began[0].before.count("xact_commit") + transactions

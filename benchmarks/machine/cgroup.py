@@ -62,8 +62,8 @@ def memory_hierarchies(root: Path = ROOT) -> Iterator[Hierarchy]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryGroup:
-    """A MemoryGroup is a control group of ours whose processes share a limit of memory."""
+class Cgroup:
+    """A Cgroup is a control group of ours whose processes share a limit of memory."""
 
     path: Path
 

@@ -66,7 +66,7 @@ class Looks:
 
 
 @dataclass(kw_only=True)
-class Watch:
+class Monitor:
     """A Watch is all that was seen of one Run; ``facts`` are what its record has of it."""
 
     device: Device
@@ -101,7 +101,7 @@ class Watch:
 
 
 @contextmanager
-def watching(cluster: Cluster, *workers: Cluster, every: float = EVERY) -> Iterator[Watch]:
+def watching(cluster: Cluster, *workers: Cluster, every: float = EVERY) -> Iterator[Monitor]:
     """Look at *cluster*, its *workers* and its machine while the block lasts; its Watch.
 
     It is whole at the end. ClusterError if one cannot be connected to. A server that dies ends
@@ -112,7 +112,7 @@ def watching(cluster: Cluster, *workers: Cluster, every: float = EVERY) -> Itera
         connections = [stack.enter_context(one.connect(_DATABASE)) for one in (cluster, *workers)]
         looker = _Looker(connections, device, every)
         hot = throttled()
-        watch = Watch(device=device, before=Counters.read(device))
+        watch = Monitor(device=device, before=Counters.read(device))
         looker.start(watch.before)
         try:
             yield watch

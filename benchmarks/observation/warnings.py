@@ -45,7 +45,7 @@ LARGE_STORAGE = 0.25
 FEWEST_PAGES = 1000
 
 
-class Trap(StrEnum):
+class WarningRule(StrEnum):
     """A Trap is a way in which a number is known to mislead; its value is its key in records."""
 
     FAILED = "failed"
@@ -59,45 +59,45 @@ class Trap(StrEnum):
     TIER = "tier"
 
 
-_MEANS: Mapping[Trap, str] = {
-    Trap.FAILED: "What failed was not timed: the others had less to wait for, or the server is "
+_MEANS: Mapping[WarningRule, str] = {
+    WarningRule.FAILED: "What failed was not timed: the others had less to wait for, or the server is "
     "in trouble.",
-    Trap.CLIENT: "The client itself is the limit: a faster server would show the same number.",
-    Trap.STEAL: "Other virtual machines ran on this one's processors: the Run took longer "
+    WarningRule.CLIENT: "The client itself is the limit: a faster server would show the same number.",
+    WarningRule.STEAL: "Other virtual machines ran on this one's processors: the Run took longer "
     "for it, and not by the server.",
-    Trap.DRIFT: "The Run has no one speed: the processor became hot or cool, a cache filled, or "
+    WarningRule.DRIFT: "The Run has no one speed: the processor became hot or cool, a cache filled, or "
     "a neighbour came or went; its mean says how long it ran.",
-    Trap.CLOCK: "The processor was slowed down while it ran, by heat or by its governor.",
-    Trap.AUTOVACUUM: "A vacuum or analyse took processor and disk, in this Run and not in others.",
-    Trap.CHECKPOINT: "Writing all changed pages, and full images of pages in the WAL after it, "
+    WarningRule.CLOCK: "The processor was slowed down while it ran, by heat or by its governor.",
+    WarningRule.AUTOVACUUM: "A vacuum or analyse took processor and disk, in this Run and not in others.",
+    WarningRule.CHECKPOINT: "Writing all changed pages, and full images of pages in the WAL after it, "
     "are paid for by some Runs and not by others.",
-    Trap.WRITING_READERS: "Readers pay what writers left: hint bits are set, which dirties "
+    WarningRule.WRITING_READERS: "Readers pay what writers left: hint bits are set, which dirties "
     "pages, and with checksums logs a full image of each.",
-    Trap.TIER: "It asks something else than its tier says: memory, or the disk.",
+    WarningRule.TIER: "It asks something else than its tier says: memory, or the disk.",
 }
-_TRY: Mapping[Trap, str] = {
-    Trap.FAILED: 'Look at what the server said: "landspeed show run:ID --json".',
-    Trap.CLIENT: "Take fewer clients, another mode, or a machine with more cores; trust "
+_TRY: Mapping[WarningRule, str] = {
+    WarningRule.FAILED: 'Look at what the server said: "landspeed show run:ID --json".',
+    WarningRule.CLIENT: "Take fewer clients, another mode, or a machine with more cores; trust "
     "--metric instructions.",
-    Trap.STEAL: "Measure on a machine of your own or at another time, or compare: it falls "
+    WarningRule.STEAL: "Measure on a machine of your own or at another time, or compare: it falls "
     "on both sides; or count with --metric instructions.",
-    Trap.DRIFT: 'Run longer or wait for the machine to settle; "landspeed doctor" looks for the '
+    WarningRule.DRIFT: 'Run longer or wait for the machine to settle; "landspeed doctor" looks for the '
     "cause.",
-    Trap.CLOCK: 'Fix the governor and turbo: "landspeed doctor --fix-hints"; look at the cooling.',
-    Trap.AUTOVACUUM: "Take more Runs, or shorter ones; see autovacuum_naptime in the settings.",
-    Trap.CHECKPOINT: "Run long enough that each has several, or use --profile tuned, which has "
+    WarningRule.CLOCK: 'Fix the governor and turbo: "landspeed doctor --fix-hints"; look at the cooling.',
+    WarningRule.AUTOVACUUM: "Take more Runs, or shorter ones; see autovacuum_naptime in the settings.",
+    WarningRule.CHECKPOINT: "Run long enough that each has several, or use --profile tuned, which has "
     "them rarely.",
-    Trap.WRITING_READERS: "VACUUM and CHECKPOINT between writing and reading; landspeed's own "
+    WarningRule.WRITING_READERS: "VACUUM and CHECKPOINT between writing and reading; landspeed's own "
     "read-only Runs begin with data where that is done.",
-    Trap.TIER: "Give another scale (--scale TIER=N), or the server another limit (--memory).",
+    WarningRule.TIER: "Give another scale (--scale TIER=N), or the server another limit (--memory).",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pitfall:
-    """A Pitfall is a Trap with what was seen of it, in one Run or among several."""
+class RunWarning:
+    """A RunWarning is a Trap with what was seen of it, in one Run or among several."""
 
-    trap: Trap
+    trap: WarningRule
     seen: str
 
     @property
@@ -111,7 +111,7 @@ class Pitfall:
         return _TRY[self.trap]
 
     def facts(self) -> dict[str, str]:
-        """The Pitfall as JSON can hold it."""
+        """The RunWarning as JSON can hold it."""
         return {
             "warning": self.trap.value,
             "seen": self.seen,
@@ -120,29 +120,31 @@ class Pitfall:
         }
 
 
-def pitfalls(record: Record) -> tuple[Pitfall, ...]:
+def pitfalls(record: Record) -> tuple[RunWarning, ...]:
     """Those of one Run, from its raw *record* without its ``warnings``."""
     found = ((trap, look(record)) for trap, look in _LOOKS.items())
-    return tuple(Pitfall(trap=trap, seen=seen) for trap, seen in found if seen)
+    return tuple(RunWarning(trap=trap, seen=seen) for trap, seen in found if seen)
 
 
-def recorded_pitfalls(record: Record) -> tuple[Pitfall, ...]:
+def recorded_pitfalls(record: Record) -> tuple[RunWarning, ...]:
     """Those that *record* was written with; what a newer landspeed calls otherwise is left out."""
-    known = {trap.value for trap in Trap}
+    known = {trap.value for trap in WarningRule}
     warnings = record.get("warnings") or {}
     return tuple(
-        Pitfall(trap=Trap(name), seen=seen) for name, seen in warnings.items() if name in known
+        RunWarning(trap=WarningRule(name), seen=seen)
+        for name, seen in warnings.items()
+        if name in known
     )
 
 
-def contrasts(records: Sequence[Record]) -> tuple[Pitfall, ...]:
+def contrasts(records: Sequence[Record]) -> tuple[RunWarning, ...]:
     """Those that show only among the *records* of one point or one comparison."""
     counts = [count for record in records if (count := checkpoints(record)) is not None]
     with_some = sum(count > 0 for count in counts)
     if with_some in (0, len(counts)):
         return ()
     seen = f"a checkpoint began in {with_some} of {len(counts)} runs"
-    return (Pitfall(trap=Trap.CHECKPOINT, seen=seen),)
+    return (RunWarning(trap=WarningRule.CHECKPOINT, seen=seen),)
 
 
 def checkpoints(record: Record) -> float | None:
@@ -273,15 +275,15 @@ def _tier(record: Record) -> str:
     return said if from_storage < LARGE_STORAGE else ""
 
 
-_LOOKS: Mapping[Trap, Callable[[Record], str]] = {
-    Trap.FAILED: _failed,
-    Trap.CLIENT: _client,
-    Trap.STEAL: _steal,
-    Trap.DRIFT: _drift,
-    Trap.CLOCK: _clock,
-    Trap.AUTOVACUUM: _autovacuum,
-    Trap.WRITING_READERS: _writing_readers,
-    Trap.TIER: _tier,
+_LOOKS: Mapping[WarningRule, Callable[[Record], str]] = {
+    WarningRule.FAILED: _failed,
+    WarningRule.CLIENT: _client,
+    WarningRule.STEAL: _steal,
+    WarningRule.DRIFT: _drift,
+    WarningRule.CLOCK: _clock,
+    WarningRule.AUTOVACUUM: _autovacuum,
+    WarningRule.WRITING_READERS: _writing_readers,
+    WarningRule.TIER: _tier,
 }
 
 

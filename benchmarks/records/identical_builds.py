@@ -20,7 +20,7 @@ Origins = Mapping[str, Mapping[str, Origin]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twin:
+class IdenticalBuild:
     """A Twin is an origin whose Build has the ``digest`` of one that was measured."""
 
     digest: str
@@ -28,8 +28,8 @@ class Twin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwinStore:
-    """A TwinStore keeps Twins as *notes*."""
+class IdenticalBuildStore:
+    """A IdenticalBuildStore keeps Twins as *notes*."""
 
     notes: NoteStore
 
@@ -37,13 +37,13 @@ class TwinStore:
         """Keep that *build*'s origin is a Twin of whatever was measured with its digest."""
         self.notes.add({"digest": build.digest, "origin": asdict(build.origin)})
 
-    def all(self) -> list[Twin]:
+    def all(self) -> list[IdenticalBuild]:
         """Every Twin; RecordError for a damaged one."""
         return [
-            Twin(digest=str(facts["digest"]), origin=Origin(**facts["origin"]))
+            IdenticalBuild(digest=str(facts["digest"]), origin=Origin(**facts["origin"]))
             for facts in self.notes.all()
         ]
 
-    def merge(self, other: TwinStore) -> int:
+    def merge(self, other: IdenticalBuildStore) -> int:
         """Add the Twins of *other*; how many were new."""
         return self.notes.merge(other.notes)

@@ -28,7 +28,7 @@ from base.errors import RecordError
 from base.files import digest_text, locked, storage_errors, write_atomic
 from benchmarks.records.cache import cached_scalars, each_once
 from benchmarks.records.columns import COLUMNS, scalars
-from benchmarks.records.identical_builds import TwinStore
+from benchmarks.records.identical_builds import IdenticalBuildStore
 from benchmarks.records.notes import NoteStore
 from benchmarks.records.segments import (
     SUFFIX,
@@ -73,7 +73,7 @@ class RecordStore:
         self.root = root
         self._loose = root / "loose"
         self._segments = root / "segments"
-        self.twins = TwinStore(notes=NoteStore(root=root / "twins"))
+        self.twins = IdenticalBuildStore(notes=NoteStore(root=root / "twins"))
         self.confirmations = NoteStore(root=root / "confirmations")
         self.bisections = NoteStore(root=root / "bisections")
         self.failures = NoteStore(root=root / "failures")

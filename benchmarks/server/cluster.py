@@ -18,7 +18,7 @@ import psycopg
 from base.build import Build
 from base.errors import ClusterError, LandspeedError
 from base.files import storage_errors, write_atomic
-from benchmarks.machine.cgroup import MemoryGroup
+from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.processes import cpu_seconds
 from benchmarks.machine.spawn import clean_environment, disk_full, guarded, is_disk_full
 from benchmarks.server.home import PORT, RunDirectory
@@ -142,7 +142,7 @@ class Cluster:
         self._environment = dict(environment or {})
         self.memory_limit = memory_limit
         self._beside = beside
-        self._group: MemoryGroup | None = None
+        self._group: Cgroup | None = None
         self._server: subprocess.Popen[bytes] | None = None
 
     @property

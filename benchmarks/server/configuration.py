@@ -79,7 +79,7 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile:
+class Configuration:
     """A Profile is a named difference from the default postgresql.conf, valid for every Version.
 
     Its name begins with a row of the table. ``without`` are settings as "default" has them,
@@ -219,7 +219,7 @@ def profile_meanings() -> dict[str, str]:
 
 def shared_buffers_span(memory_bytes: int) -> tuple[int, int]:
     """The smallest and the largest shared_buffers, in bytes, of all shipped profiles."""
-    sizes = [Profile.named(name).shared_buffers(memory_bytes) for name in profile_names()]
+    sizes = [Configuration.named(name).shared_buffers(memory_bytes) for name in profile_names()]
     return min(sizes), max(sizes)
 
 

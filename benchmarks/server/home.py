@@ -15,7 +15,7 @@ from base.build import BUILD_JSON, Build
 from base.errors import BusyError, StorageError
 from base.files import locked, remove_tree, storage_errors
 from base.paths import Paths, reachable_by_others, server_user
-from benchmarks.machine.cgroup import MemoryGroup
+from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.copy_tree import clone_tree, make_readable
 from benchmarks.machine.processes import end_orphan
 
@@ -59,9 +59,9 @@ class RunDirectory:
         link.unlink(missing_ok=True)
         link.symlink_to(data)
 
-    def limit_memory(self, memory_bytes: int) -> MemoryGroup:
-        """A MemoryGroup for the server; should we be killed, it is removed with this."""
-        group = MemoryGroup.make(self.path.name, memory_bytes)
+    def limit_memory(self, memory_bytes: int) -> Cgroup:
+        """A Cgroup for the server; should we be killed, it is removed with this."""
+        group = Cgroup.make(self.path.name, memory_bytes)
         (self.path / _GROUP_LINK).symlink_to(group.path)
         return group
 
@@ -221,7 +221,7 @@ def _remove_run(path: Path) -> None:
     end_orphan(path / _DATA_LINK)
     group = path / _GROUP_LINK
     if group.is_symlink():
-        MemoryGroup(path=group.readlink()).remove()
+        Cgroup(path=group.readlink()).remove()
     sockets = path / "s"
     if sockets.is_symlink():
         target = sockets.readlink()

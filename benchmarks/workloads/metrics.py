@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from base.errors import UsageError
-from benchmarks.workloads.scenario import Buffers
+from benchmarks.workloads.scenario import CacheState
 
 BENCHMARK_VERSION = "1"
 """Set by hand: asv's default, a hash of the code, would hide all history at every edit."""
@@ -31,7 +31,7 @@ class Metric:
     unit: str
     meaning: str
     higher_is_better: bool = False
-    buffers: Buffers | None = None
+    buffers: CacheState | None = None
 
     @property
     def exact(self) -> bool:
@@ -58,28 +58,28 @@ METRICS = (
         column="instructions",
         unit="instructions/tx",
         meaning="instructions a backend executes for a transaction, every page in shared buffers",
-        buffers=Buffers.WARM,
+        buffers=CacheState.WARM,
     ),
     Metric(
         name="instructions_cold",
         column="instructions",
         unit="instructions/tx",
         meaning="instructions a backend executes for a transaction whose pages must be read in",
-        buffers=Buffers.COLD,
+        buffers=CacheState.COLD,
     ),
     Metric(
         name="wal_bytes",
         column="wal_bytes_tx",
         unit="bytes/tx",
         meaning="bytes of WAL a transaction writes, without images of whole pages",
-        buffers=Buffers.WARM,
+        buffers=CacheState.WARM,
     ),
     Metric(
         name="blocks",
         column="blocks_tx",
         unit="blocks/tx",
         meaning="shared blocks a transaction looks at, those read in included",
-        buffers=Buffers.WARM,
+        buffers=CacheState.WARM,
     ),
 )
 

@@ -108,7 +108,7 @@ class Comparable:
 class ComparableCounts:
     """A ComparableCounts is what counted samples must share to count for one another.
 
-    The machine's name, because a line is of one machine; what counts rest on (CountEpoch), and
+    The machine's name, because a line is of one machine; what counts rest on (CountEnvironment), and
     the pgbench. Not the processor, the kernel or how long it took.
     """
 

@@ -15,7 +15,7 @@ from typing import Any
 from base.errors import UsageError
 from benchmarks.machine.machine import Limits
 from benchmarks.workloads.custom_scripts import Script
-from benchmarks.workloads.sysbench_modes import Oltp
+from benchmarks.workloads.sysbench_modes import SysbenchMode
 
 RUNGS = (1, 4, 8, 16, 32, 64, 128, 256)
 # pgbench's four tables and three indexes at 8 kB blocks: 100,000 accounts of 97 to a
@@ -46,7 +46,7 @@ class Mode(StrEnum):
         return self is not Mode.READ_ONLY
 
 
-AnyMode = Mode | Script | Oltp
+AnyMode = Mode | Script | SysbenchMode
 """What a transaction does: as pgbench has it, as somebody's files have it, as sysbench has it."""
 
 
@@ -69,8 +69,8 @@ class Tier(StrEnum):
     LARGE = "large"
 
 
-class Buffers(StrEnum):
-    """Buffers say what a counted run finds in shared buffers, and that it is counted, not timed.
+class CacheState(StrEnum):
+    """CacheState say what a counted run finds in shared buffers, and that it is counted, not timed.
 
     *warm*: every page it touches; *cold*: none, each is read in when it is first touched.
     """
@@ -101,7 +101,7 @@ class Scenario:
     @property
     def indexes(self) -> tuple[tuple[str, str, str], ...]:
         """The indexes that grow with the scale: table, column, and one that is not in it."""
-        if isinstance(self.mode, Oltp):
+        if isinstance(self.mode, SysbenchMode):
             return (("sbtest1", "id", "c"), ("sbtest1", "k", "c"))
         return (("pgbench_accounts", "aid", "abalance"),)
 
@@ -116,11 +116,11 @@ class Cell:
     scenario: Scenario
     clients: int
     profile: str
-    buffers: Buffers | None = None
+    buffers: CacheState | None = None
 
     def threads(self, cores: int) -> int:
         """How many threads its client runs it with: no more than clients; pgbench's than cores."""
-        if isinstance(self.scenario.mode, Oltp):
+        if isinstance(self.scenario.mode, SysbenchMode):
             return self.clients
         return max(1, min(self.clients, cores))
 

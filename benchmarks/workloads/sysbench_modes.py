@@ -28,8 +28,8 @@ _DIGITS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Oltp:
-    """An Oltp is a mode of sysbench's: one of its own scripts, in the sysbench of one ``version``.
+class SysbenchMode:
+    """An SysbenchMode is a mode of sysbench's: one of its own scripts, in the sysbench of one ``version``.
 
     The version is empty where there is none. sysbench loads tables of its own for it.
     """

@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 from base.build import Compiler, Variant
 from base.errors import BuildError, VariantError
 from base.files import digest_text, remove_tree
-from builders.build_progress import Gauge
+from builders.build_progress import BuildProgress
 from builders.docker import inside
 from builders.docker.client import (
     Worker,
@@ -107,7 +107,7 @@ class Container:
         toolchain = self.toolchain(recipe.variant)
         image, environment = toolchain["image"], self._environment(toolchain)
         log.write_text(f"# landspeed: PostgreSQL {recipe.version} {recipe.variant} in {image}\n")
-        gauge = Gauge.of(recipe, source=tree, log=log, counted=source)
+        gauge = BuildProgress.of(recipe, source=tree, log=log, counted=source)
         arguments = (
             *self._limits(),
             *mount(source, _SOURCE),
@@ -236,7 +236,7 @@ class Container:
 Sandbox = Host | Container
 
 
-def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: Gauge) -> None:
+def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: BuildProgress) -> None:
     progress(Progress(step=step.name, share=gauge.share()))
 
 

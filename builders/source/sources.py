@@ -18,7 +18,7 @@ from builders.catalog import OLDEST, Catalog, is_covered
 from builders.config import SourceConfig, SourceKind
 from builders.source.difference import Change, apply, changes
 from builders.source.fetch import Fetcher, Prospect
-from builders.source.history import Place, places
+from builders.source.history import Position, places
 from builders.source.inventory import Inventory, ReleaseStatus
 from builders.source.lineage import History
 from builders.source.refs import Exact, Major, Revision, parse_ref
@@ -280,7 +280,7 @@ class Sources:
         """The author dates of *commits* (full hashes), of ``releases`` or of upstream."""
         return self._view.dates_of(commits)
 
-    def places(self, commits: Collection[str]) -> dict[str, Place]:
+    def places(self, commits: Collection[str]) -> dict[str, Position]:
         """Where in history *commits* (full hashes) are; those on no branch are left out."""
         if not commits or not self._repository.exists:
             return {}

@@ -15,7 +15,7 @@ _READ_ERRORS = (tarfile.TarError, EOFError, OSError, UnicodeError)
 
 
 @dataclass(kw_only=True)
-class Imported:
+class ImportResult:
     """An Imported is what was seen on the way: the newest mtime (seconds), how many files."""
 
     newest: int = 0
@@ -23,13 +23,13 @@ class Imported:
     root: str = field(default="")
 
 
-def write_tree_commit(archive: Path, stream: IO[bytes]) -> Imported:
+def write_tree_commit(archive: Path, stream: IO[bytes]) -> ImportResult:
     """Write the content of *archive* to git fast-import's *stream*, as one commit on IMPORTING.
 
     The leading directory is dropped. Ends with ``done``, without which fast-import
     (run with ``--done``) changes no ref: an import cut short leaves nothing.
     """
-    seen = Imported()
+    seen = ImportResult()
     stream.write(f"commit {IMPORTING}\ncommitter landspeed <> 0 +0000\ndata 0\n".encode())
     try:
         with tarfile.open(archive, "r|*") as tar:
@@ -49,7 +49,7 @@ def write_tree_commit(archive: Path, stream: IO[bytes]) -> Imported:
 
 
 def _write_member(
-    member: tarfile.TarInfo, content: IO[bytes] | None, stream: IO[bytes], seen: Imported
+    member: tarfile.TarInfo, content: IO[bytes] | None, stream: IO[bytes], seen: ImportResult
 ) -> None:
     if member.isdir():
         return
@@ -78,7 +78,7 @@ def _write_blob(stream: IO[bytes], mode: str, path: str, content: IO[bytes], siz
     stream.write(b"\n")
 
 
-def _path_below_root(name: str, seen: Imported) -> str:
+def _path_below_root(name: str, seen: ImportResult) -> str:
     parts = PurePosixPath(name).parts
     bad = not parts or parts[0] == "/" or ".." in parts or ".git" in map(str.lower, parts)
     if bad or any(ord(letter) < 32 for letter in name):

@@ -31,7 +31,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class CommitRange:
     """A Line is what lies between GOOD, its first Candidate, and BAD, its last."""
 
     over: Over
@@ -51,7 +51,7 @@ class Line:
         return self.candidates[position]
 
 
-def commit_line(sources: Sources, good: str, bad: str) -> Line:
+def commit_line(sources: Sources, good: str, bad: str) -> CommitRange:
     """The first-parent history from *good* to *bad*; RefError where there is none."""
     ends = [_commit_of(sources.resolve(ref), ref) for ref in (good, bad)]
     if ends[0] == ends[1]:
@@ -59,13 +59,13 @@ def commit_line(sources: Sources, good: str, bad: str) -> Line:
     return line_between(sources.history, *ends)
 
 
-def line_between(history: History, good: str, bad: str) -> Line:
+def line_between(history: History, good: str, bad: str) -> CommitRange:
     """The Line from commit *good* to commit *bad*, given by their hashes."""
     commits = [history.commit(good), *history.between(good, bad)]
-    return Line(over=Over.COMMITS, candidates=tuple(map(_of_commit, commits)))
+    return CommitRange(over=Over.COMMITS, candidates=tuple(map(_of_commit, commits)))
 
 
-def release_line(sources: Sources, good: str, bad: str) -> Line:
+def release_line(sources: Sources, good: str, bad: str) -> CommitRange:
     """The releases from *good* to *bad* in version order, as on the ``releases`` branch."""
     names = [_release_of(sources.resolve(ref), ref) for ref in (good, bad)]
     if names[0] == names[1]:
@@ -80,7 +80,7 @@ def release_line(sources: Sources, good: str, bad: str) -> Line:
             "add --improvement.",
         )
     dates = _dates(sources)
-    return Line(
+    return CommitRange(
         over=Over.RELEASES,
         candidates=tuple(
             Candidate(ref=n, name=n, date=dates.get(n, ""), subject=f"PostgreSQL {n}")
@@ -89,7 +89,7 @@ def release_line(sources: Sources, good: str, bad: str) -> Line:
     )
 
 
-def deep_line(sources: Sources, good: Candidate, bad: Candidate) -> Line:
+def deep_line(sources: Sources, good: Candidate, bad: Candidate) -> CommitRange:
     """The commits between two neighbouring releases: from where their branches parted."""
     commits = [_commit_of(sources.resolve(one.ref), one.ref) for one in (good, bad)]
     base = sources.history.merge_base(*commits)

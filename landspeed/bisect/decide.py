@@ -1,4 +1,4 @@
-"""Which rule a Quest is pursued by: the one for noisy metrics, or the one for exact ones. Pure."""
+"""Which rule a Hypothesis is pursued by: the one for noisy metrics, or the one for exact ones. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil, log2
 import numpy as np
 
 from landspeed.bisect import rule_counted, rule_timed
-from landspeed.bisect.model import Costs, Decision, Evidence, Quest
+from landspeed.bisect.model import Costs, Decision, Evidence, Hypothesis
 from landspeed.bisect.posterior import believe
 from landspeed.bisect.probe_choice import bits
 from landspeed.bisect.two_changes import two_steps
@@ -32,14 +32,14 @@ class Remainder:
     runs: float
 
 
-def decide(quest: Quest, evidence: Evidence, costs: Costs) -> Decision:
+def decide(quest: Hypothesis, evidence: Evidence, costs: Costs) -> Decision:
     """What to do next, or the answer."""
     if quest.is_exact:
         return rule_counted.decide_exactly(quest, evidence)
     return rule_timed.decide(quest, evidence, costs)
 
 
-def remainder(quest: Quest, evidence: Evidence) -> Remainder:
+def remainder(quest: Hypothesis, evidence: Evidence) -> Remainder:
     """How far the bisection has come."""
     ends_are_known = min(evidence.runs(0), evidence.runs(quest.last)) > 0
     if not ends_are_known:
@@ -65,12 +65,12 @@ def remainder(quest: Quest, evidence: Evidence) -> Remainder:
     )
 
 
-def _whole(quest: Quest) -> float:
+def _whole(quest: Hypothesis) -> float:
     # of a step of two standard deviations a Run tells about half a bit
     return log2(quest.last) + 2 if quest.is_exact else 8 + 3 * log2(quest.last + 1)
 
 
-def other_steps(quest: Quest, evidence: Evidence, named: int) -> list[range]:
+def other_steps(quest: Hypothesis, evidence: Evidence, named: int) -> list[range]:
     """The steps, beside the *named* one, that the measurements cannot be explained without."""
     if quest.is_exact:
         return [

@@ -13,8 +13,8 @@ from math import log1p
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quest:
-    """A Quest asks which of steps 1 … ``last`` raised the level by at least ``size``.
+class Hypothesis:
+    """A Hypothesis asks which of steps 1 … ``last`` raised the level by at least ``size``.
 
     ``size`` is a share (0.02 is 2 %), ``confidence`` the probability to be reached; of a metric
     that ``is_exact`` one Run tells the level.
@@ -96,7 +96,7 @@ class Probe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class Culprit:
     """A Found names the culprit: one of steps ``first`` … ``last``, which are one step unless
     what lies between them cannot be built."""
 
@@ -119,4 +119,4 @@ class Reversed:
     confidence: float
 
 
-Decision = Probe | Found | NoCulprit | Reversed
+Decision = Probe | Culprit | NoCulprit | Reversed

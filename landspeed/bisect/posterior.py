@@ -21,7 +21,7 @@ from math import lgamma, log, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from landspeed.bisect.model import Evidence, Group, Quest
+from landspeed.bisect.model import Evidence, Group, Hypothesis
 from landspeed.bisect.probe_choice import Floats
 
 # What is held likely before anything is measured: a step, none, one the other way.
@@ -41,7 +41,7 @@ _FLOOR = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
-class Belief:
+class Posterior:
     """A Belief is the posterior: ``steps[i]`` for step i (0 unused), ``none``, ``reversed``.
 
     ``distance`` is how far the two levels are apart if there is a step, in standard deviations
@@ -61,13 +61,13 @@ class Belief:
         return float(self.steps.sum())
 
 
-def believe(quest: Quest, evidence: Evidence) -> Belief:
+def believe(quest: Hypothesis, evidence: Evidence) -> Posterior:
     """The posterior after *evidence*, in which both ends are measured."""
     groups = evidence.groups()
     allowed = allowed_steps(quest, groups)
     if not allowed.any():
         nothing = np.zeros(quest.last + 1)
-        return Belief(steps=nothing, none=1.0, reversed=0.0, distance=1.0, change=0.0, scale=0.0)
+        return Posterior(steps=nothing, none=1.0, reversed=0.0, distance=1.0, change=0.0, scale=0.0)
     lattice = Lattice.around([g.values for g in groups if g.values])
     before = groups_before(quest, groups)
     cuts, members = np.unique(before[allowed], return_inverse=True)
@@ -91,7 +91,7 @@ def believe(quest: Quest, evidence: Evidence) -> Belief:
     per_cut = per_cut / per_cut.sum()
     change = float(per_cut @ rise)
     scale = float(per_cut @ spread)
-    return Belief(
+    return Posterior(
         steps=weights / total,
         none=none / total,
         reversed=falling / total,
@@ -101,7 +101,7 @@ def believe(quest: Quest, evidence: Evidence) -> Belief:
     )
 
 
-def allowed_steps(quest: Quest, groups: Sequence[Group]) -> Flags:
+def allowed_steps(quest: Hypothesis, groups: Sequence[Group]) -> Flags:
     """For each step whether it can be one: not between two candidates that are one server."""
     allowed = np.ones(quest.last + 1, dtype=bool)
     allowed[0] = False
@@ -110,7 +110,7 @@ def allowed_steps(quest: Quest, groups: Sequence[Group]) -> Flags:
     return allowed
 
 
-def groups_before(quest: Quest, groups: Sequence[Group]) -> Counts:
+def groups_before(quest: Hypothesis, groups: Sequence[Group]) -> Counts:
     """For each step how many of *groups* lie before it."""
     firsts = [group.first for group in groups]
     return np.searchsorted(firsts, np.arange(quest.last + 1), side="left")

@@ -18,7 +18,7 @@ from dataclasses import replace
 from math import log
 from typing import Any
 
-from landspeed.bisect.commit_range import Line
+from landspeed.bisect.commit_range import CommitRange
 from landspeed.bisect.model import Costs, Evidence
 from landspeed.bisect.rule_timed import END_RUNS
 from landspeed.stats.students_t import welch
@@ -34,7 +34,9 @@ _REPEATS = 0.001
 _LATEST = 5
 
 
-def evidence_of(line: Line, events: Events, sign: int, *, is_exact: bool = False) -> Evidence:
+def evidence_of(
+    line: CommitRange, events: Events, sign: int, *, is_exact: bool = False
+) -> Evidence:
     """What *events* say of *line*; *sign* is -1 where a higher number is better."""
     positions = line.positions
     samples: dict[int, list[float]] = defaultdict(list)

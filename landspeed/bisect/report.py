@@ -8,17 +8,17 @@ from statistics import median
 from typing import Any, assert_never
 
 from builders.source.lineage import History
-from landspeed.bisect.commit_range import Candidate, Line, Over
-from landspeed.bisect.model import Found, NoCulprit, Probe, Reversed
+from landspeed.bisect.commit_range import Candidate, CommitRange, Over
+from landspeed.bisect.model import Culprit, NoCulprit, Probe, Reversed
 from landspeed.bisect.replay import skipped, spent
-from landspeed.bisect.run import Bisected
+from landspeed.bisect.run import BisectResult
 from landspeed.compare.verdict import Verdict
 
 Facts = Mapping[str, Any]
 
 
 def report_facts(
-    bisected: Bisected, history: History, command: str, explanation: str | None = None
+    bisected: BisectResult, history: History, command: str, explanation: str | None = None
 ) -> dict[str, Any]:
     """All that is known at the end, as JSON can hold it; *command* is what a person typed.
 
@@ -26,7 +26,7 @@ def report_facts(
     """
     case, journal, conclusion = bisected.case, bisected.journal, bisected.conclusion
     line, left = case.line, conclusion.remainder
-    machine = case.workshop.machine
+    machine = case.session.machine
     return {
         "answer": answer_of(bisected),
         "confidence": _confidence(bisected),
@@ -63,11 +63,11 @@ def report_facts(
     }
 
 
-def answer_of(bisected: Bisected) -> str:
+def answer_of(bisected: BisectResult) -> str:
     """In a word or two: culprit, range, no culprit, reversed, undecided or refuted."""
     decision = bisected.conclusion.decision
     match decision:
-        case Found():
+        case Culprit():
             if _is_refuted(bisected):
                 return "refuted"
             return "culprit" if decision.first == decision.last else "range"
@@ -81,22 +81,22 @@ def answer_of(bisected: Bisected) -> str:
             assert_never(decision)
 
 
-def _is_refuted(bisected: Bisected) -> bool:
+def _is_refuted(bisected: BisectResult) -> bool:
     verdict = (bisected.verification or {}).get("verdict", Verdict.UNDECIDED)
     expected = Verdict.FASTER if bisected.case.improvement else Verdict.SLOWER
     return verdict not in (expected, Verdict.UNDECIDED)
 
 
-def _confidence(bisected: Bisected) -> float | None:
+def _confidence(bisected: BisectResult) -> float | None:
     decision = bisected.conclusion.decision
     if decision is None or isinstance(decision, Probe):
         return None
     return decision.confidence
 
 
-def _culprit(bisected: Bisected, history: History) -> dict[str, Any] | None:
+def _culprit(bisected: BisectResult, history: History) -> dict[str, Any] | None:
     decision, line = bisected.conclusion.decision, bisected.case.line
-    if not isinstance(decision, Found):
+    if not isinstance(decision, Culprit):
         return None
     parent, last = line[decision.first - 1], line[decision.last]
     found = {
@@ -111,7 +111,7 @@ def _culprit(bisected: Bisected, history: History) -> dict[str, Any] | None:
     return found
 
 
-def _span(line: Line, first: int, last: int) -> dict[str, Any]:
+def _span(line: CommitRange, first: int, last: int) -> dict[str, Any]:
     """Steps *first* … *last*: what they are and, if they are not too many, all of them."""
     some: Sequence[Candidate] = line.candidates[first : last + 1]
     return {
@@ -123,7 +123,7 @@ def _span(line: Line, first: int, last: int) -> dict[str, Any]:
     }
 
 
-def _measurements(bisected: Bisected) -> list[dict[str, Any]]:
+def _measurements(bisected: BisectResult) -> list[dict[str, Any]]:
     line, sign = bisected.case.line, bisected.case.sign
     evidence = bisected.conclusion.evidence
     own = {p: [exp(sign * v) for v in values] for p, values in evidence.samples.items() if values}
@@ -144,7 +144,7 @@ def _measurements(bisected: Bisected) -> list[dict[str, Any]]:
     ]
 
 
-def _skipped(bisected: Bisected) -> list[dict[str, Any]]:
+def _skipped(bisected: BisectResult) -> list[dict[str, Any]]:
     line = bisected.case.line
     positions = line.positions
     found = skipped(bisected.journal.events)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.counted.count import kept_profile
-from landspeed.bisect.model import Found
-from landspeed.bisect.run import Bisected
+from landspeed.bisect.model import Culprit
+from landspeed.bisect.run import BisectResult
 from landspeed.profiling.diff import Cost, costs, whole_functions
 
 _TOP = 10
@@ -15,12 +15,12 @@ _TOP = 10
 _LEAST = 0.001
 
 
-def explanation(bisected: Bisected) -> str | None:
+def explanation(bisected: BisectResult) -> str | None:
     """The functions that differ most, as Markdown; None of what is timed, or without profiles."""
     decision = bisected.conclusion.decision
-    if not isinstance(decision, Found) or not bisected.case.quest.is_exact:
+    if not isinstance(decision, Culprit) or not bisected.case.quest.is_exact:
         return None
-    paths = bisected.case.workshop.paths
+    paths = bisected.case.session.paths
     records = [_record(bisected, position) for position in (decision.first - 1, decision.last)]
     profiles = [kept_profile(paths, record) for record in records if record]
     before, after = (*profiles, None, None)[:2]
@@ -29,7 +29,7 @@ def explanation(bisected: Bisected) -> str | None:
     return cost_table(costs(whole_functions(before), whole_functions(after)))
 
 
-def _record(bisected: Bisected, position: int) -> str | None:
+def _record(bisected: BisectResult, position: int) -> str | None:
     line = bisected.case.line
     alike = {line[at].ref for at in bisected.conclusion.evidence.alike(position)}
     events: list[dict[str, Any]] = bisected.journal.of("run")

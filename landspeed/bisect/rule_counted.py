@@ -14,7 +14,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from landspeed.bisect.model import Decision, Evidence, Found, NoCulprit, Probe, Quest, Reversed
+from landspeed.bisect.model import (
+    Culprit,
+    Decision,
+    Evidence,
+    Hypothesis,
+    NoCulprit,
+    Probe,
+    Reversed,
+)
 from landspeed.bisect.probe_choice import building
 
 
@@ -27,7 +35,7 @@ class Rise:
     change: float
 
 
-def decide_exactly(quest: Quest, evidence: Evidence) -> Decision:
+def decide_exactly(quest: Hypothesis, evidence: Evidence) -> Decision:
     """What to measure next, or the answer; both ends can be built."""
     levels = _levels(evidence)
     for end in (0, quest.last):
@@ -42,7 +50,7 @@ def decide_exactly(quest: Quest, evidence: Evidence) -> Decision:
     between = [p for p in range(largest.first, largest.last) if p not in evidence.skipped]
     if between:
         return Probe(position=_fairest(between, largest, evidence.skipped))
-    return Found(first=largest.first, last=largest.last, confidence=1.0)
+    return Culprit(first=largest.first, last=largest.last, confidence=1.0)
 
 
 def _fairest(between: list[int], interval: Rise, skipped: Collection[int]) -> int:

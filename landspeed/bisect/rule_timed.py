@@ -13,15 +13,15 @@ import numpy as np
 
 from landspeed.bisect.model import (
     Costs,
+    Culprit,
     Decision,
     Evidence,
-    Found,
+    Hypothesis,
     NoCulprit,
     Probe,
-    Quest,
     Reversed,
 )
-from landspeed.bisect.posterior import Belief, believe
+from landspeed.bisect.posterior import Posterior, believe
 from landspeed.bisect.probe_choice import best_probe
 
 END_RUNS = 4
@@ -33,14 +33,14 @@ _MOST_AN_END_RUN = 4
 _ENTER = 0.5
 
 
-def decide(quest: Quest, evidence: Evidence, costs: Costs) -> Decision:
+def decide(quest: Hypothesis, evidence: Evidence, costs: Costs) -> Decision:
     """What to do next, knowing *evidence*; both ends can be built."""
     if min(evidence.runs(0), evidence.runs(quest.last)) < END_RUNS:
         return Probe(position=_poorer_end(quest, evidence))
     return _decide(quest, evidence, costs, believe(quest, evidence))
 
 
-def _decide(quest: Quest, evidence: Evidence, costs: Costs, belief: Belief) -> Decision:
+def _decide(quest: Hypothesis, evidence: Evidence, costs: Costs, belief: Posterior) -> Decision:
     if belief.none >= _nothing_at(quest.confidence):
         return NoCulprit(confidence=belief.none)
     if belief.reversed >= quest.confidence:
@@ -80,7 +80,7 @@ def _nothing_at(confidence: float) -> float:
     return 1 - (1 - confidence) / 10
 
 
-def best_block(quest: Quest, evidence: Evidence, belief: Belief) -> Found:
+def best_block(quest: Hypothesis, evidence: Evidence, belief: Posterior) -> Culprit:
     """The most likely step, or steps that cannot be told apart, whether likely enough or not."""
     starts = [1, *(p + 1 for p in inside(quest, evidence))]
     masses = np.add.reduceat(belief.steps, starts)
@@ -88,11 +88,11 @@ def best_block(quest: Quest, evidence: Evidence, belief: Belief) -> Found:
     stop = starts[best + 1] if best + 1 < len(starts) else quest.last + 1
     possible = np.flatnonzero(belief.steps[starts[best] : stop]) + starts[best]
     if not len(possible):
-        return Found(first=1, last=quest.last, confidence=0.0)
-    return Found(first=int(possible[0]), last=int(possible[-1]), confidence=float(masses[best]))
+        return Culprit(first=1, last=quest.last, confidence=0.0)
+    return Culprit(first=int(possible[0]), last=int(possible[-1]), confidence=float(masses[best]))
 
 
-def interval(quest: Quest, belief: Belief) -> tuple[int, int]:
+def interval(quest: Hypothesis, belief: Posterior) -> tuple[int, int]:
     """The shortest span of steps that has the confidence asked for, given that there is a step."""
     mass = np.cumsum(belief.steps) / belief.step
     tail = (1 - quest.confidence) / 2
@@ -101,12 +101,12 @@ def interval(quest: Quest, belief: Belief) -> tuple[int, int]:
     return max(1, first), min(quest.last, last)
 
 
-def inside(quest: Quest, evidence: Evidence) -> list[int]:
+def inside(quest: Hypothesis, evidence: Evidence) -> list[int]:
     """The positions between the ends that may be measured."""
     return [p for p in range(1, quest.last) if p not in evidence.skipped]
 
 
-def _poorer_end(quest: Quest, evidence: Evidence) -> int:
+def _poorer_end(quest: Hypothesis, evidence: Evidence) -> int:
     good, bad = evidence.runs(0), evidence.runs(quest.last)
     if good == bad:  # pairs take turns: G B, B G, …
         return 0 if good % 2 == 0 else quest.last

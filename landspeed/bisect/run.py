@@ -18,17 +18,17 @@ from benchmarks.machine.lock import measuring
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.points import Comparable, Point, rows_of
 from benchmarks.workloads.scenario import Cell
-from landspeed.bisect.commit_range import Candidate, Line
+from landspeed.bisect.commit_range import Candidate, CommitRange
 from landspeed.bisect.journal import Journal, elsewhere, taken
-from landspeed.bisect.model import Costs, Found, Quest
+from landspeed.bisect.model import Costs, Culprit, Hypothesis
 from landspeed.bisect.replay import spent
 from landspeed.bisect.search import Conclusion, Means, Reading, Search
-from landspeed.compare.timed import Contender, Contest, compare
-from landspeed.compare.verdict import ExactValue, Goal, judge_exact
+from landspeed.compare.timed import ComparePlan, CompareSide, compare
+from landspeed.compare.verdict import ExactValue, StoppingRule, judge_exact
 from landspeed.console.progress import duration, say
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
 from landspeed.sampling.sampler import Sampler
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 PRESET = "bisect"
 """What its Runs are called in their records."""
@@ -37,20 +37,20 @@ _BUILD_SECONDS = 20.0  # of a neighbour, before one was built
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class BisectRequest:
     """A Case is all that is asked of a bisection: where to look, for what, and how to measure.
 
     ``improvement`` looks for what made BAD better; ``budget`` are seconds.
     """
 
-    workshop: Workshop
-    line: Line
+    session: Session
+    line: CommitRange
     variant: Variant
     cell: Cell
     metric: Metric
     pgbench: Pgbench
     seconds: int
-    quest: Quest
+    quest: Hypothesis
     budget: float
     improvement: bool = False
 
@@ -62,7 +62,7 @@ class Case:
     @property
     def inputs(self) -> dict[str, Any]:
         """What identifies it: not how sure to be, for that the same Runs serve."""
-        machine = self.workshop.machine
+        machine = self.session.machine
         epoch = count_epoch() if self.quest.is_exact else machine.epoch
         return {
             "good": self.line[0].ref,
@@ -70,7 +70,7 @@ class Case:
             "over": self.line.over.value,
             "variant": self.variant.name,
             "toolchain": digest_text(
-                canonical_json(self.workshop.builder.sandbox.toolchain(self.variant))
+                canonical_json(self.session.builder.sandbox.toolchain(self.variant))
             ),
             "cell": {**self.cell.facts(1), "threads": None},
             "seconds": self.seconds,
@@ -83,19 +83,19 @@ class Case:
     @contextmanager
     def journal(self, *, fresh: bool) -> Iterator[Journal]:
         """Its Journal, in the results beside the records, for us alone."""
-        directory = self.workshop.paths.results / "bisect"
+        directory = self.session.paths.results / "bisect"
         stem = f"{self.line[0].name}-{self.line[self.line.last].name}"
         with taken(directory, stem, self.inputs):
             yield Journal.open(directory, stem, self.inputs, fresh=fresh)
 
     def recorded(self, build: Build) -> list[float]:
         """The metric of the Runs of *build* in this Cell that the results have."""
-        table = self._comparable(self.workshop.records.table())
+        table = self._comparable(self.session.records.table())
         rows = rows_of(table, Point(build=build, cell=self.cell).key)
         return [value for value in rows[self.metric.column].to_pylist() if value]
 
     def _comparable(self, table: pa.Table) -> pa.Table:
-        machine, version = self.workshop.machine, self.pgbench.version
+        machine, version = self.session.machine, self.pgbench.version
         if self.quest.is_exact:
             return comparable_counts(machine, version).of(table)
         timed = Comparable(machine=machine, pgbench_version=version, seconds=self.seconds)
@@ -103,16 +103,16 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bisected:
+class BisectResult:
     """A Bisected is what became of a Case; ``verification`` is what comparing the culprit said."""
 
-    case: Case
+    case: BisectRequest
     journal: Journal
     conclusion: Conclusion
     verification: dict[str, Any] | None = None
 
 
-def bisect(case: Case, *, fresh: bool = False) -> Bisected:
+def bisect(case: BisectRequest, *, fresh: bool = False) -> BisectResult:
     """Find the culprit, or that there is none; goes on where the same Case was stopped."""
     if case.budget <= 0:
         raise UsageError(
@@ -121,7 +121,7 @@ def bisect(case: Case, *, fresh: bool = False) -> Bisected:
         )
     with case.journal(fresh=fresh) as journal, ExitStack() as held:
         _introduce(case, journal)
-        held.enter_context(case.workshop.builder.store.in_use([case.pgbench.build]))
+        held.enter_context(case.session.builder.store.in_use([case.pgbench.build]))
         search = Search(
             line=case.line,
             quest=case.quest,
@@ -135,14 +135,16 @@ def bisect(case: Case, *, fresh: bool = False) -> Bisected:
             with measuring(counting=case.quest.is_exact):
                 conclusion = search.run()
         finally:
-            case.workshop.records.seal()
+            case.session.records.seal()
         verification = None
-        if isinstance(conclusion.decision, Found):
+        if isinstance(conclusion.decision, Culprit):
             verification = _verified(case, search, conclusion.decision)
-    return Bisected(case=case, journal=journal, conclusion=conclusion, verification=verification)
+    return BisectResult(
+        case=case, journal=journal, conclusion=conclusion, verification=verification
+    )
 
 
-def _introduce(case: Case, journal: Journal) -> None:
+def _introduce(case: BisectRequest, journal: Journal) -> None:
     good, bad = case.line[0], case.line[case.line.last]
     say(
         f"bisecting {case.line.last} {case.line.over} from {good.name} to {bad.name}: "
@@ -157,11 +159,11 @@ def _introduce(case: Case, journal: Journal) -> None:
         )
 
 
-def means_of(case: Case, held: ExitStack) -> Means:
+def means_of(case: BisectRequest, held: ExitStack) -> Means:
     """How *case* builds and measures; its Builds stay in the store until *held* ends."""
-    workshop = case.workshop
+    session = case.session
     sampler = Sampler(
-        workshop=workshop,
+        session=session,
         pgbench=case.pgbench,
         cell=case.cell,
         metric=case.metric,
@@ -169,9 +171,9 @@ def means_of(case: Case, held: ExitStack) -> Means:
     )
 
     def build(candidate: Candidate) -> Build:
-        source = workshop.builder.sources.resolve(candidate.ref)
-        made = workshop.build(source, case.variant, title=f"building {candidate.name}")
-        held.enter_context(workshop.builder.store.in_use([made]))
+        source = session.builder.sources.resolve(candidate.ref)
+        made = session.build(source, case.variant, title=f"building {candidate.name}")
+        held.enter_context(session.builder.store.in_use([made]))
         return made
 
     def sample(build: Build, seed: int) -> Reading:
@@ -183,7 +185,7 @@ def means_of(case: Case, held: ExitStack) -> Means:
     return Means(build=build, sample=sample, recorded=case.recorded)
 
 
-def _verified(case: Case, search: Search, found: Found) -> dict[str, Any] | None:
+def _verified(case: BisectRequest, search: Search, found: Culprit) -> dict[str, Any] | None:
     """What comparing the culprit with its parent says; None if no time is left for it."""
     pair = {"parent": case.line[found.first - 1].ref, "culprit": case.line[found.last].ref}
     if case.quest.is_exact:
@@ -199,23 +201,23 @@ def _verified(case: Case, search: Search, found: Found) -> dict[str, Any] | None
     if left < contest.guess:
         return None
     say(f"comparing {culprit.label} with its parent")
-    course = compare(case.workshop, contest)
+    course = compare(case.session, contest)
     (finding,) = course.comparison.findings
     facts = {**finding.facts(), "runs": 2 * finding.blocks, "comparison": course.identifier}
     search.journal.add("verified", **pair, finding=facts, seconds=course.spent)
     return facts
 
 
-def _contest(case: Case, parent: Build, culprit: Build, budget: float) -> Contest:
-    return Contest(
+def _contest(case: BisectRequest, parent: Build, culprit: Build, budget: float) -> ComparePlan:
+    return ComparePlan(
         contenders=tuple(
-            Contender(label=one.label, build=one, original=one.digest, cell=case.cell)
+            CompareSide(label=one.label, build=one, original=one.digest, cell=case.cell)
             for one in (parent, culprit)
         ),
         pgbench=case.pgbench,
         metric=case.metric,
         # SAME means less than half the size that was asked for
-        goal=Goal(
+        goal=StoppingRule(
             precision=case.quest.size / 2,
             confidence=case.quest.confidence,
             higher_is_better=case.metric.higher_is_better,

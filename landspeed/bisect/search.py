@@ -10,10 +10,10 @@ from typing import Any
 
 from base.build import Build
 from base.errors import BuildError, ClusterError, LandspeedError, MeasureError, SourceError
-from landspeed.bisect.commit_range import Candidate, Line
+from landspeed.bisect.commit_range import Candidate, CommitRange
 from landspeed.bisect.decide import Remainder, decide, other_steps, remainder
 from landspeed.bisect.journal import Journal
-from landspeed.bisect.model import Costs, Decision, Evidence, Found, Probe, Quest
+from landspeed.bisect.model import Costs, Culprit, Decision, Evidence, Hypothesis, Probe
 from landspeed.bisect.replay import Events, costs_of, evidence_of, skipped, spent
 from landspeed.console.progress import Meter, meter, say
 
@@ -57,13 +57,13 @@ class Conclusion:
 
 @dataclass(kw_only=True)
 class Search:
-    """A Search goes through a Line by the rules of a Quest; ``sign`` is -1 where high is good.
+    """A Search goes through a Line by the rules of a Hypothesis; ``sign`` is -1 where high is good.
 
     ``budget`` are the seconds it may take, those of earlier sessions included.
     """
 
-    line: Line
-    quest: Quest
+    line: CommitRange
+    quest: Hypothesis
     sign: int
     journal: Journal
     means: Means
@@ -93,7 +93,7 @@ class Search:
 
     def _concluded(self, decision: Decision | None, evidence: Evidence) -> Conclusion:
         others: Sequence[range] = ()
-        if isinstance(decision, Found):
+        if isinstance(decision, Culprit):
             others = other_steps(self.quest, evidence, decision.last)
         return Conclusion(
             decision=decision,

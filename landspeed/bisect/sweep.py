@@ -21,12 +21,12 @@ from benchmarks.workloads.points import Comparable, Point, count_samples, rows_o
 from benchmarks.workloads.scenario import Cell
 from landspeed.bisect.sweep_report import Ranking, counted_ranking, ranking
 from landspeed.compare.counted import compare_counts
-from landspeed.compare.timed import Contender, Contest
-from landspeed.compare.verdict import ExactValue, Goal
+from landspeed.compare.timed import ComparePlan, CompareSide
+from landspeed.compare.verdict import ExactValue, StoppingRule
 from landspeed.console.progress import meter, say
 from landspeed.sampling.rounds import turns
 from landspeed.sampling.sampler import Sampler
-from landspeed.session.session import Workshop, build_failure
+from landspeed.session.session import Session, build_failure
 from landspeed.session.target import Target
 
 # As many of each, whatever they say: they may be dots as well.
@@ -42,7 +42,7 @@ class Sweep:
     Of an exact metric that is one count each.
     """
 
-    workshop: Workshop
+    session: Session
     targets: tuple[Target, ...]
     cell: Cell
     metric: Metric
@@ -91,7 +91,7 @@ def sweep(asked: Sweep) -> Ranking:
 
     MeasureError if one variant has no Run when the budget is spent.
     """
-    outcomes = asked.workshop.build_all(asked.targets, jobs=None)
+    outcomes = asked.session.build_all(asked.targets, jobs=None)
     error = build_failure(list(outcomes.values()))
     if error is not None:
         raise error
@@ -100,12 +100,12 @@ def sweep(asked: Sweep) -> Ranking:
         return _counted(asked, builds)
     try:
         with ExitStack() as held:
-            in_use = asked.workshop.builder.store.in_use([asked.pgbench.build, *builds])
+            in_use = asked.session.builder.store.in_use([asked.pgbench.build, *builds])
             held.enter_context(in_use)
             held.enter_context(measuring())
             _measure(asked, [Point(build=build, cell=asked.cell) for build in builds])
     finally:
-        asked.workshop.records.seal()
+        asked.session.records.seal()
     values = {build.variant.name: _recorded(asked, build) for build in builds}
     missing = [name for name, runs in values.items() if not runs]
     if missing:
@@ -119,31 +119,31 @@ def sweep(asked: Sweep) -> Ranking:
 
 def _counted(asked: Sweep, builds: Sequence[Build]) -> Ranking:
     higher_is_better = asked.metric.higher_is_better
-    contest = Contest(
+    contest = ComparePlan(
         contenders=tuple(
-            Contender(label=build.label, build=build, original=build.digest, cell=asked.cell)
+            CompareSide(label=build.label, build=build, original=build.digest, cell=asked.cell)
             for build in builds
         ),
         pgbench=asked.pgbench,
         metric=asked.metric,
-        goal=Goal(higher_is_better=higher_is_better, exact=True),
+        goal=StoppingRule(higher_is_better=higher_is_better, exact=True),
         seconds=asked.seconds,
         budget=asked.budget,
         preset=_PRESET,
     )
-    found = compare_counts(asked.workshop, contest).comparison
+    found = compare_counts(asked.session, contest).comparison
     counts = map(ExactValue, found.blocks[-1], found.spreads)
     names = [build.variant.name for build in builds]
     return counted_ranking(dict(zip(names, counts, strict=True)), higher_is_better=higher_is_better)
 
 
 def _measure(asked: Sweep, points: list[Point]) -> None:
-    have = Counter(count_samples(_comparable(asked).of(asked.workshop.records.table())))
+    have = Counter(count_samples(_comparable(asked).of(asked.session.records.table())))
     seed = random.SystemRandom().getrandbits(32)
     due = list(turns(points, have, samples=_SAMPLES, seed=seed))
     say(f"measuring {len(points)} variants: {len(due)} runs of {asked.seconds} s are due")
     sampler = Sampler(
-        workshop=asked.workshop,
+        session=asked.session,
         pgbench=asked.pgbench,
         cell=asked.cell,
         metric=asked.metric,
@@ -161,13 +161,13 @@ def _measure(asked: Sweep, points: list[Point]) -> None:
 
 def _comparable(asked: Sweep) -> Comparable:
     return Comparable(
-        machine=asked.workshop.machine,
+        machine=asked.session.machine,
         pgbench_version=str(asked.pgbench.build.version),
         seconds=asked.seconds,
     )
 
 
 def _recorded(asked: Sweep, build: Build) -> list[float]:
-    table = _comparable(asked).of(asked.workshop.records.table())
+    table = _comparable(asked).of(asked.session.records.table())
     rows = rows_of(table, Point(build=build, cell=asked.cell).key)
     return [value for value in rows[asked.metric.column].to_pylist() if value]

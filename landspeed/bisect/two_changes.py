@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from landspeed.bisect.model import Evidence, Quest
+from landspeed.bisect.model import Evidence, Hypothesis
 from landspeed.bisect.posterior import Lattice, allowed_steps, groups_before, pareto
 from landspeed.bisect.probe_choice import Floats
 
@@ -21,7 +21,7 @@ _PRIOR_TWO = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Two:
+class TwoChanges:
     """A Two is the best pair of steps, each as the steps it is among, and its probability.
 
     ``probability`` is that of any two steps against one.
@@ -32,7 +32,7 @@ class Two:
     probability: float
 
 
-def two_steps(quest: Quest, evidence: Evidence) -> Two | None:
+def two_steps(quest: Hypothesis, evidence: Evidence) -> TwoChanges | None:
     """The best pair of steps; None where too little is measured to tell two from one."""
     groups = evidence.groups()
     allowed = allowed_steps(quest, groups)
@@ -55,7 +55,7 @@ def two_steps(quest: Quest, evidence: Evidence) -> Two | None:
     steps = np.flatnonzero(allowed)
     spans = [steps[members == index] for index in (rows[best], columns[best])]
     first, second = (range(int(span[0]), int(span[-1]) + 1) for span in spans)
-    return Two(first=first, second=second, probability=float(1 / (1 + np.exp(-odds))))
+    return TwoChanges(first=first, second=second, probability=float(1 / (1 + np.exp(-odds))))
 
 
 def _pairs(lattice: Lattice, left: Floats, whole: Floats, threshold: float) -> Floats:

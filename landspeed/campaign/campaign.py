@@ -27,19 +27,19 @@ from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.observation.warnings import Record
 from benchmarks.records.identical_builds import SERVER_COLUMNS
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
 from benchmarks.workloads.points import Comparable, Point, PointKey, count_samples
 from benchmarks.workloads.scenario import Cell, Preset, Tier
 from builders.source import Source
-from landspeed.campaign.disk import DataRoom, data_of
+from landspeed.campaign.disk import DiskEstimate, data_of
 from landspeed.compare.aa_schedule import RUNS_A_BLOCK, compare_with_itself, point_due
 from landspeed.console.progress import Meter, duration, meter, say
 from landspeed.results.points import origins_by_digest
-from landspeed.results.warnings import Caution, cautions_of_points, slim
+from landspeed.results.warnings import WarningCount, cautions_of_points, slim
 from landspeed.sampling.counted import count_all, uncounted
 from landspeed.sampling.rounds import OVERHEAD_SECONDS, Turn, turns
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
 
 _PUBLISH_EVERY_SECONDS = 300.0
@@ -72,7 +72,7 @@ class Tally:
     errors: list[LandspeedError] = field(default_factory=list)
     seen: dict[str, list[Record]] = field(default_factory=dict)
 
-    def cautions(self) -> list[Caution]:
+    def cautions(self) -> list[WarningCount]:
         """What the Runs of this Campaign are to be read with."""
         return cautions_of_points(self.seen)
 
@@ -95,7 +95,7 @@ class Campaign:
     ``made`` are the builds of their Targets, those that could be made.
     """
 
-    workshop: Workshop
+    session: Session
     requests: Sequence[Request]
     publish: Callable[[], None] | None
     tally: Tally = field(default_factory=Tally)
@@ -123,22 +123,22 @@ class Campaign:
 
     def run(self) -> Tally:
         """Do it all; what fails is reported and the rest goes on."""
-        profiles = [Profile.named(n) for r in self.requests for n in r.preset.profiles]
+        profiles = [Configuration.named(n) for r in self.requests for n in r.preset.profiles]
         try:
             return self._run()
         finally:
-            give_back({one.storage for one in profiles}, self.workshop.paths.server_root)
+            give_back({one.storage for one in profiles}, self.session.paths.server_root)
 
     def _run(self) -> Tally:
         cells = self._cells()
         sources = self._sources()
-        client = self.workshop.build(
-            self.workshop.builder.newest_stable(), Variant(), narrate=self._narrate_build
+        client = self.session.build(
+            self.session.builder.newest_stable(), Variant(), narrate=self._narrate_build
         )
         pgbench = Pgbench(build=client)
         try:
             with ExitStack() as held:
-                held.enter_context(self.workshop.builder.store.in_use([client]))
+                held.enter_context(self.session.builder.store.in_use([client]))
                 self.made = self._build_all(sources, pgbench, cells, held)
                 points = [
                     Point(build=build, cell=cell)
@@ -152,7 +152,7 @@ class Campaign:
                 else:
                     self._measure_all(points, pgbench)
         finally:
-            self.workshop.records.seal()
+            self.session.records.seal()
         builds = list({build.identifier: build for build in self.made.values()}.values())
         self._note_twins(list(self.made.values()))
         self._keep_ledger(builds, pgbench, [cell for asked in cells for cell in asked])
@@ -166,7 +166,7 @@ class Campaign:
         found: list[tuple[Target, Source | Build]] = []
         for target in dict.fromkeys(t for request in self.requests for t in request.targets):
             try:
-                found.append((target, self.workshop.named(target)))
+                found.append((target, self.session.named(target)))
             except SourceError as error:
                 self._report(error)
         return found
@@ -177,8 +177,8 @@ class Campaign:
         planned = [
             plan(
                 request.preset,
-                self.workshop.machine,
-                self.workshop.paths.server_root,
+                self.session.machine,
+                self.session.paths.server_root,
                 request.scales,
             )
             for request in self.requests
@@ -213,7 +213,7 @@ class Campaign:
                 self._report(error)
                 continue
             # the store may make room while the next one is built: this one is to be measured
-            held.enter_context(self.workshop.builder.store.in_use([build]))
+            held.enter_context(self.session.builder.store.in_use([build]))
             builds[target] = build
             asked = zip(self.requests, cells, strict=True)
             first = next((some for r, some in asked if target in r.targets and some), None)
@@ -225,12 +225,12 @@ class Campaign:
         if isinstance(named, Build):
             return named
         title = f"building {named.origin.name} {variant} {which}"
-        return self.workshop.build(named, variant, title=title, narrate=self._narrate_build)
+        return self.session.build(named, variant, title=title, narrate=self._narrate_build)
 
     def _first_dot(self, point: Point, pgbench: Pgbench) -> None:
         # A person who asked for a site sees one dot while the other builds are still made:
         # it is an ordinary sample of the point, only early.
-        if self.publish is None or self._counted or self.workshop.paths.site.exists():
+        if self.publish is None or self._counted or self.session.paths.site.exists():
             return
         try:
             with measuring():
@@ -255,7 +255,7 @@ class Campaign:
             f"measuring {len({p.key for p in points})} points: {len(due)} runs of "
             f"{preset.seconds} s are due, {self.tally.present} recorded already"
         )
-        room = DataRoom.of(self.workshop, ((p.build.identifier, p.cell) for p in points))
+        room = DiskEstimate.of(self.session, ((p.build.identifier, p.cell) for p in points))
         again = room.again_seconds(turn.point.cell for turn in due)
         if again:
             say(f"disk: {room.told(again)}")
@@ -264,7 +264,7 @@ class Campaign:
             self._take_turns(due, pgbench, shown)
 
     def _count_all(self, points: list[Point], pgbench: Pgbench) -> None:
-        due = uncounted(points, self.workshop, pgbench)
+        due = uncounted(points, self.session, pgbench)
         self.tally.present = len({point.key for point in points}) - len(due)
         if not due:
             return
@@ -272,7 +272,7 @@ class Campaign:
         self._load(due, pgbench)
         count_all(
             due,
-            self.workshop,
+            self.session,
             pgbench,
             preset=self._preset.name,
             done=self._record,
@@ -280,12 +280,12 @@ class Campaign:
         )
 
     def _record(self, record: Mapping[str, Any]) -> None:
-        self.workshop.records.add(record)
+        self.session.records.add(record)
         self.tally.measured += 1
 
     def _note_twins(self, builds: list[Build]) -> None:
         """Write down which of *builds* have only samples of others that are the same server."""
-        records = self.workshop.records
+        records = self.session.records
         table = records.table(SERVER_COLUMNS)
         measured = origins_by_digest(table, ())
         samples = Counter(table["digest"].to_pylist())
@@ -301,12 +301,12 @@ class Campaign:
     def _keep_ledger(self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]) -> None:
         """Compare a server with itself a little, once for every so many Runs measured."""
         blocks = self.tally.measured // RUNS_A_BLOCK
-        point = point_due(self.workshop, builds, cells) if blocks else None
+        point = point_due(self.session, builds, cells) if blocks else None
         if point is None:
             return
         try:
             seconds = self._preset.seconds
-            compare_with_itself(self.workshop, pgbench, point, seconds=seconds, blocks=blocks)
+            compare_with_itself(self.session, pgbench, point, seconds=seconds, blocks=blocks)
         except LandspeedError as error:
             self._report(error)
 
@@ -319,18 +319,18 @@ class Campaign:
                 scale = point.cell.scenario.scale
                 shown.update(number / len(wanted), f"{point.build.label} scale {scale}")
                 try:
-                    store = templates(self.workshop.paths, pgbench, say, cell=point.cell)
+                    store = templates(self.session.paths, pgbench, say, cell=point.cell)
                     prepare(build=point.build, scale=scale, store=store)
                 except LandspeedError as error:
                     self._report(error)
 
     def _have(self, pgbench: Pgbench) -> Counter[PointKey]:
         comparable = Comparable(
-            machine=self.workshop.machine,
+            machine=self.session.machine,
             pgbench_version=str(pgbench.build.version),
             seconds=self._preset.seconds,
         )
-        return count_samples(comparable.of(self.workshop.records.table()))
+        return count_samples(comparable.of(self.session.records.table()))
 
     def _take_turns(self, due: list[Turn], pgbench: Pgbench, shown: Meter) -> None:
         failures: Counter[PointKey] = Counter()
@@ -363,8 +363,8 @@ class Campaign:
             cell=turn.point.cell,
             seconds=preset.seconds,
             seed=turn.seed,
-            machine=self.workshop.machine,
-            paths=self.workshop.paths,
+            machine=self.session.machine,
+            paths=self.session.paths,
             context={"preset": preset.name, "round": turn.round},
         )
         self._record(record)

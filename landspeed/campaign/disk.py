@@ -9,19 +9,19 @@ from typing import Any, Self
 
 from benchmarks.data.templates import LIMIT, template_limit
 from benchmarks.machine.machine import Limits
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.topology import server_count
 from benchmarks.workloads.scenario import Cell, disk_bytes
 from landspeed.console.progress import duration
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 # Loading, vacuuming and freezing a unit of scale.
 _SECONDS_A_SCALE = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataRoom:
-    """A DataRoom is how many bytes the data of all points take at most, and how many they can have.
+class DiskEstimate:
+    """A DiskEstimate is how many bytes the data of all points take at most, and how many they can have.
 
     ``load_seconds`` is about what loading each once takes. ``is_set`` is whether a person's limit,
     and not the disk, says what they can have.
@@ -33,15 +33,15 @@ class DataRoom:
     is_set: bool = False
 
     @classmethod
-    def of(cls, workshop: Workshop, points: Iterable[tuple[Hashable, Cell]]) -> Self:
-        """The DataRoom of *points*, each a server and a Cell, on the machine of *workshop*."""
+    def of(cls, session: Session, points: Iterable[tuple[Hashable, Cell]]) -> Self:
+        """The DiskEstimate of *points*, each a server and a Cell, on the machine of *session*."""
         sizes: dict[tuple[Any, ...], int] = {}
         scales: dict[tuple[Any, ...], int] = {}
         for server, cell in points:
             key = data_of(server, cell)
             sizes[key] = max(sizes.get(key, 0), _bytes(cell))
             scales[key] = cell.scenario.scale
-        disk = Limits.detect(workshop.machine, workshop.paths.server_root).disk_bytes
+        disk = Limits.detect(session.machine, session.paths.server_root).disk_bytes
         limit = template_limit(dict(os.environ))
         return cls(
             needed=sum(sizes.values()),
@@ -73,13 +73,13 @@ class DataRoom:
 
 def data_of(server: Hashable, cell: Cell) -> tuple[Any, ...]:
     """What tells the data that *cell* on *server* needs from others."""
-    scenario, profile = cell.scenario, Profile.named(cell.profile)
+    scenario, profile = cell.scenario, Configuration.named(cell.profile)
     return (server, scenario.scale, scenario.data, profile.storage, profile.topology)
 
 
 def _bytes(cell: Cell) -> int:
     """The data of *cell*, and the copy that is written."""
-    scenario, profile = cell.scenario, Profile.named(cell.profile)
+    scenario, profile = cell.scenario, Configuration.named(cell.profile)
     copies = 2 if scenario.mode.writes or profile.topology else 1
     servers = server_count(profile.topology)
     return copies * disk_bytes(scenario.scale, scenario.size, servers=servers)

@@ -12,7 +12,7 @@ from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.store import RecordStore
 from builders.source import ReleaseStatus
 from landspeed.results.point_query import name_of
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +38,11 @@ class Row:
         }
 
 
-def listing(workshop: Workshop) -> list[Row]:
+def listing(session: Session) -> list[Row]:
     """Every known release, then all else that is built, registered or measured; asks no one."""
-    built = _built([*workshop.builder.store.all(), *workshop.foreigners.all()])
-    runs = _runs(workshop.records)
-    statuses = workshop.builder.sources.statuses()
+    built = _built([*session.builder.store.all(), *session.foreigners.all()])
+    runs = _runs(session.records)
+    statuses = session.builder.sources.statuses()
     rows = [_release_row(status, built, runs) for status in statuses]
     known = {row.name for row in rows}
     for name in sorted((set(built) | set(runs)) - known):

@@ -11,9 +11,9 @@ from rich.table import Table
 from base.build import Build
 from base.errors import LandspeedError, MeasureError
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.smoke import TRIALS, Trial, trials
+from benchmarks.smoke import TRIALS, SmokeCheck, trials
 from landspeed.console.progress import meter
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
 
 _SHOWN = {True: "ok", False: "FAILED", None: "-"}
@@ -22,12 +22,12 @@ _VALUES = ("block_size", "wal_block_size", "segment_size", "read-only", "read-wr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verified:
+class SmokeResult:
     """A Verified is one Target, its Build or why there is none, and the Trials it made."""
 
     target: Target
     build: Build | LandspeedError
-    trials: Sequence[Trial]
+    trials: Sequence[SmokeCheck]
 
     @property
     def ok(self) -> bool:
@@ -49,7 +49,7 @@ class Verified:
 
     def cells(self) -> list[str]:
         """The row as text: the target, the release, how it was built, and each Trial."""
-        untried = [Trial(name=name, ok=None) for name in TRIALS]
+        untried = [SmokeCheck(name=name, ok=None) for name in TRIALS]
         head = ["-", "FAILED"]
         if isinstance(self.build, Build):
             head = [str(self.build.version), self.build.build_system]
@@ -62,32 +62,32 @@ class Verified:
         return [f"{self.target} {t.name}\n{t.seen}" for t in self.trials if t.ok is False]
 
 
-def verify(workshop: Workshop, targets: Sequence[Target], jobs: int | None) -> list[Verified]:
+def verify(session: Session, targets: Sequence[Target], jobs: int | None) -> list[SmokeResult]:
     """Build all *targets*, then try each; what fails does not keep the others from being tried."""
-    outcomes = workshop.build_all(targets, jobs=jobs)
-    client = workshop.pgbench_build()
+    outcomes = session.build_all(targets, jobs=jobs)
+    client = session.pgbench_build()
     built = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
-    rows: list[Verified] = []
-    with workshop.builder.store.in_use([client, *built]), meter("verifying") as shown:
+    rows: list[SmokeResult] = []
+    with session.builder.store.in_use([client, *built]), meter("verifying") as shown:
         for number, (target, outcome) in enumerate(outcomes.items()):
-            made: Sequence[Trial] = ()
+            made: Sequence[SmokeCheck] = ()
             if isinstance(outcome, Build):
                 shown.update(number / len(outcomes), outcome.label)
                 made = trials(
                     build=outcome,
                     pgbench=Pgbench(build=client),
-                    machine=workshop.machine,
-                    paths=workshop.paths,
+                    machine=session.machine,
+                    paths=session.paths,
                 )
-            rows.append(Verified(target=target, build=outcome, trials=made))
+            rows.append(SmokeResult(target=target, build=outcome, trials=made))
     return rows
 
 
-def _cell(trial: Trial) -> str:
+def _cell(trial: SmokeCheck) -> str:
     return trial.seen if trial.ok and trial.name in _VALUES else _SHOWN[trial.ok]
 
 
-def verify_table(rows: Sequence[Verified]) -> Table:
+def verify_table(rows: Sequence[SmokeResult]) -> Table:
     """The rows as a table that is never cut."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("target", "version", "built by", *TRIALS):
@@ -97,7 +97,7 @@ def verify_table(rows: Sequence[Verified]) -> Table:
     return table
 
 
-def verify_failure(rows: Sequence[Verified]) -> LandspeedError | None:
+def verify_failure(rows: Sequence[SmokeResult]) -> LandspeedError | None:
     """The error that a verification ends with; None if every row is ok."""
     failed = [row for row in rows if not row.ok]
     if not failed:

@@ -17,8 +17,8 @@ from landspeed.results.series import RELEASES_LINE, PlaceOf, Series, series_of
 from landspeed.stats.changepoint_online import (
     LEVEL,
     SHORTEST,
-    Basis,
     Jump,
+    NoiseModel,
     Scan,
     Trace,
     scan_points,
@@ -34,7 +34,7 @@ FLAGGED = tuple(metric for metric in METRICS if not metric.higher_is_better)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class Changepoint:
     """A Step is a change of level in a Series, between two neighbours of its line of history.
 
     ``ratio`` is the level from ``after`` on by the level up to ``before``, ``interval`` what it
@@ -59,7 +59,7 @@ class Step:
     ratio: float
     interval: tuple[float, float]
     p_value: float | None
-    basis: Basis
+    basis: NoiseModel
     worse: bool
     digests: tuple[str, str]
     status: str = NOMINATED
@@ -82,7 +82,7 @@ class Step:
         )
 
 
-VerdictOf = Callable[[Step], str | None]
+VerdictOf = Callable[[Changepoint], str | None]
 """What fresh samples have said of a Step, ``confirmed`` or ``refuted``; None if nothing yet."""
 
 
@@ -90,24 +90,24 @@ Memory = dict[str, Trace]
 """What has been read of Series, by their names."""
 
 
-def unconfirmed(step: Step) -> None:
+def unconfirmed(step: Changepoint) -> None:
     """A VerdictOf where nothing was put to the test."""
     del step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Survey:
+class ChangepointScan:
     """A Survey is what all series were found to show: Steps, and how many series were judged.
 
     ``short`` series have too few points to say anything, ``judged`` had enough. ``steps`` are in
     the order of size, the largest first, the doubtful ones too.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[Changepoint, ...]
     judged: int
     short: int
 
-    def nominated(self) -> list[Step]:
+    def nominated(self) -> list[Changepoint]:
         """The Steps that are not DOUBTFUL."""
         return [step for step in self.steps if step.status != DOUBTFUL]
 
@@ -119,7 +119,7 @@ def survey(
     metrics: Sequence[Metric] = FLAGGED,
     verdict_of: VerdictOf = unconfirmed,
     memory: Memory | None = None,
-) -> Survey:
+) -> ChangepointScan:
     """Every Step of *metrics* in the dots *found*, false discoveries controlled.
 
     What *memory* has of a Series from another time is not reckoned again; it then has all.
@@ -138,22 +138,22 @@ def survey_series(
     rate: float = RATE,
     verdict_of: VerdictOf = unconfirmed,
     memory: Memory | None = None,
-) -> Survey:
+) -> ChangepointScan:
     """Every Step in *series*.
 
     Of a series without a step a Step is seen with probability *level* in 200 commits; of the
     series whose Steps are NOMINATED a share of *rate* at most has none, in the mean.
     """
     scans = scan(series, level, memory)
-    family = [s for s in scans if s.basis in (Basis.POINTS, Basis.SAMPLES)]
+    family = [s for s in scans if s.basis in (NoiseModel.POINTS, NoiseModel.SAMPLES)]
     limit = bar([min((_p(jump) for jump in s.jumps), default=1.0) for s in family], rate)
     steps = [
         _with_status(_step(one, jump, found.basis), limit, verdict_of)
         for one, found in zip(series, scans, strict=True)
         for jump in found.jumps
     ]
-    short = sum(s.basis is Basis.NONE for s in scans)
-    return Survey(
+    short = sum(s.basis is NoiseModel.NONE for s in scans)
+    return ChangepointScan(
         steps=tuple(sorted(steps, key=lambda step: -max(step.ratio, 1 / step.ratio))),
         judged=len(scans) - short,
         short=short,
@@ -196,9 +196,9 @@ def _p(jump: Jump) -> float:
     return 1.0 if jump.p_value is None else jump.p_value
 
 
-def _step(series: Series, jump: Jump, basis: Basis) -> Step:
+def _step(series: Series, jump: Jump, basis: NoiseModel) -> Changepoint:
     before, after = series.dots[jump.previous], series.dots[jump.at]
-    return Step(
+    return Changepoint(
         machine=after.machine,
         before=series.lasts[jump.previous],
         after=after.origin,
@@ -220,7 +220,7 @@ def _step(series: Series, jump: Jump, basis: Basis) -> Step:
     )
 
 
-def _with_status(step: Step, limit: float, verdict_of: VerdictOf) -> Step:
+def _with_status(step: Changepoint, limit: float, verdict_of: VerdictOf) -> Changepoint:
     verdict = verdict_of(step)
     if verdict is not None:
         return replace(step, status=verdict)

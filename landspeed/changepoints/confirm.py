@@ -11,27 +11,33 @@ from base.build import Origin
 from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.metrics import Metric, metric_named
-from landspeed.changepoints.nomination import Confirmation, Fate, Nomination, fate_of, newest
+from landspeed.changepoints.nomination import (
+    Confirmation,
+    ConfirmationStatus,
+    Nomination,
+    fate_of,
+    newest,
+)
 from landspeed.compare.counted import compare_counts
 from landspeed.compare.prepare import contenders_of
 from landspeed.compare.side import Question, Side, parse_question
-from landspeed.compare.timed import Contest, compare
-from landspeed.compare.verdict import Goal
+from landspeed.compare.timed import ComparePlan, compare
+from landspeed.compare.verdict import StoppingRule
 from landspeed.console.progress import say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
 
 PRESET = "confirm"
 
 
 @dataclass(kw_only=True)
-class Inquiry:
-    """An Inquiry tests Nominations one after the other; ``budget`` and ``seconds`` are of each.
+class ConfirmRun:
+    """An ConfirmRun tests Nominations one after the other; ``budget`` and ``seconds`` are of each.
 
     What failed is in ``errors``, and the others went on.
     """
 
-    workshop: Workshop
+    session: Session
     budget: float
     seconds: int = Question.seconds
     fresh: bool = False
@@ -42,12 +48,15 @@ class Inquiry:
 
         Those of other machines are left as they are: the step is to be seen where it was.
         """
-        notes = self.workshop.records.confirmations
+        notes = self.session.records.confirmations
         known = newest(notes.all())
         found = []
         for nomination in {one.key: one for one in nominations}.values():
             before = known.get(nomination.key)
-            done = before is not None and before.fate in (Fate.CONFIRMED, Fate.REFUTED)
+            done = before is not None and before.fate in (
+                ConfirmationStatus.CONFIRMED,
+                ConfirmationStatus.REFUTED,
+            )
             if before is not None and done and not self.fresh:
                 found.append(before)
                 continue
@@ -57,23 +66,25 @@ class Inquiry:
                 self.errors.append(error)
                 say(f"{nomination}\n{error}")
                 continue
-            if confirmation.fate is not Fate.NOMINATED:
+            if confirmation.fate is not ConfirmationStatus.NOMINATED:
                 notes.add(confirmation.facts())
             found.append(confirmation)
         return found
 
     def _one(self, nomination: Nomination) -> Confirmation:
         say(f"nominated: {nomination}")
-        if nomination.machine != self.workshop.machine.name:
+        if nomination.machine != self.session.machine.name:
             return _without_runs(
-                nomination, Fate.NOMINATED, f"it is of machine {nomination.machine}"
+                nomination, ConfirmationStatus.NOMINATED, f"it is of machine {nomination.machine}"
             )
         contest = self._contest(nomination)
         first, second = contest.contenders
         if first.key == second.key:
-            return _without_runs(nomination, Fate.REFUTED, "both are the very same server")
+            return _without_runs(
+                nomination, ConfirmationStatus.REFUTED, "both are the very same server"
+            )
         carry_out = compare_counts if contest.metric.exact else compare
-        course = carry_out(self.workshop, contest, fresh=self.fresh)
+        course = carry_out(self.session, contest, fresh=self.fresh)
         (finding,) = course.comparison.findings
         return Confirmation(
             nomination=nomination,
@@ -83,7 +94,7 @@ class Inquiry:
             finding=finding.facts(),
         )
 
-    def _contest(self, nomination: Nomination) -> Contest:
+    def _contest(self, nomination: Nomination) -> ComparePlan:
         params = nomination.params
         metric = metric_named(nomination.metric)
         question = parse_question(
@@ -97,10 +108,10 @@ class Inquiry:
             )
             for origin in (nomination.before, nomination.after)
         ]
-        contenders = contenders_of(self.workshop, sides, question, metric.buffers)
-        return Contest(
+        contenders = contenders_of(self.session, sides, question, metric.buffers)
+        return ComparePlan(
             contenders=tuple(contenders),
-            pgbench=Pgbench(build=self.workshop.pgbench_build()),
+            pgbench=Pgbench(build=self.session.pgbench_build()),
             metric=metric,
             goal=_goal(nomination, metric),
             seconds=question.seconds,
@@ -109,8 +120,8 @@ class Inquiry:
         )
 
 
-def _goal(nomination: Nomination, metric: Metric) -> Goal:
-    return Goal(
+def _goal(nomination: Nomination, metric: Metric) -> StoppingRule:
+    return StoppingRule(
         precision=nomination.precision,
         higher_is_better=metric.higher_is_better,
         exact=metric.exact,
@@ -124,7 +135,7 @@ def _ref(origin: Origin) -> str:
     return ref
 
 
-def _without_runs(nomination: Nomination, fate: Fate, reason: str) -> Confirmation:
+def _without_runs(nomination: Nomination, fate: ConfirmationStatus, reason: str) -> Confirmation:
     return Confirmation(nomination=nomination, fate=fate, time=_now(), reason=reason)
 
 
@@ -133,7 +144,7 @@ def _now() -> str:
 
 
 def inquiry_failure(errors: list[LandspeedError]) -> MeasureError | None:
-    """The error that an Inquiry ends with that went on after some."""
+    """The error that an ConfirmRun ends with that went on after some."""
     if not errors:
         return None
     return MeasureError(

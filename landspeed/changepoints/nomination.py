@@ -101,7 +101,7 @@ class Nomination:
         )
 
 
-class Fate(StrEnum):
+class ConfirmationStatus(StrEnum):
     """A Fate is what became of a Nomination."""
 
     CONFIRMED = "confirmed"
@@ -110,19 +110,19 @@ class Fate(StrEnum):
     NOMINATED = "nominated"
 
 
-def fate_of(nomination: Nomination, finding: Finding) -> Fate:
+def fate_of(nomination: Nomination, finding: Finding) -> ConfirmationStatus:
     """What the comparison of its two sides says: a change that way, none of note, or nothing yet.
 
     A proven change the other way refutes it too.
     """
     match finding.verdict:
         case Verdict.UNDECIDED:
-            return Fate.UNDECIDED
+            return ConfirmationStatus.UNDECIDED
         case Verdict.SAME:
-            return Fate.REFUTED
+            return ConfirmationStatus.REFUTED
         case Verdict.FASTER | Verdict.SLOWER:
             same_way = finding.ratio is not None and (finding.ratio > 1) == (nomination.ratio > 1)
-            return Fate.CONFIRMED if same_way else Fate.REFUTED
+            return ConfirmationStatus.CONFIRMED if same_way else ConfirmationStatus.REFUTED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ class Confirmation:
     """
 
     nomination: Nomination
-    fate: Fate
+    fate: ConfirmationStatus
     time: str
     comparison: str | None = None
     finding: Mapping[str, Any] | None = None
@@ -156,7 +156,7 @@ class Confirmation:
         """The Confirmation that *facts*, a note, tell."""
         return cls(
             nomination=Nomination.parse(facts["nomination"]),
-            fate=Fate(facts["fate"]),
+            fate=ConfirmationStatus(facts["fate"]),
             time=facts["time"],
             comparison=facts["comparison"],
             finding=facts["finding"],
@@ -173,7 +173,7 @@ def newest(notes: Iterable[Mapping[str, Any]]) -> dict[str, Confirmation]:
 def counted(confirmations: Iterable[Confirmation]) -> dict[str, int]:
     """How many Nominations stand how."""
     counts = Counter(one.fate for one in confirmations)
-    kinds = (Fate.CONFIRMED, Fate.REFUTED, Fate.UNDECIDED)
+    kinds = (ConfirmationStatus.CONFIRMED, ConfirmationStatus.REFUTED, ConfirmationStatus.UNDECIDED)
     return {kind.value: counts[kind] for kind in kinds}
 
 

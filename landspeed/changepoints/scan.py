@@ -8,27 +8,33 @@ from typing import Any
 
 from base.build import Origin
 from benchmarks.workloads.metrics import metric_named
-from builders.source import Place
+from builders.source import Position
 from landspeed.changepoints.cache import Traces
-from landspeed.changepoints.changepoint import FLAGGED, Step, Survey, VerdictOf, survey
-from landspeed.changepoints.nomination import Fate, Nomination, newest
+from landspeed.changepoints.changepoint import (
+    FLAGGED,
+    Changepoint,
+    ChangepointScan,
+    VerdictOf,
+    survey,
+)
+from landspeed.changepoints.nomination import ConfirmationStatus, Nomination, newest
 from landspeed.results.arrays import distinct
 from landspeed.results.points import Dots, dots
 from landspeed.results.series import RELEASES_LINE, PlaceOf
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
-def _placer(workshop: Workshop, commits: Collection[str]) -> PlaceOf:
+def _placer(session: Session, commits: Collection[str]) -> PlaceOf:
     """Where releases and each of *commits* are in history."""
-    sources = workshop.builder.sources
+    sources = session.builder.sources
     releases = {name: i for i, name in enumerate(sources.releases_branch())}
     # a machine that only publishes has not seen yet what was measured elsewhere
     sources.know(commits)
     found = sources.places(commits)
 
-    def place_of(origin: Origin) -> Place | None:
+    def place_of(origin: Origin) -> Position | None:
         if origin.release in releases:
-            return Place(line=RELEASES_LINE, position=releases[origin.release])
+            return Position(line=RELEASES_LINE, position=releases[origin.release])
         return found.get(origin.commit or "") if origin.release is None else None
 
     return place_of
@@ -38,9 +44,13 @@ def told(notes: Iterable[Mapping[str, Any]]) -> VerdictOf:
     """What the newest of *notes* (RecordStore.confirmations) on a Step says, if it decides."""
     fates = {key: one.fate for key, one in newest(notes).items()}
 
-    def verdict_of(step: Step) -> str | None:
+    def verdict_of(step: Changepoint) -> str | None:
         fate = fates.get(Nomination.parse(step.facts()).key)
-        return fate.value if fate in (Fate.CONFIRMED, Fate.REFUTED) else None
+        return (
+            fate.value
+            if fate in (ConfirmationStatus.CONFIRMED, ConfirmationStatus.REFUTED)
+            else None
+        )
 
     return verdict_of
 
@@ -57,34 +67,34 @@ class Chart:
     commits: frozenset[str]
 
     @classmethod
-    def of(cls, workshop: Workshop) -> Chart:
-        """The Chart of the records of *workshop*."""
-        table, twins = workshop.records.table(), workshop.records.twins.all()
+    def of(cls, session: Session) -> Chart:
+        """The Chart of the records of *session*."""
+        table, twins = session.records.table(), session.records.twins.all()
         # of what only a comparison asked for there is no Dot, and yet it has its place
         columns = ["release", "commit"]
         origins = [*distinct(table, columns), *(vars(twin.origin) for twin in twins)]
         commits = frozenset(
             row["commit"] for row in origins if row["commit"] and not row["release"]
         )
-        return cls(dots=dots(table, twins), place_of=_placer(workshop, commits), commits=commits)
+        return cls(dots=dots(table, twins), place_of=_placer(session, commits), commits=commits)
 
 
 def survey_records(
-    workshop: Workshop, metric: str | None = None, *, chart: Chart | None = None
-) -> Survey:
-    """The Survey of all records of *workshop*, of one *metric* or of those that flag.
+    session: Session, metric: str | None = None, *, chart: Chart | None = None
+) -> ChangepointScan:
+    """The Survey of all records of *session*, of one *metric* or of those that flag.
 
     *chart* is their Chart, where it is at hand.
     """
-    chart = chart or Chart.of(workshop)
-    traces = Traces.of(workshop.paths)
+    chart = chart or Chart.of(session)
+    traces = Traces.of(session.paths)
     memory = traces.load()
     before = dict(memory)
     found = survey(
         chart.dots,
         chart.place_of,
         metrics=[metric_named(metric)] if metric else FLAGGED,
-        verdict_of=told(workshop.records.confirmations.all()),
+        verdict_of=told(session.records.confirmations.all()),
         memory=memory,
     )
     if memory != before:

@@ -14,16 +14,16 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.valgrind import require_countable
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
 from benchmarks.workloads.metrics import METRICS, Metric, metric_named
 from benchmarks.workloads.scenario import Cell
-from landspeed.bisect.commit_range import Line, Over, commit_line, deep_line, release_line
-from landspeed.bisect.model import Found, Quest
+from landspeed.bisect.commit_range import CommitRange, Over, commit_line, deep_line, release_line
+from landspeed.bisect.model import Culprit, Hypothesis
 from landspeed.bisect.report import answer_of, report_facts
 from landspeed.bisect.report_markdown import markdown
 from landspeed.bisect.report_profile import explanation
-from landspeed.bisect.run import Bisected, Case, bisect
+from landspeed.bisect.run import BisectRequest, BisectResult, bisect
 from landspeed.bisect.sweep import Sweep, sweep, targets_between
 from landspeed.bisect.sweep_report import ranking_markdown
 from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
@@ -36,7 +36,7 @@ from landspeed.compare.verdict import EXACT_DIFFERENCE
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_duration, parse_share
 from landspeed.console.progress import say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target, require_sources
 
 _SIZE, _EXACT_SIZE = "2%", f"{EXACT_DIFFERENCE:.1%}"
@@ -64,11 +64,11 @@ class _Asked:
     def size(self) -> float:
         return parse_share(self.options["size"] or (_EXACT_SIZE if self.is_exact else _SIZE))
 
-    def cell(self, workshop: Workshop) -> Cell:
+    def cell(self, session: Session) -> Cell:
         profile, buffers = self.question.profile, self.metric.buffers
         if buffers is not None:
             require_countable()  # said now, not after the first build
-        return cells_of(workshop, self.question, [profile], buffers)[profile]
+        return cells_of(session, self.question, [profile], buffers)[profile]
 
 
 @click.command("bisect", epilog=f"A scenario is {SCENARIO}.")
@@ -131,7 +131,7 @@ def bisect_(
     asked = _Asked(good=ends[0], bad=ends[1], over=Over(over), question=question, options=options)
     _require_meaning(asked)
     require_limit(options["memory"], counted=asked.is_exact)
-    storage = Profile.named(question.profile).storage
+    storage = Configuration.named(question.profile).storage
     try:
         if asked.over is Over.VARIANTS:
             _variants(asked, as_json=as_json)
@@ -158,19 +158,19 @@ def _require_meaning(asked: _Asked) -> None:
 
 def _variants(asked: _Asked, *, as_json: bool) -> None:
     targets = targets_between(asked.good, asked.bad)
-    workshop = Workshop.open(memory=asked.options["memory"])
+    session = Session.open(memory=asked.options["memory"])
     metric = asked.metric
     for target in targets:
-        workshop.named(target)
+        session.named(target)
     if asked.options["dry_run"]:
         _foretold(asked, f"{len(targets)} variants of {asked.good.ref}", as_json=as_json)
         return
     wanted = Sweep(
-        workshop=workshop,
+        session=session,
         targets=targets,
-        cell=asked.cell(workshop),
+        cell=asked.cell(session),
         metric=metric,
-        pgbench=Pgbench(build=workshop.pgbench_build()),
+        pgbench=Pgbench(build=session.pgbench_build()),
         seconds=asked.question.seconds,
         budget=parse_duration(asked.options["budget"]),
     )
@@ -192,24 +192,24 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
             detail=f"GOOD is {asked.good}, BAD is {asked.bad}.",
             hint="Bisect one variant; --over variants ranks them.",
         )
-    workshop = Workshop.open(memory=asked.options["memory"])
-    sources = workshop.builder.sources
+    session = Session.open(memory=asked.options["memory"])
+    sources = session.builder.sources
     lines = {Over.COMMITS: commit_line, Over.RELEASES: release_line}
     line = lines[asked.over](sources, asked.good.ref, asked.bad.ref)
     if asked.options["dry_run"]:
         # both ends can be built in this variant
         for end in (asked.good, asked.bad):
-            workshop.named(end)
+            session.named(end)
         span = f"{line.last} {line.over} from {line[0].name} to {line[line.last].name}"
         _foretold(asked, span, as_json=as_json)
         return
-    found = [bisect(_case(asked, workshop, line), fresh=asked.options["fresh"])]
+    found = [bisect(_case(asked, session, line), fresh=asked.options["fresh"])]
     decision = found[0].conclusion.decision
-    if asked.options["deep"] and isinstance(decision, Found):
+    if asked.options["deep"] and isinstance(decision, Culprit):
         parent, culprit = line[decision.first - 1], line[decision.last]
         say(f"from {parent.name} to {culprit.name}: into the commits")
         deeper = deep_line(sources, parent, culprit)
-        found.append(bisect(_case(asked, workshop, deeper), fresh=asked.options["fresh"]))
+        found.append(bisect(_case(asked, session, deeper), fresh=asked.options["fresh"]))
     facts = [report_facts(one, sources.history, _command(), explanation(one)) for one in found]
     text = "\n\n".join(map(markdown, facts))
     put_summary(text)
@@ -245,17 +245,17 @@ def _command() -> str:
     return shlex.join(words)
 
 
-def _case(asked: _Asked, workshop: Workshop, line: Line) -> Case:
+def _case(asked: _Asked, session: Session, line: CommitRange) -> BisectRequest:
     options, question = asked.options, asked.question
-    return Case(
-        workshop=workshop,
+    return BisectRequest(
+        session=session,
         line=line,
         variant=asked.good.variant,
-        cell=asked.cell(workshop),
+        cell=asked.cell(session),
         metric=asked.metric,
-        pgbench=Pgbench(build=workshop.pgbench_build()),
+        pgbench=Pgbench(build=session.pgbench_build()),
         seconds=question.seconds,
-        quest=Quest(
+        quest=Hypothesis(
             last=line.last,
             size=asked.size,
             confidence=parse_share(options["confidence"]),
@@ -266,7 +266,7 @@ def _case(asked: _Asked, workshop: Workshop, line: Line) -> Case:
     )
 
 
-def _unanswered(found: Bisected) -> LandspeedError | None:
+def _unanswered(found: BisectResult) -> LandspeedError | None:
     """What a script must hear of: no answer, or an answer to another question."""
     match answer_of(found):
         case "reversed":

@@ -23,8 +23,8 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.sandbox import chosen_sandbox, compiled_by, runs_here, sandbox_options
 from landspeed.console.progress import say
-from landspeed.farm.build_archive import Archive
-from landspeed.session.session import Workshop, build_failure
+from landspeed.farm.build_archive import BuildArchive
+from landspeed.session.session import Session, build_failure
 from landspeed.session.target import Target, parse_targets, require_sources
 
 
@@ -66,15 +66,15 @@ def build_(
     """
     targets = parse_targets(refs, compiled_by(variant, **sandbox))
     require_sources(targets)
-    workshop = Workshop.open(chosen_sandbox(**sandbox))
-    archived = _archived(workshop, targets, archive)
+    session = Session.open(chosen_sandbox(**sandbox))
+    archived = _archived(session, targets, archive)
     system = BuildSystem(build_system) if build_system else None
-    outcomes = workshop.build_all(targets, system, jobs=jobs)
+    outcomes = session.build_all(targets, system, jobs=jobs)
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
     if archive is not None and builds and builds[0].identifier != archived:
-        Archive(file=archive).write(builds[0])
+        BuildArchive(file=archive).write(builds[0])
     if archive is not None:
-        _note_failures(workshop, outcomes)
+        _note_failures(session, outcomes)
     runs = [runs_here(one) for one in builds]
     if as_json:
         pairs = zip(builds, runs, strict=True)
@@ -86,11 +86,11 @@ def build_(
         raise error
 
 
-def _archived(workshop: Workshop, targets: Sequence[Target], file: Path | None) -> str | None:
+def _archived(session: Session, targets: Sequence[Target], file: Path | None) -> str | None:
     """The identifier of the build that *file* holds already, which is then in the store."""
     if file is None:
         return None
-    if len(targets) != 1 or not Archive.is_one(file.name):
+    if len(targets) != 1 or not BuildArchive.is_one(file.name):
         raise UsageError(
             "an archive is one build in one FILE.tar.gz",
             hint="Give one REF, and a FILE that ends in .tar.gz.",
@@ -98,21 +98,21 @@ def _archived(workshop: Workshop, targets: Sequence[Target], file: Path | None) 
     if not file.exists():
         return None
     try:
-        return Archive(file=file).register(workshop.builder.store).identifier
+        return BuildArchive(file=file).register(session.builder.store).identifier
     except UsageError as error:
         say(f"made anew: {error.message}")
         return None
 
 
-def _note_failures(workshop: Workshop, outcomes: Mapping[Target, Build | LandspeedError]) -> None:
+def _note_failures(session: Session, outcomes: Mapping[Target, Build | LandspeedError]) -> None:
     """Keep with the records that a source does not build, so that nobody tries for ever."""
     for target, outcome in outcomes.items():
         if isinstance(outcome, BuildError):
-            source = workshop.builder.sources.resolve(target.ref)
+            source = session.builder.sources.resolve(target.ref)
             note = {
                 "origin": asdict(source.origin),
                 "variant": target.variant.name,
                 "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
                 "message": outcome.message,
             }
-            workshop.records.failures.add(note)
+            session.records.failures.add(note)

@@ -19,13 +19,13 @@ from landspeed.compare.counted import compare_counts
 from landspeed.compare.prepare import prepare_contest
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
 from landspeed.compare.side import SCENARIO, SIDE, Question, Side, parse_question
-from landspeed.compare.timed import Contest, compare
-from landspeed.compare.verdict import Goal
+from landspeed.compare.timed import ComparePlan, compare
+from landspeed.compare.verdict import StoppingRule
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_duration, parse_share
 from landspeed.console.progress import say
 from landspeed.results.show import as_text
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
@@ -99,16 +99,16 @@ def compare_(
     goal = _goal(metric, options)
     memory: int | None = options["memory"]
     require_limit(memory, counted=metric.exact)
-    budget, workshop = parse_duration(options["budget"]), Workshop.open(memory=memory)
+    budget, session = parse_duration(options["budget"]), Session.open(memory=memory)
     if dry_run:
-        _foretell(workshop, parsed, metric, as_json=as_json)
+        _foretell(session, parsed, metric, as_json=as_json)
         return
     with ExitStack() as held:
         contest = prepare_contest(
-            workshop, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
+            session, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
         )
         say(_announced(contest))
-        course = (compare_counts if metric.exact else compare)(workshop, contest, fresh=fresh)
+        course = (compare_counts if metric.exact else compare)(session, contest, fresh=fresh)
     put_summary(comparison_markdown(contest, course))
     if as_json:
         emit_json(comparison_facts(contest, course))
@@ -116,8 +116,8 @@ def compare_(
         emit(as_text(comparison_text(contest, course)))
 
 
-def _goal(metric: Metric, options: Mapping[str, Any]) -> Goal:
-    return Goal(
+def _goal(metric: Metric, options: Mapping[str, Any]) -> StoppingRule:
+    return StoppingRule(
         precision=parse_share(options["precision"]),
         confidence=parse_share(options["confidence"]),
         higher_is_better=metric.higher_is_better,
@@ -126,14 +126,14 @@ def _goal(metric: Metric, options: Mapping[str, Any]) -> Goal:
     )
 
 
-def _foretell(workshop: Workshop, sides: list[Side], metric: Metric, *, as_json: bool) -> None:
+def _foretell(session: Session, sides: list[Side], metric: Metric, *, as_json: bool) -> None:
     for side in sides:
-        workshop.named(side.target)
+        session.named(side.target)
     words = f"would compare {' and '.join(map(str, sides))}: {metric.name}"
     foretell(words, metric=metric, facts={"metric": metric.name}, as_json=as_json)
 
 
-def _announced(contest: Contest) -> str:
+def _announced(contest: ComparePlan) -> str:
     first, *others = contest.contenders
     cell = first.cell
     scenario = f"{cell.scenario.mode} {cell.scenario.protocol} {cell.scenario.tier}"

@@ -10,15 +10,15 @@ from rich.table import Table
 
 from base.errors import UsageError
 from landspeed.bisect.report_markdown import markdown
-from landspeed.changepoints.confirm import Inquiry, facts_of, inquiry_failure
+from landspeed.changepoints.confirm import ConfirmRun, facts_of, inquiry_failure
 from landspeed.changepoints.nomination import Confirmation, Nomination, counts_line, newest
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.params import parse_duration
 from landspeed.console.progress import say
-from landspeed.farm.bisect_confirmed import Inquest
+from landspeed.farm.bisect_confirmed import ConfirmedBisects
 from landspeed.results.show import as_text
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
 def read_nominations(path: str) -> list[Nomination]:
@@ -81,17 +81,17 @@ def confirm_(
       landspeed confirm steps.json --bisect
     """
     nominations = read_nominations(steps)
-    workshop = Workshop.open()
-    inquiry = Inquiry(
-        workshop=workshop, budget=parse_duration(budget), seconds=seconds, fresh=fresh
+    session = Session.open()
+    inquiry = ConfirmRun(
+        session=session, budget=parse_duration(budget), seconds=seconds, fresh=fresh
     )
     found = inquiry.of(nominations)
     if as_json:
         emit_json(facts_of(found))
     else:
         emit(as_text(confirmations_table(found)))
-    say(counts_line(newest(workshop.records.confirmations.all()).values()))
-    inquest = Inquest(workshop=workshop, budget=parse_duration(budget), seconds=seconds)
+    say(counts_line(newest(session.records.confirmations.all()).values()))
+    inquest = ConfirmedBisects(session=session, budget=parse_duration(budget), seconds=seconds)
     for note in inquest.of(found) if bisect_too else ():
         say(f"bisected: {markdown(note['report']).partition(chr(10))[0].removeprefix('# ')}")
     error = inquiry_failure([*inquiry.errors, *inquest.errors])

@@ -12,20 +12,34 @@ from base.build import Build, Variant
 from base.errors import UsageError
 from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.callgrind import CallProfile
+from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.count import count, kept_profile
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.points import Point, rows_of
-from benchmarks.workloads.scenario import Buffers, Cell, Mode, Preset, Protocol, Tier, parse_scales
+from benchmarks.workloads.scenario import (
+    CacheState,
+    Cell,
+    Mode,
+    Preset,
+    Protocol,
+    Tier,
+    parse_scales,
+)
 from builders.source import Source
 from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
 from landspeed.console.progress import say
-from landspeed.profiling.diff import Explained, costs, explained_text, incomparable, whole_functions
+from landspeed.profiling.diff import (
+    ExplainResult,
+    costs,
+    explained_text,
+    incomparable,
+    whole_functions,
+)
 from landspeed.profiling.flamegraph import draw, frames
 from landspeed.results.show import as_text
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
 
 SCENARIO = "MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]"
@@ -39,7 +53,7 @@ class Counted:
 
     build: Build
     record: dict[str, Any]
-    profile: CallProfile
+    profile: Profile
 
 
 @click.command("explain", epilog=f"SCENARIO is {SCENARIO}, as landspeed show spells it.")
@@ -76,14 +90,14 @@ def explain_(
     targets = parse_targets([before, after], variant)
     if len(targets) != 2:
         raise UsageError(f'"{before}" and "{after}" are the same', hint="Name two servers.")
-    workshop = Workshop.open()
-    cell = counted_cell(scenario, workshop)
-    pgbench = Pgbench(build=workshop.pgbench_build())
-    sides = [_counted(target, cell, workshop, pgbench) for target in targets]
-    explained = _explained(sides[0], sides[1], cell, _files(targets, workshop))
+    session = Session.open()
+    cell = counted_cell(scenario, session)
+    pgbench = Pgbench(build=session.pgbench_build())
+    sides = [_counted(target, cell, session, pgbench) for target in targets]
+    explained = _explained(sides[0], sides[1], cell, _files(targets, session))
     profiles = [whole_functions(side.profile) for side in sides]
     names = "-".join(f"{side.build.label}".replace(" ", "-") for side in sides)
-    path = svg or workshop.paths.results / _DIRECTORY / f"{names}-{explained.cell}.svg".replace(
+    path = svg or session.paths.results / _DIRECTORY / f"{names}-{explained.cell}.svg".replace(
         "/", "-"
     )
     draw(frames(profiles[0], profiles[1]), path, _title(explained))
@@ -94,7 +108,7 @@ def explain_(
         say(f"the picture: {path}")
 
 
-def counted_cell(scenario: str, workshop: Workshop) -> Cell:
+def counted_cell(scenario: str, session: Session) -> Cell:
     """The counted Cell that *scenario* spells; UsageError if it is none."""
     given = scenario.split("/")
     if len(given) > len(_DEFAULTS):
@@ -114,16 +128,16 @@ def counted_cell(scenario: str, workshop: Workshop) -> Cell:
             rungs=(1,),
             samples=1,
             seconds=1,
-            profiles=(Profile.named(profile).name,),
+            profiles=(Configuration.named(profile).name,),
         )
-        wanted = Buffers(buffers)
+        wanted = CacheState(buffers)
     except ValueError as error:
         raise _bad(scenario, f"{error}.") from error
     tier, _, factor = scale.replace("=", "-").partition("-")
     if tier != Tier.SMALL:
         raise _bad(scenario, "What is counted is small; pages that are read in are cold buffers.")
     scales = parse_scales([f"{tier}={factor}"] if factor else [])
-    cells = counted_cells(preset, workshop.machine, workshop.paths.server_root, scales)
+    cells = counted_cells(preset, session.machine, session.paths.server_root, scales)
     return next(planned.cell for planned in cells if planned.cell.buffers is wanted)
 
 
@@ -135,15 +149,15 @@ def _bad(scenario: str, detail: str) -> UsageError:
     )
 
 
-def _counted(target: Target, cell: Cell, workshop: Workshop, pgbench: Pgbench) -> Counted:
-    named = workshop.named(target)
-    build = named if isinstance(named, Build) else workshop.build(named, target.variant)
-    comparable = comparable_counts(workshop.machine, pgbench.version)
-    rows = rows_of(comparable.of(workshop.records.table()), Point(build=build, cell=cell).key)
+def _counted(target: Target, cell: Cell, session: Session, pgbench: Pgbench) -> Counted:
+    named = session.named(target)
+    build = named if isinstance(named, Build) else session.build(named, target.variant)
+    comparable = comparable_counts(session.machine, pgbench.version)
+    rows = rows_of(comparable.of(session.records.table()), Point(build=build, cell=cell).key)
     for identifier in reversed(rows["id"].to_pylist()):
-        profile = kept_profile(workshop.paths, identifier)
+        profile = kept_profile(session.paths, identifier)
         if profile is not None:
-            record = workshop.records.get(identifier)
+            record = session.records.get(identifier)
             return Counted(build=build, record=record, profile=profile)
     say(f"counting {Point(build=build, cell=cell).label}")
     with measuring(counting=True):
@@ -151,13 +165,13 @@ def _counted(target: Target, cell: Cell, workshop: Workshop, pgbench: Pgbench) -
             build=build,
             pgbench=pgbench,
             cell=cell,
-            machine=workshop.machine,
-            paths=workshop.paths,
+            machine=session.machine,
+            paths=session.paths,
             context={"preset": "explain", "round": 1},
-            at_once=workshop.machine.cores,
+            at_once=session.machine.cores,
         )
-    workshop.records.add(record)
-    profile = kept_profile(workshop.paths, record["id"])
+    session.records.add(record)
+    profile = kept_profile(session.paths, record["id"])
     if profile is None:
         raise AssertionError("count() keeps a profile with every record")
     return Counted(build=build, record=record, profile=profile)
@@ -165,11 +179,11 @@ def _counted(target: Target, cell: Cell, workshop: Workshop, pgbench: Pgbench) -
 
 def _explained(
     before: Counted, after: Counted, cell: Cell, files: tuple[str, ...] | None
-) -> Explained:
+) -> ExplainResult:
     notes = [f"not comparable: {reason}" for reason in incomparable(before.record, after.record)]
     facts = cell.facts(1)
     name = "/".join(str(facts[key]) for key in ("mode", "protocol", "tier", "profile", "buffers"))
-    return Explained(
+    return ExplainResult(
         before=before.build.label,
         after=after.build.label,
         cell=name,
@@ -181,19 +195,19 @@ def _explained(
     )
 
 
-def _files(targets: list[Target], workshop: Workshop) -> tuple[str, ...] | None:
+def _files(targets: list[Target], session: Session) -> tuple[str, ...] | None:
     """The files that differ, where both are commits: between releases they are thousands."""
-    sources = [workshop.named(target) for target in targets]
+    sources = [session.named(target) for target in targets]
     before, after = sources
     if not isinstance(before, Source) or not isinstance(after, Source):
         return None
     if before.origin.release is not None or after.origin.release is not None:
         return None
-    changes = workshop.builder.sources.changes(before.origin.tree, after)
+    changes = session.builder.sources.changes(before.origin.tree, after)
     return None if changes is None else tuple(change.path for change in changes)
 
 
-def _title(explained: Explained) -> str:
+def _title(explained: ExplainResult) -> str:
     change = explained.total_after / explained.total_before - 1
     return (
         f"{explained.cell}, instructions per transaction: {explained.before} "

@@ -8,14 +8,14 @@ from rich.table import Table
 from benchmarks.clients.pgbench import Pgbench
 from landspeed.changepoints.nomination import counted, counts_line, newest
 from landspeed.cli.options.common import emit, emit_json, json_option
-from landspeed.compare.aa_rates import Ledger, ledger
+from landspeed.compare.aa_rates import AAReport, ledger
 from landspeed.compare.aa_schedule import BLOCKS, compare_with_itself, least_tried
 from landspeed.compare.aa_text import TITLES, account_cells, summary_lines
 from landspeed.results.show import as_text
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
-def _as_table(book: Ledger) -> Table:
+def _as_table(book: AAReport) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in TITLES:
         table.add_column(title, justify="left" if title in TITLES[:2] else "right", no_wrap=True)
@@ -46,11 +46,11 @@ def ledger_(*, runs: int | None, as_json: bool) -> None:
       landspeed ledger --json
       landspeed ledger --run 3
     """
-    workshop = Workshop.open()
+    session = Session.open()
     if runs is not None:
-        _measure(workshop, runs)
-    book = ledger(workshop.records.table())
-    steps = newest(workshop.records.confirmations.all()).values()
+        _measure(session, runs)
+    book = ledger(session.records.table())
+    steps = newest(session.records.confirmations.all()).values()
     if as_json:
         emit_json({**book.facts(), "steps": counted(steps)})
         return
@@ -58,8 +58,8 @@ def ledger_(*, runs: int | None, as_json: bool) -> None:
     emit("\n".join([*summary_lines(book), counts_line(steps)]))
 
 
-def _measure(workshop: Workshop, runs: int) -> None:
-    pgbench = Pgbench(build=workshop.pgbench_build())
+def _measure(session: Session, runs: int) -> None:
+    pgbench = Pgbench(build=session.pgbench_build())
     for _ in range(runs):
-        point, seconds = least_tried(workshop, pgbench.build)
-        compare_with_itself(workshop, pgbench, point, seconds=seconds)
+        point, seconds = least_tried(session, pgbench.build)
+        compare_with_itself(session, pgbench, point, seconds=seconds)

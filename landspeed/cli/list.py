@@ -6,7 +6,7 @@ import click
 
 from landspeed.campaign.inventory import listing, render_listing
 from landspeed.cli.options.common import emit, emit_json, json_option
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
 @click.command("list")
@@ -19,7 +19,7 @@ def list_(as_json: bool) -> None:
       landspeed list
       landspeed list --json
     """
-    rows = listing(Workshop.open())
+    rows = listing(Session.open())
     if as_json:
         emit_json([row.facts() for row in rows])
     else:

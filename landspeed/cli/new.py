@@ -15,10 +15,10 @@ from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.github_log import put_outputs, put_summary
 from landspeed.console.markdown import cell, plain
 from landspeed.console.progress import duration, say
-from landspeed.farm.plan import Agenda, Share, agenda, outputs
-from landspeed.session.session import Workshop
+from landspeed.farm.plan import Share, TrackingPlan, agenda, outputs
+from landspeed.session.session import Session
 from landspeed.session.target import Target
-from landspeed.session.tracking_config import Track
+from landspeed.session.tracking_config import TrackingConfig
 
 
 @click.command("new")
@@ -52,12 +52,12 @@ def new_(
       landspeed new --branch master --branch 'REL_*_STABLE' --budget 4h
       landspeed new --json
     """
-    workshop = Workshop.open()
-    track = Track.load(workshop.paths.project / CONFIG_NAME)
+    session = Session.open()
+    track = TrackingConfig.load(session.paths.project / CONFIG_NAME)
     track = replace(track, branches=branches or track.branches, budget=budget or track.budget)
-    workshop.builder.sources.refresh()
-    plan = agenda(workshop, track, survey_records(workshop))
-    told = outputs(workshop, track, plan)
+    session.builder.sources.refresh()
+    plan = agenda(session, track, survey_records(session))
+    told = outputs(session, track, plan)
     put_outputs(told, outputs_to)
     put_summary("\n".join(_markdown(plan)))
     if as_json:
@@ -68,14 +68,14 @@ def new_(
     say(_said(plan))
 
 
-def _lines(plan: Agenda) -> Iterator[str]:
+def _lines(plan: TrackingPlan) -> Iterator[str]:
     for target in plan.targets:
         one = plan.arrivals[target.ref]
         how = ", ".join(_how(plan, target))
         yield f"{_short(target)}  {one.line}  {plain(one.subject, longest=60)}  ({how})"
 
 
-def _how(plan: Agenda, target: Target) -> list[str]:
+def _how(plan: TrackingPlan, target: Target) -> list[str]:
     timed = [f"time on {share.machine}" for share in plan.timed if target in share.targets]
     return [*(["count"] if target in plan.counted.targets else []), *timed]
 
@@ -85,7 +85,7 @@ def _short(target: Target) -> str:
     return f"{target.ref[:10]}{variant}"
 
 
-def _said(plan: Agenda) -> str:
+def _said(plan: TrackingPlan) -> str:
     parts = [_share_said(share) for share in plan.shares if share.due]
     if not parts:
         parts = ["nothing new: all that is watched is measured"]
@@ -102,7 +102,7 @@ def _share_said(share: Share) -> str:
     return f"{chosen} to be measured on {share.machine} in about {duration(share.seconds)}{left}"
 
 
-def _markdown(plan: Agenda) -> Iterator[str]:
+def _markdown(plan: TrackingPlan) -> Iterator[str]:
     yield f"**{_said(plan)}**"
     if not plan.targets:
         return

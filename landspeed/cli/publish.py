@@ -8,7 +8,7 @@ from base.paths import Paths
 from landspeed.cli.options.common import emit
 from landspeed.console.github_log import put_outputs
 from landspeed.console.progress import say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.site.update import has_dots, update_site
 
 
@@ -21,20 +21,20 @@ def publish_(*, if_any: bool) -> None:
     Examples:
       landspeed publish
     """
-    workshop = Workshop.open()
-    workshop.records.seal()
-    if if_any and not has_dots(workshop):
+    session = Session.open()
+    session.records.seal()
+    if if_any and not has_dots(session):
         put_outputs({"published": "false"})
         say("nothing to publish yet")
         return
-    publish_now(workshop)
+    publish_now(session)
     put_outputs({"published": "true"})
-    tell_where(workshop.paths)
+    tell_where(session.paths)
 
 
-def publish_now(workshop: Workshop) -> None:
+def publish_now(session: Session) -> None:
     """Bring the site up to date with the records, and say so."""
-    site, derived = update_site(workshop)
+    site, derived = update_site(session)
     say(f"published {derived.points} points at {site / 'index.html'}")
 
 

@@ -12,9 +12,9 @@ from base.build import Build
 from base.errors import UsageError
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.progress import say
-from landspeed.farm.build_archive import Archive
+from landspeed.farm.build_archive import BuildArchive
 from landspeed.session.external import register
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
 @click.command("register")
@@ -34,7 +34,7 @@ def register_(*, foreign: tuple[str, ...], name: str | None, as_json: bool) -> N
       landspeed run @debian15 15 --preset quick
       landspeed register builds/
     """
-    builds = _registered(Workshop.open(), foreign, name)
+    builds = _registered(Session.open(), foreign, name)
     if as_json:
         facts = [{"prefix": str(build.prefix), **build.facts()} for build in builds]
         emit_json(facts[0] if len(facts) == 1 else facts)
@@ -49,17 +49,17 @@ def _archives(word: str) -> list[Path]:
         return [Path(word)]
     # a directory that may not be read, or is gone meanwhile, has none
     found = (Path(root, name) for root, _, names in os.walk(word) for name in names)
-    return sorted(path for path in found if Archive.is_one(path.name) and path.is_file())
+    return sorted(path for path in found if BuildArchive.is_one(path.name) and path.is_file())
 
 
-def _registered(workshop: Workshop, given: Sequence[str], name: str | None) -> list[Build]:
-    if all(one.endswith("/") or Archive.is_one(one) for one in given):
+def _registered(session: Session, given: Sequence[str], name: str | None) -> list[Build]:
+    if all(one.endswith("/") or BuildArchive.is_one(one) for one in given):
         if name is not None:
             raise UsageError("an archive has its name", hint="Leave out --name.")
         files = [file for one in given for file in _archives(one)]
-        return [Archive(file=file).register(workshop.builder.store) for file in files]
+        return [BuildArchive(file=file).register(session.builder.store) for file in files]
     if len(given) > 1:
         raise UsageError(
             "one server at a time", hint="Register each PG_CONFIG by a command of its own."
         )
-    return [register(workshop, given[0], name)]
+    return [register(session, given[0], name)]

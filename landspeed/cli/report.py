@@ -12,9 +12,9 @@ from landspeed.changepoints.scan import Chart, survey_records
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
-from landspeed.farm.issues import Told, comment, tell
+from landspeed.farm.issues import IssueUpdate, comment, tell
 from landspeed.farm.regressions import regressions
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
 @click.command("report")
@@ -49,11 +49,11 @@ def report_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
     if file is not None and comment_on is not None:
         _comment(comment_on, file)
         return
-    workshop = Workshop.open()
+    session = Session.open()
     github = None if dry_run else GitHub.find(say)
-    told: list[Told] = []
+    told: list[IssueUpdate] = []
     try:
-        for one in _tell(workshop, github):
+        for one in _tell(session, github):
             told.append(one)
             say(f"{one.deed}: {_number(one)}{one.title}")
     finally:
@@ -64,12 +64,12 @@ def report_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
     say(_summary(told, github.calls if github else 0))
 
 
-def _tell(workshop: Workshop, github: GitHub | None) -> list[Told]:
-    chart = Chart.of(workshop)
-    survey, place_of = survey_records(workshop, chart=chart), chart.place_of
-    notes = workshop.records.bisections.all()
+def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
+    chart = Chart.of(session)
+    survey, place_of = survey_records(session, chart=chart), chart.place_of
+    notes = session.records.bisections.all()
     found = regressions(survey.steps, place_of, notes)
-    history = workshop.builder.sources.history
+    history = session.builder.sources.history
 
     def subject_of(name: str) -> str:
         try:
@@ -91,11 +91,11 @@ def _comment(number: int, file: Path) -> None:
     say(f"comment on issue {number}: {comment(GitHub.find(say), number, text)}")
 
 
-def _number(one: Told) -> str:
+def _number(one: IssueUpdate) -> str:
     return f"#{one.number} " if one.number is not None else ""
 
 
-def _summary(told: list[Told], calls: int) -> str:
+def _summary(told: list[IssueUpdate], calls: int) -> str:
     if not told:
         return f"no confirmed regression; {calls} API calls"
     counts = Counter(one.deed for one in told)

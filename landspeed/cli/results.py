@@ -21,7 +21,7 @@ from landspeed.farm.remote import Remote
 from landspeed.farm.results_branch import BRANCH, ResultsBranch
 from landspeed.farm.results_store import Home, ResultsArtifact, ResultsDirectory
 from landspeed.farm.tar import pack_files, unpack_files
-from landspeed.session.tracking_config import Keep, Track
+from landspeed.session.tracking_config import ResultsKind, TrackingConfig
 
 
 def _branch_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,15 +170,15 @@ def _files_below(paths: tuple[Path, ...]) -> list[Path]:
 def _home(remote: str | None, branch: str) -> Home:
     """Where the project's results stay: [track] keep, a branch unless it says otherwise."""
     paths = Paths.find()
-    track = Track.load(paths.project / CONFIG_NAME)
-    match Keep(track.keep):
-        case Keep.BRANCH:
+    track = TrackingConfig.load(paths.project / CONFIG_NAME)
+    match ResultsKind(track.keep):
+        case ResultsKind.BRANCH:
             found = Remote.find(remote, paths)
             return ResultsBranch(remote=found, paths=paths, say=say, name=branch)
-        case Keep.ARTIFACT:
+        case ResultsKind.ARTIFACT:
             file = paths.project / f"{WHOLE}.tar"
             return ResultsArtifact(artifacts=lambda: Artifacts.find(say), paths=paths, file=file)
-        case Keep.DIRECTORY:
+        case ResultsKind.DIRECTORY:
             return ResultsDirectory(directory=Path(track.directory), paths=paths)
         case other:
             assert_never(other)

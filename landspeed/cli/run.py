@@ -20,7 +20,7 @@ from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.cli.publish import publish_now, tell_where
 from landspeed.console.progress import say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import parse_targets
 
 
@@ -69,16 +69,16 @@ def run_(
         counted=metric == INSTRUCTIONS,
     )
     require_limit(memory, counted=request.counted)
-    workshop = Workshop.open(memory=memory)
-    refresh = (lambda: publish_now(workshop)) if publish_too else None
-    tally = Campaign(workshop=workshop, requests=[request], publish=refresh).run()
+    session = Session.open(memory=memory)
+    refresh = (lambda: publish_now(session)) if publish_too else None
+    tally = Campaign(session=session, requests=[request], publish=refresh).run()
     for caution in tally.cautions():
         say(str(caution))
     say(summary(tally))
     if as_json:
         emit_json(tally.facts())
     if publish_too:
-        tell_where(workshop.paths)
+        tell_where(session.paths)
     error = failed(tally)
     if error is not None:
         raise error

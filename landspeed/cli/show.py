@@ -7,7 +7,7 @@ import click
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.results.point_query import SPELLING, parse_point
 from landspeed.results.show import as_text, details, find_points, overview
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
 @click.command("show", epilog=f"POINT is {SPELLING}, an address of the site, or run:ID.")
@@ -22,10 +22,10 @@ def show_(point: str, as_json: bool) -> None:
       landspeed show 18.6:bs4/read-write/prepared/small/c4
       landspeed show '#read_only.track_latency?p-clients=4&blocksize=8' --json
     """
-    workshop = Workshop.open()
-    query = parse_point(point, workshop.builder.sources.release_at)
-    points = find_points(workshop.records.table(), query, workshop.records.twins.all())
-    records = workshop.records.records([run["id"] for p in points for run in p.runs])
+    session = Session.open()
+    query = parse_point(point, session.builder.sources.release_at)
+    points = find_points(session.records.table(), query, session.records.twins.all())
+    records = session.records.records([run["id"] for p in points for run in p.runs])
     if as_json:
         by_id = {record["id"]: record for record in records}
         emit_json([p.facts() | {"records": [by_id[run["id"]] for run in p.runs]} for p in points])

@@ -10,13 +10,13 @@ from rich.table import Table
 
 from base.errors import RefError
 from benchmarks.workloads.metrics import METRICS
-from landspeed.changepoints.changepoint import DOUBTFUL, Step, Survey
+from landspeed.changepoints.changepoint import DOUBTFUL, Changepoint, ChangepointScan
 from landspeed.changepoints.scan import survey_records
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.progress import say
 from landspeed.results.series import RELEASES_LINE
 from landspeed.results.show import as_text
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.stats.changepoint_online import SHORTEST
 from landspeed.stats.changepoint_short import SAMPLES_NEEDED
 
@@ -42,11 +42,11 @@ def steps_(*, metric: str | None, since: str | None, doubtful_too: bool, as_json
       landspeed steps --since 17.0 --metric latency
       landspeed steps --since 2026-11-01 --json
     """
-    workshop = Workshop.open()
-    found = survey_records(workshop, metric)
+    session = Session.open()
+    found = survey_records(session, metric)
     shown = list(found.steps) if doubtful_too else found.nominated()
     if since is not None:
-        wanted = since_filter(since, workshop.builder.sources.releases_branch())
+        wanted = since_filter(since, session.builder.sources.releases_branch())
         shown = [step for step in shown if wanted(step)]
     if as_json:
         emit_json([step.facts() for step in shown])
@@ -55,7 +55,7 @@ def steps_(*, metric: str | None, since: str | None, doubtful_too: bool, as_json
     say(summary(found, len(shown)))
 
 
-def since_filter(since: str, releases: Iterable[str]) -> Callable[[Step], bool]:
+def since_filter(since: str, releases: Iterable[str]) -> Callable[[Changepoint], bool]:
     """Whether a Step is at or after *since*: a date, or a release of *releases* (in order).
 
     RefError if it is neither. A release asks for steps between releases.
@@ -75,7 +75,7 @@ def since_filter(since: str, releases: Iterable[str]) -> Callable[[Step], bool]:
     return lambda step: step.after.date >= day
 
 
-def steps_table(steps: Iterable[Step]) -> Table:
+def steps_table(steps: Iterable[Changepoint]) -> Table:
     """A line for each of *steps*."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in (*_TITLES, "p", "by", "status"):
@@ -102,7 +102,7 @@ def percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.2f} %"
 
 
-def summary(found: Survey, shown: int) -> str:
+def summary(found: ChangepointScan, shown: int) -> str:
     """What was looked at, in a line or two."""
     if not found.judged and not found.short:
         return "no series yet: measure two releases or more, then there is something to compare"

@@ -17,11 +17,11 @@ from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.preset import axes_options
 from landspeed.console.progress import duration, say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.site.update import has_dots, update_site
 from landspeed.study.ablation import NameValue
 from landspeed.study.plan import plan_study, study_facts
-from landspeed.study.request import Wish
+from landspeed.study.request import StudyRequest
 from landspeed.study.run import run_study
 from landspeed.study.schema import DISK, Axes, Size, load_study
 
@@ -90,9 +90,9 @@ def study_(
       landspeed study tuned --setting shared_buffers=4GB --setting wal_compression=on
     """
     require_limit(memory, counted=False)
-    workshop = Workshop.open(memory=memory)
-    study = load_study(workshop.paths.project, name)
-    wish = Wish(
+    session = Session.open(memory=memory)
+    study = load_study(session.paths.project, name)
+    wish = StudyRequest(
         size=Size(preset),
         axes=Axes.asked(refs=refs or None, **{axis: given[axis] or None for axis in _AXES}),
         repeats=given["samples"],
@@ -101,8 +101,8 @@ def study_(
         settings=tuple(map(parse_setting, given["settings"])),
         files=tuple(map(_file, given["scripts"])),
     )
-    plan = plan_study(workshop, name, study, wish)
-    facts = study_facts(workshop, plan)
+    plan = plan_study(session, name, study, wish)
+    facts = study_facts(session, plan)
     if only_plan:
         if as_json:
             emit_json(facts)
@@ -112,10 +112,10 @@ def study_(
     for left in plan.left:
         say(f"not available: {left}")
     say(f"{facts['runs']} runs in all, about {duration(facts['about_seconds'])}; {facts['disk']}")
-    tally, page = run_study(workshop, plan)
+    tally, page = run_study(session, plan)
     say(summary(tally))
-    if has_dots(workshop):
-        update_site(workshop)
+    if has_dots(session):
+        update_site(session)
     if as_json:
         emit_json(tally.facts() | {"report": str(page)})
     else:

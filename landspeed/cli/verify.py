@@ -8,7 +8,7 @@ from base.build import Variant
 from landspeed.campaign.smoke import verify, verify_failure, verify_table
 from landspeed.cli.options.common import emit, emit_json, jobs_option, json_option, variant_options
 from landspeed.results.show import as_text
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import parse_targets
 
 
@@ -28,7 +28,7 @@ def verify_(*, refs: tuple[str, ...], variant: Variant, jobs: int | None, as_jso
       landspeed verify 18
       landspeed verify 13 17.11 18:bs4 --json
     """
-    rows = verify(Workshop.open(), parse_targets(refs, variant), jobs)
+    rows = verify(Session.open(), parse_targets(refs, variant), jobs)
     if as_json:
         emit_json([row.facts() for row in rows])
     else:

@@ -160,7 +160,7 @@ class Account:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ledger:
+class AAReport:
     """A Ledger is the Accounts of all cells that were measured, and all of them together."""
 
     accounts: tuple[Account, ...]
@@ -178,7 +178,7 @@ class Ledger:
         }
 
 
-def ledger(table: pa.Table) -> Ledger:
+def ledger(table: pa.Table) -> AAReport:
     """The Ledger of *table* (RecordStore.table())."""
     table = table.select(_NEEDED)
     timed = pc.fill_null(pc.greater(table[_METRIC], 0), False)
@@ -186,7 +186,7 @@ def ledger(table: pa.Table) -> Ledger:
     table = table if pc.all(timed).as_py() else table.filter(timed)
     groups = _by_server(table)
     blind = _blind(table)
-    return Ledger(
+    return AAReport(
         accounts=tuple(
             Account(
                 cell=dict(zip((*_CELL, "variant"), cell, strict=True)),

@@ -22,10 +22,10 @@ from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 from landspeed.compare.aa_copy import doubled
 from landspeed.compare.prepare import cells_of
 from landspeed.compare.side import Question
-from landspeed.compare.timed import Contender, Contest, Course, compare, recorded
-from landspeed.compare.verdict import Goal
+from landspeed.compare.timed import ComparePlan, CompareSide, CompareState, compare, recorded
+from landspeed.compare.verdict import StoppingRule
 from landspeed.console.progress import say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 PRESET = "ledger"
 BLOCKS = 60
@@ -34,31 +34,31 @@ BLOCKS = 60
 RUNS_A_BLOCK = 50
 """``landspeed run`` adds one block (two Runs) for so many Runs of its own: 4 %."""
 
-_GOAL = Goal()
+_GOAL = StoppingRule()
 _LATENCY = METRICS[0]
 
 
-def is_finished(course: Course) -> bool:
+def is_finished(course: CompareState) -> bool:
     """Whether the comparison is over, so that the next one is to begin."""
     return course.comparison.is_settled or len(course.comparison.blocks) >= BLOCKS
 
 
 def compare_with_itself(
-    workshop: Workshop,
+    session: Session,
     pgbench: Pgbench,
     point: Point,
     *,
     seconds: int,
     blocks: int = BLOCKS,
-) -> Course:
+) -> CompareState:
     """Go on with the comparison of *point*'s server with its double, by up to *blocks*.
 
     One that is finished makes way for a new one.
     """
     with ExitStack() as held:
-        double = held.enter_context(doubled(point.build, 1, workshop.paths))
+        double = held.enter_context(doubled(point.build, 1, session.paths))
         contest = _contest(point, double, pgbench, seconds, budget=0.0)
-        course = recorded(contest, workshop.records, workshop.machine)
+        course = recorded(contest, session.records, session.machine)
         fresh = is_finished(course)
         before = 0 if fresh else len(course.comparison.blocks)
         # what compare() may spend is all its blocks, so those that are there count again
@@ -67,16 +67,16 @@ def compare_with_itself(
         more = min(blocks, BLOCKS - before)
         contest = _contest(point, double, pgbench, seconds, budget=spent + (more + 0.5) * each)
         say(f"ledger: {point.label} against a copy of itself, {before} blocks recorded already")
-        return compare(workshop, contest, fresh=fresh)
+        return compare(session, contest, fresh=fresh)
 
 
 def _contest(
     point: Point, double: Build, pgbench: Pgbench, seconds: int, *, budget: float
-) -> Contest:
-    def contender(label: str, build: Build) -> Contender:
-        return Contender(label=label, build=build, original=point.build.digest, cell=point.cell)
+) -> ComparePlan:
+    def contender(label: str, build: Build) -> CompareSide:
+        return CompareSide(label=label, build=build, original=point.build.digest, cell=point.cell)
 
-    return Contest(
+    return ComparePlan(
         contenders=(
             contender(point.build.label, point.build),
             contender(f"{point.build.label} (copy)", double),
@@ -90,7 +90,7 @@ def _contest(
     )
 
 
-def point_due(workshop: Workshop, builds: Sequence[Build], cells: Sequence[Cell]) -> Point | None:
+def point_due(session: Session, builds: Sequence[Build], cells: Sequence[Cell]) -> Point | None:
     """The Point whose comparison with itself is to go on: one that has begun, else any.
 
     Only of what loads in seconds, the small tier, in pgbench's own modes; None if there is none.
@@ -103,24 +103,24 @@ def point_due(workshop: Workshop, builds: Sequence[Build], cells: Sequence[Cell]
     ]
     if not points:
         return None
-    here = (pc.field("preset") == PRESET) & _here(workshop)
-    have = count_samples(workshop.records.table().filter(here))
+    here = (pc.field("preset") == PRESET) & _here(session)
+    have = count_samples(session.records.table().filter(here))
     random.SystemRandom().shuffle(points)
     return max(points, key=lambda point: have[point.key] % BLOCKS)
 
 
-def least_tried(workshop: Workshop, newest: Build) -> tuple[Point, int]:
+def least_tried(session: Session, newest: Build) -> tuple[Point, int]:
     """The Point, of those measured here and still built, with the fewest comparisons with itself.
 
     And the seconds of its Runs. Where nothing is measured yet, *newest* in the usual cell.
     """
-    table = workshop.records.table().filter(_here(workshop))
-    known = {one.identifier: one for one in workshop.foreigners.all()}
+    table = session.records.table().filter(_here(session))
+    known = {one.identifier: one for one in session.foreigners.all()}
     points: dict[PointKey, tuple[Point, int]] = {}
     tried: Counter[PointKey] = Counter()
     seen: set[tuple[str, PointKey]] = set()
     for row in table.to_pylist():
-        build = known.get(row["build"]) or workshop.builder.store.find(row["build"])
+        build = known.get(row["build"]) or session.builder.store.find(row["build"])
         if build is None or row["tier"] != Tier.SMALL or row["mode"] not in list(Mode):
             continue  # a script's text is its study's, not the record's
         known[row["build"]] = build
@@ -131,13 +131,13 @@ def least_tried(workshop: Workshop, newest: Build) -> tuple[Point, int]:
             tried[point.key] += 1
     if not points:
         question = Question()
-        cell = cells_of(workshop, question, [question.profile])[question.profile]
+        cell = cells_of(session, question, [question.profile])[question.profile]
         return Point(build=newest, cell=cell), question.seconds
     return points[min(points, key=lambda key: tried[key])]
 
 
-def _here(workshop: Workshop) -> pc.Expression:
-    machine = workshop.machine
+def _here(session: Session) -> pc.Expression:
+    machine = session.machine
     return (pc.field("machine") == machine.name) & (pc.field("epoch") == machine.epoch.identifier)
 
 

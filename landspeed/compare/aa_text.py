@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from landspeed.compare.aa_rates import CHECK_ALPHA, Account, AlarmRate, Alarms, Ledger, Variation
+from landspeed.compare.aa_rates import CHECK_ALPHA, AAReport, Account, AlarmRate, Alarms, Variation
 
 TITLES = (
     *("cell", "machine", "runs", "variation", "lag 1", "blocks for 1 %"),
@@ -49,7 +49,7 @@ def _variation(variation: Variation) -> tuple[str, ...]:
     )
 
 
-def summary_lines(book: Ledger) -> list[str]:
+def summary_lines(book: AAReport) -> list[str]:
     """What all cells together say, in sentences."""
     return [
         "blind: fresh runs of a server and of a copy of it, as they are compared; "

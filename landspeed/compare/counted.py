@@ -14,12 +14,12 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.workloads.points import Point, rows_of
-from landspeed.compare.timed import Contest, Course
+from landspeed.compare.timed import ComparePlan, CompareState
 from landspeed.compare.verdict import Comparison
 from landspeed.console.progress import duration, say
 from landspeed.sampling.counted import count_all, uncounted
 from landspeed.sampling.rounds import counting_seconds
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 # What a Pass counted of which a metric's column is the slope.
 _PARTS = {
@@ -29,14 +29,14 @@ _PARTS = {
 }
 
 
-def compare_counts(workshop: Workshop, contest: Contest, *, fresh: bool = False) -> Course:
+def compare_counts(session: Session, contest: ComparePlan, *, fresh: bool = False) -> CompareState:
     """The comparison of what a transaction costs on each side; with *fresh* all are counted anew.
 
     UsageError if something must be counted that the budget has no room for.
     """
     points = [Point(build=one.build, cell=one.cell) for one in contest.contenders]
-    missing = points if fresh else uncounted(points, workshop, contest.pgbench)
-    expected = counting_seconds(len(missing), workshop.machine.cores)
+    missing = points if fresh else uncounted(points, session, contest.pgbench)
+    expected = counting_seconds(len(missing), session.machine.cores)
     if contest.budget < expected:
         raise UsageError(
             f"a budget of {duration(contest.budget)} has no room to count {len(missing)} sides",
@@ -44,10 +44,10 @@ def compare_counts(workshop: Workshop, contest: Contest, *, fresh: bool = False)
             hint="Give it more time, such as --budget 5min.",
         )
     if missing:
-        _count(workshop, contest, missing)
-    table = _comparable(workshop, contest)
+        _count(session, contest, missing)
+    table = _comparable(session, contest)
     ids = [rows_of(table, point.key)["id"].to_pylist()[-1] for point in points]
-    by_id = {one["id"]: one for one in workshop.records.records(ids)}
+    by_id = {one["id"]: one for one in session.records.records(ids)}
     counts = [by_id[one] for one in ids]
     column = contest.metric.column
     for point, one in zip(points, counts, strict=True):
@@ -56,7 +56,7 @@ def compare_counts(workshop: Workshop, contest: Contest, *, fresh: bool = False)
                 f"a transaction of {point.label} has no {contest.metric.name} to compare",
                 detail=f"The record {one['id']} says {column} = {one['sample'][column]}.",
             )
-    return Course(
+    return CompareState(
         identifier=f"{contest.question}-counts",
         comparison=Comparison(
             goal=contest.goal,
@@ -80,30 +80,30 @@ def _spread(record: Mapping[str, Any], column: str) -> float:
     return float(max(slopes) - min(slopes)) if slopes else 0.0
 
 
-def _count(workshop: Workshop, contest: Contest, missing: list[Point]) -> None:
+def _count(session: Session, contest: ComparePlan, missing: list[Point]) -> None:
     builds = [contest.pgbench.build, *(point.build for point in missing)]
     errors: list[LandspeedError] = []
 
     def keep(record: Mapping[str, Any]) -> None:
-        workshop.records.add(record)
+        session.records.add(record)
 
     say(f"counting {', '.join(point.build.label for point in missing)}")
     try:
-        with workshop.builder.store.in_use(builds), measuring(counting=True):
+        with session.builder.store.in_use(builds), measuring(counting=True):
             count_all(
                 missing,
-                workshop,
+                session,
                 contest.pgbench,
                 preset=contest.preset,
                 done=keep,
                 failed=errors.append,
             )
     finally:
-        workshop.records.seal()
+        session.records.seal()
     if errors:
         raise errors[0]
 
 
-def _comparable(workshop: Workshop, contest: Contest) -> pa.Table:
-    comparable = comparable_counts(workshop.machine, contest.pgbench.version)
-    return comparable.of(workshop.records.table())
+def _comparable(session: Session, contest: ComparePlan) -> pa.Table:
+    comparable = comparable_counts(session.machine, contest.pgbench.version)
+    return comparable.of(session.records.table())

@@ -1,4 +1,4 @@
-"""From the sides that are asked for to a Contest: built, in their Cells, and told apart."""
+"""From the sides that are asked for to a ComparePlan: built, in their Cells, and told apart."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from base.errors import NotApplicableError, UsageError
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.metrics import Metric
-from benchmarks.workloads.scenario import Buffers, Cell, Tier
+from benchmarks.workloads.scenario import CacheState, Cell, Tier
 from landspeed.compare.aa_copy import doubled
 from landspeed.compare.side import Question, Side
-from landspeed.compare.timed import Contender, Contest
-from landspeed.session.session import Workshop, build_failure
+from landspeed.compare.timed import ComparePlan, CompareSide
+from landspeed.session.session import Session, build_failure
 
 
-def built_sides(workshop: Workshop, sides: Sequence[Side]) -> list[Build]:
+def built_sides(session: Session, sides: Sequence[Side]) -> list[Build]:
     """The Build of every one of *sides*; the error that they end with if one cannot be made."""
     targets = list(dict.fromkeys(side.target for side in sides))
-    outcomes = workshop.build_all(targets, jobs=None)
+    outcomes = session.build_all(targets, jobs=None)
     error = build_failure(list(outcomes.values()))
     if error is not None:
         raise error
@@ -31,10 +31,10 @@ def built_sides(workshop: Workshop, sides: Sequence[Side]) -> list[Build]:
 
 
 def cells_of(
-    workshop: Workshop,
+    session: Session,
     question: Question,
     profiles: Sequence[str],
-    buffers: Buffers | None = None,
+    buffers: CacheState | None = None,
 ) -> dict[str, Cell]:
     """The Cell that *question* is under each of *profiles*; NotApplicableError if one cannot be.
 
@@ -48,8 +48,8 @@ def cells_of(
     cells = counted_cells if buffers else planned_cells
     every = cells(
         question.preset(tuple(dict.fromkeys(profiles))),
-        workshop.machine,
-        workshop.paths.server_root,
+        session.machine,
+        session.paths.server_root,
         question.scales,
     )
     planned = [one for one in every if one.cell.buffers == buffers]
@@ -64,17 +64,17 @@ def cells_of(
 
 
 def contenders_of(
-    workshop: Workshop,
+    session: Session,
     sides: Sequence[Side],
     question: Question,
-    buffers: Buffers | None = None,
-) -> list[Contender]:
+    buffers: CacheState | None = None,
+) -> list[CompareSide]:
     """*sides*, built, each in the Cell of *question*; the one with *buffers* if it is counted."""
-    builds = built_sides(workshop, sides)
-    cells = cells_of(workshop, question, [side.profile for side in sides], buffers)
+    builds = built_sides(session, sides)
+    cells = cells_of(session, question, [side.profile for side in sides], buffers)
     several = len(cells) > 1
     return [
-        Contender(
+        CompareSide(
             label=f"{build.label} {side.profile}" if several else build.label,
             build=build,
             original=build.digest,
@@ -85,8 +85,8 @@ def contenders_of(
 
 
 def with_doubles(
-    workshop: Workshop, contenders: Sequence[Contender], held: ExitStack
-) -> list[Contender]:
+    session: Session, contenders: Sequence[CompareSide], held: ExitStack
+) -> list[CompareSide]:
     """*contenders*, where what was there before is replaced by a double of it."""
     seen: dict[tuple[str, str], int] = {}
     found = []
@@ -94,7 +94,7 @@ def with_doubles(
         number = seen.get(one.key, 0)
         seen[one.key] = number + 1
         if number:
-            double = held.enter_context(doubled(one.build, number, workshop.paths))
+            double = held.enter_context(doubled(one.build, number, session.paths))
             label = f"{one.label} (copy{'' if number == 1 else f' {number}'})"
             found.append(replace(one, label=label, build=double))
         else:
@@ -102,8 +102,8 @@ def with_doubles(
     return found
 
 
-def _require_different(contenders: Sequence[Contender]) -> None:
-    seen: dict[tuple[str, str], Contender] = {}
+def _require_different(contenders: Sequence[CompareSide]) -> None:
+    seen: dict[tuple[str, str], CompareSide] = {}
     for one in contenders:
         other = seen.setdefault(one.key, one)
         if other is not one:
@@ -116,7 +116,7 @@ def _require_different(contenders: Sequence[Contender]) -> None:
 
 
 def prepare_contest(
-    workshop: Workshop,
+    session: Session,
     sides: Sequence[Side],
     question: Question,
     *,
@@ -124,17 +124,17 @@ def prepare_contest(
     held: ExitStack,
     metric: Metric,
     **how: Any,
-) -> Contest:
-    """The Contest of *sides*, all of them built; with *aa* copies take the place of what recurs."""
-    contenders = contenders_of(workshop, sides, question, metric.buffers)
+) -> ComparePlan:
+    """The ComparePlan of *sides*, all of them built; with *aa* copies take the place of what recurs."""
+    contenders = contenders_of(session, sides, question, metric.buffers)
     if aa:
-        contenders = with_doubles(workshop, contenders, held)
+        contenders = with_doubles(session, contenders, held)
     else:
         _require_different(contenders)
     same = len({(one.original, one.cell.profile) for one in contenders}) == 1
-    return Contest(
+    return ComparePlan(
         contenders=tuple(contenders),
-        pgbench=Pgbench(build=workshop.pgbench_build()),
+        pgbench=Pgbench(build=session.pgbench_build()),
         seconds=question.seconds,
         metric=metric,
         preset="ledger" if same else "compare",

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from landspeed.compare.timed import Contest, Course
+from landspeed.compare.timed import ComparePlan, CompareState
 from landspeed.compare.verdict import EXACT_DIFFERENCE, READABLE, Finding, SideSummary, Verdict
 from landspeed.console.progress import duration
 from landspeed.stats.confidence_sequence import Interval
@@ -15,7 +15,7 @@ from landspeed.stats.confidence_sequence import Interval
 _EXACT = "how well it repeats does not tell the two apart, and a second measurement would not"
 
 
-def comparison_facts(contest: Contest, course: Course) -> dict[str, Any]:
+def comparison_facts(contest: ComparePlan, course: CompareState) -> dict[str, Any]:
     """All that is known, as JSON can hold it; sides in the order that was asked for."""
     comparison, each = course.comparison, course.each
     first, *others = contest.contenders
@@ -52,13 +52,13 @@ def comparison_facts(contest: Contest, course: Course) -> dict[str, Any]:
     }
 
 
-def comparison_text(contest: Contest, course: Course) -> RenderableType:
+def comparison_text(contest: ComparePlan, course: CompareState) -> RenderableType:
     """The table of sides, and below it what was found, for people."""
     warnings = [f"\n{caution}" for caution in course.cautions]
     return Group(_table(contest, course), "", *_sentences(contest, course), *warnings)
 
 
-def comparison_markdown(contest: Contest, course: Course) -> str:
+def comparison_markdown(contest: ComparePlan, course: CompareState) -> str:
     """The same as Markdown."""
     table = _table(contest, course)
     rows = zip(*(column.cells for column in table.columns), strict=True)
@@ -70,7 +70,7 @@ def comparison_markdown(contest: Contest, course: Course) -> str:
     return "\n".join([f"# {contest.metric.name} compared", "", *drawn, "", *sentences])
 
 
-def _table(contest: Contest, course: Course) -> Table:
+def _table(contest: ComparePlan, course: CompareState) -> Table:
     comparison = course.comparison
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("side", no_wrap=True)
@@ -101,7 +101,7 @@ def _result(finding: Finding | None) -> tuple[str, str, str]:
     return ratio, str(finding.interval or "-"), finding.verdict.value
 
 
-def _sentences(contest: Contest, course: Course) -> list[str]:
+def _sentences(contest: ComparePlan, course: CompareState) -> list[str]:
     first, *others = contest.contenders
     lines = [
         _sentence(contest, first.label, other.label, finding)
@@ -116,7 +116,7 @@ def _sentences(contest: Contest, course: Course) -> list[str]:
     return lines
 
 
-def _sentence(contest: Contest, first: str, other: str, finding: Finding) -> str:
+def _sentence(contest: ComparePlan, first: str, other: str, finding: Finding) -> str:
     metric, goal = contest.metric, contest.goal
     if finding.ratio is None:
         return f"{other} against {first}: nothing is measured yet"
@@ -144,7 +144,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
-def _what_it_takes(course: Course) -> str:
+def _what_it_takes(course: CompareState) -> str:
     comparison, each = course.comparison, course.each
     if comparison.further is None or each is None:
         return "how much it would take nobody can say from so few blocks: give it a larger --budget"

@@ -13,7 +13,7 @@ from typing import Self
 from base.build import Variant
 from base.errors import UsageError
 from base.version import Version
-from benchmarks.server.configuration import Profile, is_profile
+from benchmarks.server.configuration import Configuration, is_profile
 from benchmarks.workloads.scenario import Mode, Preset, Protocol, Tier
 from landspeed.session.target import Target
 
@@ -35,7 +35,7 @@ class Side:
         head, slash, last = word.rpartition("/")
         # a branch may have slashes in its name: only a profile's name is taken for one
         if slash and (is_profile(last) or ":" in head or _is_release(head)):
-            named = Profile.named(last).name
+            named = Configuration.named(last).name
             return cls(target=Target.parse(head, variant), profile=named)
         return cls(target=Target.parse(word, variant), profile=profile)
 
@@ -126,7 +126,7 @@ def parse_question(
         tier=tier,
         scale=factor,
         clients=_clients(rung) if rung else Question.clients,
-        profile=Profile.named(profile or Question.profile).name,
+        profile=Configuration.named(profile or Question.profile).name,
         seconds=seconds,
     )
 

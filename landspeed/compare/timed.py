@@ -25,24 +25,24 @@ from benchmarks.machine.machine import Machine
 from benchmarks.measure import prepare, templates
 from benchmarks.observation.warnings import Record
 from benchmarks.records.store import RecordStore
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.scenario import Cell
-from landspeed.compare.verdict import Comparison, Goal, block_order, whole_blocks
+from landspeed.compare.verdict import Comparison, StoppingRule, block_order, whole_blocks
 from landspeed.console.progress import Meter, duration, meter, say
-from landspeed.results.warnings import Caution, cautions, slim
+from landspeed.results.warnings import WarningCount, cautions, slim
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
 from landspeed.sampling.sampler import Sampler
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 _TRIES = 2
 _clock = time.monotonic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contender:
-    """A Contender is a Side that is built: a Build in the Cell asked for, and its name.
+class CompareSide:
+    """A CompareSide is a Side that is built: a Build in the Cell asked for, and its name.
 
     ``original`` is the digest of the server that it is, also where its Build is a double.
     """
@@ -59,17 +59,17 @@ class Contender:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contest:
-    """A Contest is what is to be compared, and how: everything but the outcome.
+class ComparePlan:
+    """A ComparePlan is what is to be compared, and how: everything but the outcome.
 
     ``preset`` is what its records are called, ``budget`` are the seconds that all of its Runs
     may take together, those of earlier sessions included.
     """
 
-    contenders: tuple[Contender, ...]
+    contenders: tuple[CompareSide, ...]
     pgbench: Pgbench
     metric: Metric
-    goal: Goal
+    goal: StoppingRule
     seconds: int
     budget: float
     preset: str = "compare"
@@ -93,7 +93,7 @@ class Contest:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The number of each Contender in the records, where the order is not that asked for."""
+        """The number of each CompareSide in the records, where the order is not that asked for."""
         keys = sorted(contender.key for contender in self.contenders)
         return tuple(keys.index(contender.key) for contender in self.contenders)
 
@@ -104,8 +104,8 @@ class Contest:
 
 
 @dataclass(kw_only=True)
-class Course:
-    """A Course is how far a Contest has come: blocks, and what they took.
+class CompareState:
+    """A Course is how far a ComparePlan has come: blocks, and what they took.
 
     ``elsewhere`` counts the Runs of the same question that other machines, or this one in an
     earlier epoch, have recorded: they are not used. ``cautions`` are what its Runs are to be
@@ -118,7 +118,7 @@ class Course:
     attempted: int = 0
     before: int = 0
     elsewhere: Counter[str] = field(default_factory=Counter)
-    cautions: Sequence[Caution] = ()
+    cautions: Sequence[WarningCount] = ()
 
     @property
     def each(self) -> float | None:
@@ -127,8 +127,8 @@ class Course:
 
 
 def recorded(
-    contest: Contest, records: RecordStore, machine: Machine, *, fresh: bool = False
-) -> Course:
+    contest: ComparePlan, records: RecordStore, machine: Machine, *, fresh: bool = False
+) -> CompareState:
     """Where *contest* stands by its records; with *fresh* at its beginning, as a new one."""
     place = digest_text(f"{machine.name} {machine.epoch.identifier}")[:6]
     stem = f"{contest.question}-{place}-"
@@ -145,7 +145,7 @@ def recorded(
         identifier = newest["comparison"]
     here = [row for row in rows if row["comparison"] == identifier]
     blocks = whole_blocks(here, contest.metric.column, contest.ranks)
-    return Course(
+    return CompareState(
         identifier=identifier,
         comparison=Comparison(
             goal=contest.goal,
@@ -173,25 +173,27 @@ def _seconds(record: dict[str, Any]) -> float:
     return float(sum(record["run"]["phases"].values()))
 
 
-def compare(workshop: Workshop, contest: Contest, *, fresh: bool = False) -> Course:
+def compare(session: Session, contest: ComparePlan, *, fresh: bool = False) -> CompareState:
     """Carry *contest* out: what is recorded first, then fresh blocks while they are wanted.
 
     UsageError if the budget has no room for the first block; MeasureError if the servers of
     two blocks in a row fail. What the Storages of its sides take of the machine is given back.
     """
-    course = recorded(contest, workshop.records, workshop.machine, fresh=fresh)
+    course = recorded(contest, session.records, session.machine, fresh=fresh)
     _introduce(course)
     try:
-        _carry_on(workshop, contest, course)
+        _carry_on(session, contest, course)
     finally:
-        workshop.records.seal()
-        storages = {Profile.named(one.cell.profile).storage for one in contest.contenders}
-        give_back(storages, workshop.paths.server_root)
-    course.cautions = _cautions(workshop.records, contest, course)
+        session.records.seal()
+        storages = {Configuration.named(one.cell.profile).storage for one in contest.contenders}
+        give_back(storages, session.paths.server_root)
+    course.cautions = _cautions(session.records, contest, course)
     return course
 
 
-def _cautions(records: RecordStore, contest: Contest, course: Course) -> list[Caution]:
+def _cautions(
+    records: RecordStore, contest: ComparePlan, course: CompareState
+) -> list[WarningCount]:
     """What all Runs of the comparison are to be read with, side by side."""
     table = records.table(["id", "comparison", "side"])
     mine = pc.equal(table["comparison"].cast("string"), course.identifier)
@@ -203,7 +205,7 @@ def _cautions(records: RecordStore, contest: Contest, course: Course) -> list[Ca
     return cautions(groups)
 
 
-def _carry_on(workshop: Workshop, contest: Contest, course: Course) -> None:
+def _carry_on(session: Session, contest: ComparePlan, course: CompareState) -> None:
     each = course.each or contest.guess
     if not course.attempted and contest.budget < each:
         raise UsageError(
@@ -216,13 +218,13 @@ def _carry_on(workshop: Workshop, contest: Contest, course: Course) -> None:
         return
     with ExitStack() as held:
         builds = [contender.build for contender in contest.contenders]
-        held.enter_context(workshop.builder.store.in_use([contest.pgbench.build, *builds]))
+        held.enter_context(session.builder.store.in_use([contest.pgbench.build, *builds]))
         held.enter_context(measuring())
-        _load(workshop, contest)
-        _take_blocks(workshop, contest, course)
+        _load(session, contest)
+        _take_blocks(session, contest, course)
 
 
-def _introduce(course: Course) -> None:
+def _introduce(course: CompareState) -> None:
     for where, runs in course.elsewhere.items():
         say(f"not used: {runs} runs of the same comparison, measured on {where}")
     if course.before:
@@ -232,18 +234,18 @@ def _introduce(course: Course) -> None:
         )
 
 
-def _is_wanted(contest: Contest, course: Course) -> bool:
+def _is_wanted(contest: ComparePlan, course: CompareState) -> bool:
     each = course.each or contest.guess
     return not course.comparison.is_settled and course.spent + each <= contest.budget
 
 
-def _load(workshop: Workshop, contest: Contest) -> None:
+def _load(session: Session, contest: ComparePlan) -> None:
     for contender in contest.contenders:
-        store = templates(workshop.paths, contest.pgbench, say, cell=contender.cell)
+        store = templates(session.paths, contest.pgbench, say, cell=contender.cell)
         prepare(build=contender.build, scale=contender.cell.scenario.scale, store=store)
 
 
-def _take_blocks(workshop: Workshop, contest: Contest, course: Course) -> None:
+def _take_blocks(session: Session, contest: ComparePlan, course: CompareState) -> None:
     failures = 0
     with meter("comparing") as shown:
         while _is_wanted(contest, course):
@@ -251,7 +253,7 @@ def _take_blocks(workshop: Workshop, contest: Contest, course: Course) -> None:
             course.attempted += 1
             began = _clock()
             try:
-                values = _block(workshop, contest, course)
+                values = _block(session, contest, course)
             except LandspeedError as error:
                 failures += 1
                 if failures == _TRIES:
@@ -264,14 +266,14 @@ def _take_blocks(workshop: Workshop, contest: Contest, course: Course) -> None:
             course.comparison = course.comparison.with_block(values)
 
 
-def _block(workshop: Workshop, contest: Contest, course: Course) -> list[float]:
-    """One block: a Run of every Contender, in the order of the lot; the values as asked for."""
+def _block(session: Session, contest: ComparePlan, course: CompareState) -> list[float]:
+    """One block: a Run of every CompareSide, in the order of the lot; the values as asked for."""
     ranks = contest.ranks
     values: dict[int, float] = {}
     for rank, seed in block_order(course.identifier, course.attempted, len(ranks)):
         contender = contest.contenders[ranks.index(rank)]
         sampler = Sampler(
-            workshop=workshop,
+            session=session,
             pgbench=contest.pgbench,
             cell=contender.cell,
             metric=contest.metric,
@@ -287,7 +289,7 @@ def _block(workshop: Workshop, contest: Contest, course: Course) -> list[float]:
     return [values[rank] for rank in ranks]
 
 
-def _show(contest: Contest, course: Course, shown: Meter) -> None:
+def _show(contest: ComparePlan, course: CompareState, shown: Meter) -> None:
     comparison, each = course.comparison, course.each or contest.guess
     left = contest.budget - course.spent
     if comparison.further is not None:

@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Goal:
+class StoppingRule:
     """A Goal is what a Comparison must reach: a precision, as a share, and a confidence.
 
     ``confidence`` holds for all verdicts of one Comparison together, at all looks.
@@ -131,7 +131,7 @@ class SideSummary:
         return asdict(self)
 
 
-def judge(blocks: Floats, goal: Goal) -> tuple[Finding, ...]:
+def judge(blocks: Floats, goal: StoppingRule) -> tuple[Finding, ...]:
     """What *blocks* (a row for each block, a column for each side) say of every side but the first.
 
     One Finding each, in the order of the sides; all numbers are above zero.
@@ -142,7 +142,7 @@ def judge(blocks: Floats, goal: Goal) -> tuple[Finding, ...]:
     return tuple(_finding(logs[:, n] - logs[:, 0], goal, alpha, sides) for n in range(1, sides))
 
 
-def _finding(differences: Floats, goal: Goal, alpha: float, sides: int) -> Finding:
+def _finding(differences: Floats, goal: StoppingRule, alpha: float, sides: int) -> Finding:
     if len(differences) == 0:
         return Finding(
             verdict=Verdict.UNDECIDED,
@@ -163,7 +163,9 @@ def _finding(differences: Floats, goal: Goal, alpha: float, sides: int) -> Findi
     )
 
 
-def _verdict(differences: Floats, sure: Interval | None, goal: Goal, alpha: float) -> Verdict:
+def _verdict(
+    differences: Floats, sure: Interval | None, goal: StoppingRule, alpha: float
+) -> Verdict:
     if sure is None:
         return Verdict.UNDECIDED
     if sure.within(goal.precision):
@@ -188,7 +190,7 @@ class Comparison:
     metric's unit.
     """
 
-    goal: Goal
+    goal: StoppingRule
     sides: int
     blocks: tuple[tuple[float, ...], ...] = ()
     spreads: tuple[float, ...] = ()
@@ -228,7 +230,7 @@ class Comparison:
         return tuple(map(SideSummary.of, zip(*self.blocks, strict=True)))
 
 
-def _is_narrow(finding: Finding, goal: Goal) -> bool:
+def _is_narrow(finding: Finding, goal: StoppingRule) -> bool:
     if finding.interval is None:
         return False
     return finding.interval.high / finding.interval.low <= (1 + goal.precision) ** 2

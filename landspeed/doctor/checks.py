@@ -9,14 +9,16 @@ from collections.abc import Sequence
 
 from base.paths import Paths
 from landspeed.doctor.check import Check, State
-from landspeed.doctor.kernel import Vitals
+from landspeed.doctor.kernel import KernelView
 from landspeed.doctor.processors import processor_checks
 from landspeed.doctor.system import system_checks
 
 
-def checks(paths: Paths, *, vitals: Vitals | None = None, search: str | None = None) -> list[Check]:
+def checks(
+    paths: Paths, *, vitals: KernelView | None = None, search: str | None = None
+) -> list[Check]:
     """All Checks of this machine; *search* is where programs are looked for, $PATH if None."""
-    vitals = vitals or Vitals()
+    vitals = vitals or KernelView()
     return [*processor_checks(vitals), *system_checks(vitals, paths, search)]
 
 

@@ -10,7 +10,7 @@ from benchmarks.machine.machine import memory_bytes
 
 
 @dataclass(frozen=True)
-class Vitals:
+class KernelView:
     """Vitals are the machine as the files below *root* show it.
 
     What cannot be read is an empty string or None: kernels and containers differ.

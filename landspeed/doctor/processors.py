@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from landspeed.doctor.check import Check, note, ok, unseen, warn
-from landspeed.doctor.kernel import Vitals
+from landspeed.doctor.kernel import KernelView
 
 STEADY_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
 CPU = "/sys/devices/system/cpu"
 
 
-def processor_checks(vitals: Vitals) -> list[Check]:
+def processor_checks(vitals: KernelView) -> list[Check]:
     """The Checks of the processors that *vitals* shows."""
     return [
         _governor(vitals),
@@ -28,7 +28,7 @@ def processor_checks(vitals: Vitals) -> list[Check]:
     ]
 
 
-def _governor(vitals: Vitals) -> Check:
+def _governor(vitals: KernelView) -> Check:
     name = "CPU governor"
     seen = sorted(set(vitals.read_all(f"{CPU}/cpu[0-9]*/cpufreq/scaling_governor")))
     if not seen:
@@ -43,7 +43,7 @@ def _governor(vitals: Vitals) -> Check:
     )
 
 
-def _turbo(vitals: Vitals) -> Check:
+def _turbo(vitals: KernelView) -> Check:
     name = "turbo"
     intel, other = f"{CPU}/intel_pstate/no_turbo", f"{CPU}/cpufreq/boost"
     no_turbo, boost = vitals.number(intel), vitals.number(other)
@@ -59,7 +59,7 @@ def _turbo(vitals: Vitals) -> Check:
     )
 
 
-def _smt(vitals: Vitals) -> Check:
+def _smt(vitals: KernelView) -> Check:
     name = "hyper-threads"
     active = vitals.number(f"{CPU}/smt/active")
     if active is None:
@@ -74,7 +74,7 @@ def _smt(vitals: Vitals) -> Check:
     )
 
 
-def _numa(vitals: Vitals) -> Check:
+def _numa(vitals: KernelView) -> Check:
     name = "NUMA nodes"
     nodes = len(vitals.read_all("/sys/devices/system/node/node[0-9]*/cpulist"))
     if nodes <= 1:
@@ -87,7 +87,7 @@ def _numa(vitals: Vitals) -> Check:
     )
 
 
-def _processors(vitals: Vitals) -> Check:
+def _processors(vitals: KernelView) -> Check:
     name = "processors"
     quota = vitals.cpu_quota
     value = str(vitals.cpus) + (f", {quota:g} granted" if quota is not None else "")
@@ -108,7 +108,7 @@ def _processors(vitals: Vitals) -> Check:
     return ok(name, value)
 
 
-def _virtual(vitals: Vitals) -> Check:
+def _virtual(vitals: KernelView) -> Check:
     name = "hypervisor"
     if not vitals.is_virtual:
         return ok(name, "none seen")
@@ -120,7 +120,7 @@ def _virtual(vitals: Vitals) -> Check:
     )
 
 
-def _steal(vitals: Vitals) -> Check:
+def _steal(vitals: KernelView) -> Check:
     name = "stolen time"
     share = vitals.steal_share
     if share is None:
@@ -136,7 +136,7 @@ def _steal(vitals: Vitals) -> Check:
     )
 
 
-def _clock(vitals: Vitals) -> Check:
+def _clock(vitals: KernelView) -> Check:
     name = "clock source"
     seen = vitals.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     if not seen:
@@ -151,7 +151,7 @@ def _clock(vitals: Vitals) -> Check:
     )
 
 
-def _load(vitals: Vitals) -> Check:
+def _load(vitals: KernelView) -> Check:
     name = "load"
     words = vitals.read("/proc/loadavg").split()
     if not words:
@@ -167,7 +167,7 @@ def _load(vitals: Vitals) -> Check:
     )
 
 
-def _address_randomisation(vitals: Vitals) -> Check:
+def _address_randomisation(vitals: KernelView) -> Check:
     name = "address randomisation"
     seen = vitals.number("/proc/sys/kernel/randomize_va_space")
     if seen is None:
@@ -181,7 +181,7 @@ def _address_randomisation(vitals: Vitals) -> Check:
     )
 
 
-def _counters(vitals: Vitals) -> Check:
+def _counters(vitals: KernelView) -> Check:
     name = "hardware counters"
     if not vitals.read("/sys/bus/event_source/devices/cpu/type"):
         return note(name, "none", "The processor's own counters are not there, as in most clouds.")

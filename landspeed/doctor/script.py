@@ -37,25 +37,25 @@ _APPLY = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mending:
+class FixScript:
     """A Mending is what makes a Check come out well: lines in a SettingsPlace."""
 
     place: SettingsPlace
     lines: tuple[str, ...]
 
 
-def _written(*files: tuple[str, str]) -> Mending:
+def _written(*files: tuple[str, str]) -> FixScript:
     # what tmpfiles.d is to write into a file that is not there is left out by it
-    return Mending(
+    return FixScript(
         place=SettingsPlace.SYS, lines=tuple(f"w {path} - - - - {v}" for path, v in files)
     )
 
 
-def _kernel(*lines: str) -> Mending:
-    return Mending(place=SettingsPlace.KERNEL, lines=lines)
+def _kernel(*lines: str) -> FixScript:
+    return FixScript(place=SettingsPlace.KERNEL, lines=lines)
 
 
-SETTINGS: Mapping[str, Mending] = {
+SETTINGS: Mapping[str, FixScript] = {
     "CPU governor": _written((f"{_CPU}/cpu*/cpufreq/scaling_governor", "performance")),
     "turbo": _written((f"{_CPU}/intel_pstate/no_turbo", "1"), (f"{_CPU}/cpufreq/boost", "0")),
     "hyper-threads": _written((f"{_CPU}/smt/control", "off")),
@@ -65,7 +65,7 @@ SETTINGS: Mapping[str, Mending] = {
     "swap": _kernel("vm.swappiness = 1"),
     "System V limits": _kernel("kernel.shmmax = 16000000000", "kernel.sem = 250 32000 100 128"),
     "hardware counters": _kernel("kernel.perf_event_paranoid = 2"),
-    "limits of a process": Mending(
+    "limits of a process": FixScript(
         place=SettingsPlace.LIMITS,
         lines=("* soft nofile 4096", "* hard nofile 65536", "* - nproc 4096"),
     ),

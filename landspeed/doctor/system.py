@@ -8,7 +8,7 @@ from pathlib import Path
 from base.errors import StorageError
 from base.paths import SERVER_USER, Paths, server_user
 from landspeed.doctor.check import Check, fail, note, ok, unseen, warn
-from landspeed.doctor.kernel import Vitals
+from landspeed.doctor.kernel import KernelView
 
 GB = 1_000_000_000
 # a source tree, a build and a small data directory; and what lets a tier exceed the memory
@@ -24,7 +24,7 @@ VOLATILE_FILE_SYSTEMS = ("tmpfs", "ramfs")
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
-def system_checks(vitals: Vitals, paths: Paths, search: str | None) -> list[Check]:
+def system_checks(vitals: KernelView, paths: Paths, search: str | None) -> list[Check]:
     """The Checks of memory, limits, disks and of the programs looked for in *search*."""
     return [
         _memory(vitals),
@@ -41,7 +41,7 @@ def system_checks(vitals: Vitals, paths: Paths, search: str | None) -> list[Chec
     ]
 
 
-def _memory(vitals: Vitals) -> Check:
+def _memory(vitals: KernelView) -> Check:
     name = "memory"
     available, granted = vitals.memory_available, vitals.memory_granted
     if available is None or granted is None:
@@ -58,7 +58,7 @@ def _memory(vitals: Vitals) -> Check:
     )
 
 
-def _huge_pages(vitals: Vitals) -> Check:
+def _huge_pages(vitals: KernelView) -> Check:
     name = "transparent huge pages"
     chosen = vitals.read(THP).partition("[")[2].partition("]")[0]
     if not chosen:
@@ -73,7 +73,7 @@ def _huge_pages(vitals: Vitals) -> Check:
     )
 
 
-def _swap(vitals: Vitals) -> Check:
+def _swap(vitals: KernelView) -> Check:
     name = "swap"
     size = vitals.memory_field("SwapTotal") or 0
     if size == 0:
@@ -90,7 +90,7 @@ def _swap(vitals: Vitals) -> Check:
     )
 
 
-def _process_limits(vitals: Vitals) -> Check:
+def _process_limits(vitals: KernelView) -> Check:
     name = "limits of a process"
     seen = {"nofile": vitals.limit("Max open files"), "nproc": vitals.limit("Max processes")}
     value = ", ".join(f"{key} {'unlimited' if n is None else n}" for key, n in seen.items())
@@ -105,7 +105,7 @@ def _process_limits(vitals: Vitals) -> Check:
     )
 
 
-def _shared_memory(vitals: Vitals) -> Check:
+def _shared_memory(vitals: KernelView) -> Check:
     name = "System V limits"
     shmmax = vitals.number("/proc/sys/kernel/shmmax")
     semaphores = vitals.read("/proc/sys/kernel/sem").split()
@@ -136,7 +136,7 @@ def _disk(name: str, directory: Path) -> Check:
     return fail(name, value, "This is not enough to build and load even one server.", remedy)
 
 
-def _file_system(vitals: Vitals, directory: Path) -> Check:
+def _file_system(vitals: KernelView, directory: Path) -> Check:
     name = "file system of data"
     seen = vitals.file_system(directory)
     if seen in VOLATILE_FILE_SYSTEMS:

@@ -17,34 +17,34 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import exact_cell
 from benchmarks.workloads.metrics import metric_named
 from benchmarks.workloads.scenario import Cell
-from landspeed.bisect.commit_range import Line, commit_line
-from landspeed.bisect.model import Quest
+from landspeed.bisect.commit_range import CommitRange, commit_line
+from landspeed.bisect.model import Hypothesis
 from landspeed.bisect.report import report_facts
 from landspeed.bisect.report_profile import explanation
-from landspeed.bisect.run import Case, bisect
-from landspeed.changepoints.nomination import Confirmation, Fate, Nomination
+from landspeed.bisect.run import BisectRequest, bisect
+from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination
 from landspeed.compare.prepare import cells_of
 from landspeed.compare.side import Question, parse_question
 from landspeed.compare.verdict import EXACT_DIFFERENCE
 from landspeed.console.progress import say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
 @dataclass(kw_only=True)
-class Inquest:
-    """An Inquest bisects Confirmations one after the other; ``budget`` is seconds for each.
+class ConfirmedBisects:
+    """An ConfirmedBisects bisects Confirmations one after the other; ``budget`` is seconds for each.
 
     What failed is in ``errors``, and the others went on.
     """
 
-    workshop: Workshop
+    session: Session
     budget: float
     seconds: int = Question.seconds
     errors: list[LandspeedError] = field(default_factory=list)
 
     def of(self, confirmations: Iterable[Confirmation]) -> list[dict[str, Any]]:
         """The notes of those bisected now; what was bisected before is not again."""
-        notes = self.workshop.records.bisections
+        notes = self.session.records.bisections
         known = {note["nomination"] for note in notes.all()}
         made = []
         for group in self._groups(confirmations):
@@ -67,8 +67,12 @@ class Inquest:
         for one in confirmations:
             nomination = one.nomination
             before, after = nomination.before, nomination.after
-            here = nomination.machine == self.workshop.machine.name
-            if one.fate is not Fate.CONFIRMED or not here or not _is_worse(nomination):
+            here = nomination.machine == self.session.machine.name
+            if (
+                one.fate is not ConfirmationStatus.CONFIRMED
+                or not here
+                or not _is_worse(nomination)
+            ):
                 continue
             # between releases lie thousands of commits: that is for a person to ask for
             if before.commit and after.commit and not (before.release or after.release):
@@ -76,7 +80,7 @@ class Inquest:
         return list(found.values())
 
     def _one(self, nomination: Nomination) -> dict[str, Any]:
-        sources = self.workshop.builder.sources
+        sources = self.session.builder.sources
         ends = [str(origin.commit) for origin in (nomination.before, nomination.after)]
         line = commit_line(sources, *ends)
         found = bisect(self._case(nomination, line))
@@ -87,21 +91,21 @@ class Inquest:
             "report": report_facts(found, sources.history, command, explanation(found)),
         }
 
-    def _case(self, nomination: Nomination, line: Line) -> Case:
+    def _case(self, nomination: Nomination, line: CommitRange) -> BisectRequest:
         metric, profile = metric_named(nomination.metric), nomination.params.profile
         question = parse_question(_scenario(nomination), profile=profile, seconds=self.seconds)
-        cell: Cell = cells_of(self.workshop, question, [profile])[profile]
+        cell: Cell = cells_of(self.session, question, [profile])[profile]
         if metric.buffers is not None:
             cell = exact_cell(cell.scenario, profile, metric.buffers)
-        return Case(
-            workshop=self.workshop,
+        return BisectRequest(
+            session=self.session,
             line=line,
             variant=nomination.variant,
             cell=cell,
             metric=metric,
-            pgbench=Pgbench(build=self.workshop.pgbench_build()),
+            pgbench=Pgbench(build=self.session.pgbench_build()),
             seconds=question.seconds,
-            quest=Quest(
+            quest=Hypothesis(
                 last=line.last,
                 size=EXACT_DIFFERENCE if metric.exact else nomination.precision,
                 is_exact=metric.exact,

@@ -21,7 +21,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Archive:
+class BuildArchive:
     """An Archive is a Build as one ``file``: all it installed, and the proof of it last."""
 
     file: Path

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from base.build import Origin
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
-from benchmarks.records.identical_builds import Twin
+from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.points import scheduled
-from benchmarks.workloads.scenario import Buffers, Preset
+from benchmarks.workloads.scenario import CacheState, Preset
 from benchmarks.workloads.sysbench_modes import SYSBENCH
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
 
@@ -36,7 +36,7 @@ def named(origin: Origin) -> str:
 
 
 @dataclass(kw_only=True)
-class Known:
+class Coverage:
     """A Known says what need not be measured again.
 
     ``digests`` are of each Server; ``counted`` the cells of a digest by machine, ``timed`` how
@@ -53,7 +53,7 @@ class Known:
     broken: set[Server] = field(default_factory=set)
 
     @classmethod
-    def of(cls, records: RecordStore, preset: Preset) -> Known:
+    def of(cls, records: RecordStore, preset: Preset) -> Coverage:
         """What *records* know, of timed ones those that *preset* asked for."""
         found = cls()
         names = ["digest", "release", "commit", "machine", "preset", *VARIANT_COLUMNS]
@@ -84,7 +84,7 @@ class Known:
         if name:
             self.digests[name, variant_of(row).name].add(row["digest"])
 
-    def _share(self, twins: Iterable[Twin], table: pa.Table) -> None:
+    def _share(self, twins: Iterable[IdenticalBuild], table: pa.Table) -> None:
         variants: dict[str, str] = {}
         for row in _grouped(table, ()):
             variants[row["digest"]] = variant_of(row).name
@@ -94,7 +94,7 @@ class Known:
 
     def is_counted(self, server: Server, machine: str, preset: Preset) -> bool:
         """Whether every cell of *preset* that can be counted is, of *server* on *machine*."""
-        axes = product(preset.modes, preset.protocols, preset.profiles, Buffers)
+        axes = product(preset.modes, preset.protocols, preset.profiles, CacheState)
         wanted = {tuple(str(part) for part in one) for one in axes}
         return any(wanted <= self.counted[digest, machine] for digest in self._served(server))
 
@@ -125,7 +125,7 @@ def _cell(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prices:
+class CostEstimate:
     """Prices are wall seconds: of a build, of counting a cell, and of a timed Run's overhead."""
 
     build: float = 240.0
@@ -133,7 +133,7 @@ class Prices:
     overhead: float = OVERHEAD_SECONDS
 
     @classmethod
-    def of(cls, records: RecordStore, cores: int) -> Prices:
+    def of(cls, records: RecordStore, cores: int) -> CostEstimate:
         """What the latest records cost; where there are none, what a small cloud machine takes."""
         table = records.table(["id", "instructions"])
         counts = table.filter(pc.is_valid(table["instructions"]))["id"].to_pylist()[-_RECENT:]

@@ -13,7 +13,7 @@ from typing import Any, Self
 from base.build import Origin
 from base.files import digest_text
 from landspeed.bisect.report_markdown import markdown
-from landspeed.changepoints.changepoint import Step
+from landspeed.changepoints.changepoint import Changepoint
 from landspeed.console.markdown import cell, code
 from landspeed.farm.regressions import Regression, Span
 from landspeed.results.series import PlaceOf
@@ -134,7 +134,7 @@ def _what(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
         yield f"**Gone since {did}** ({_change(step.ratio)} {step.metric})."
 
 
-def _row(step: Step) -> str:
+def _row(step: Changepoint) -> str:
     before, after = (_number(level) for level in step.levels)
     unit = step.unit
     sure = "exact" if step.p_value is None else _interval(step)
@@ -144,7 +144,7 @@ def _row(step: Step) -> str:
     )
 
 
-def _interval(step: Step) -> str:
+def _interval(step: Changepoint) -> str:
     low, high = map(_change, step.interval)
     return f"{low} … {high}"
 

@@ -18,8 +18,8 @@ LABEL = "landspeed-regression"
 _STATE = re.compile(r"The state is `([^`\n]+)-\d+\.json`")
 
 
-class Deed(StrEnum):
-    """A Deed is what was done about a Regression."""
+class IssueAction(StrEnum):
+    """A IssueAction is what was done about a Regression."""
 
     OPENED = "opened"
     UPDATED = "updated"
@@ -28,10 +28,10 @@ class Deed(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class IssueUpdate:
     """A Told is a Regression as its issue tells it, and what was done to that issue."""
 
-    deed: Deed
+    deed: IssueAction
     number: int | None
     title: str
     body: str
@@ -43,14 +43,14 @@ class Told:
 
 def tell(
     found: Sequence[Regression], place_of: PlaceOf, subject_of: SubjectOf, github: GitHub | None
-) -> Iterator[Told]:
+) -> Iterator[IssueUpdate]:
     """Bring the issues up to date with *found*, one after the other; without *github* only say.
 
     What is gone and was never told stays untold; what a person closed stays closed.
     """
     if github is None:
         for one in found:
-            yield _told(Deed.LEFT, None, one, subject_of)
+            yield _told(IssueAction.LEFT, None, one, subject_of)
         return
     issues = _each_once(github.issues(LABEL), github)
     for one in found:
@@ -63,28 +63,28 @@ def _tell(
     place_of: PlaceOf,
     subject_of: SubjectOf,
     github: GitHub,
-) -> Told:
+) -> IssueUpdate:
     issue = _issue_of(one, issues, place_of)
     if issue is None:
         if one.is_gone:
-            return _told(Deed.LEFT, None, one, subject_of)
+            return _told(IssueAction.LEFT, None, one, subject_of)
         _open(one, place_of, subject_of, github)
         # another run may have been as fast
         issues[:] = _each_once(github.issues(LABEL), github)
         made = _issue_of(one, issues, place_of)
-        return _told(Deed.OPENED, made["number"] if made else None, one, subject_of)
-    told = _told(Deed.LEFT, issue["number"], one, subject_of)
+        return _told(IssueAction.OPENED, made["number"] if made else None, one, subject_of)
+    told = _told(IssueAction.LEFT, issue["number"], one, subject_of)
     if issue["state"] != "open":
         return told
     wanted = {"title": told.title, "body": told.body}
     if one.is_gone:
         wanted |= {"state": "closed", "state_reason": "completed"}
         github.update(f"issues/{issue['number']}", wanted)
-        return _told(Deed.CLOSED, issue["number"], one, subject_of)
+        return _told(IssueAction.CLOSED, issue["number"], one, subject_of)
     if issue["title"] == told.title and _same(issue["body"], told.body):
         return told
     github.update(f"issues/{issue['number']}", wanted)
-    return _told(Deed.UPDATED, issue["number"], one, subject_of)
+    return _told(IssueAction.UPDATED, issue["number"], one, subject_of)
 
 
 def _each_once(issues: list[Facts], github: GitHub) -> list[Facts]:
@@ -108,8 +108,12 @@ def _each_once(issues: list[Facts], github: GitHub) -> list[Facts]:
     return kept
 
 
-def _told(deed: Deed, number: int | None, one: Regression, subject_of: SubjectOf) -> Told:
-    return Told(deed=deed, number=number, title=title(one, subject_of), body=body(one, subject_of))
+def _told(
+    deed: IssueAction, number: int | None, one: Regression, subject_of: SubjectOf
+) -> IssueUpdate:
+    return IssueUpdate(
+        deed=deed, number=number, title=title(one, subject_of), body=body(one, subject_of)
+    )
 
 
 def _open(one: Regression, place_of: PlaceOf, subject_of: SubjectOf, github: GitHub) -> Facts:
@@ -132,7 +136,7 @@ def _same(one: str | None, other: str) -> bool:
     return (one or "").replace("\r\n", "\n").strip() == other.strip()
 
 
-def comment(github: GitHub, number: int, report: str) -> Deed:
+def comment(github: GitHub, number: int, report: str) -> IssueAction:
     """Put *report*, a bisection's Markdown, under the issue *number*; the same bisection once."""
     mark = f"<!-- landspeed-bisection {_identity(report)} -->"
     text = f"{mark}\n{report}"
@@ -144,11 +148,11 @@ def comment(github: GitHub, number: int, report: str) -> Deed:
     before = existing()
     if before is None:
         github.create(f"issues/{number}/comments", {"body": text}, existing)
-        return Deed.OPENED
+        return IssueAction.OPENED
     if _same(before["body"], text):
-        return Deed.LEFT
+        return IssueAction.LEFT
     github.update(f"issues/comments/{before['id']}", {"body": text})
-    return Deed.UPDATED
+    return IssueAction.UPDATED
 
 
 def _identity(report: str) -> str:

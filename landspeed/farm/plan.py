@@ -15,23 +15,23 @@ from base.errors import LandspeedError, RefError
 from base.files import digest_text
 from base.version import Version, VersionRange
 from benchmarks.workloads.metrics import METRICS
-from benchmarks.workloads.scenario import Buffers, Preset
+from benchmarks.workloads.scenario import CacheState, Preset
 from builders.source import Sources
-from landspeed.changepoints.changepoint import NOMINATED, Survey
+from landspeed.changepoints.changepoint import NOMINATED, ChangepointScan
 from landspeed.changepoints.nomination import Nomination
-from landspeed.farm.coverage import Known, Prices, Server
+from landspeed.farm.coverage import CostEstimate, Coverage, Server
 from landspeed.farm.priority import fresh, together
 from landspeed.farm.runners import runner_labels
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
-from landspeed.session.tracking_config import Track
+from landspeed.session.tracking_config import TrackingConfig
 
 _COUNTS_A_JOB = 4
 _EXACT = {metric.exact: metric for metric in METRICS}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrival:
+class NewRevision:
     """An Arrival is a commit or release that may be measured: ``ref`` names it for ever."""
 
     ref: str
@@ -54,14 +54,14 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agenda:
+class TrackingPlan:
     """An Agenda is what is to be built, counted, timed and put to the test now.
 
     ``broken`` commits do not build and are passed over; ``suspect`` machines have steps that
     nobody has put to the test.
     """
 
-    arrivals: Mapping[str, Arrival]
+    arrivals: Mapping[str, NewRevision]
     counted: Share
     timed: tuple[Share, ...]
     client: Target
@@ -85,7 +85,7 @@ class Agenda:
         return list(dict.fromkeys([*busy, *self.suspect]))
 
 
-def survey_of_arrivals(sources: Sources, track: Track) -> list[list[Arrival]]:
+def survey_of_arrivals(sources: Sources, track: TrackingConfig) -> list[list[NewRevision]]:
     """The Arrivals of each line, oldest first: watched branches, then releases by major.
 
     RefError if no branch upstream is watched.
@@ -107,11 +107,13 @@ def survey_of_arrivals(sources: Sources, track: Track) -> list[list[Arrival]]:
         commits = sources.history.latest(tips[name], track.depth)
         own = [one for one in commits if one.hash not in seen]
         seen |= {one.hash for one in own}
-        lines.append([Arrival(ref=c.hash, line=name, date=c.date, subject=c.subject) for c in own])
+        lines.append(
+            [NewRevision(ref=c.hash, line=name, date=c.date, subject=c.subject) for c in own]
+        )
     return [*lines, *_releases(sources, track)]
 
 
-def _releases(sources: Sources, track: Track) -> Iterator[list[Arrival]]:
+def _releases(sources: Sources, track: TrackingConfig) -> Iterator[list[NewRevision]]:
     if not track.releases:
         return
     wanted = VersionRange.parse(since=track.releases)
@@ -120,17 +122,20 @@ def _releases(sources: Sources, track: Track) -> Iterator[list[Arrival]]:
         lines.setdefault(version.major_text, []).append(version)
     for major, versions in reversed(lines.items()):
         yield [
-            Arrival(ref=str(v), line=major, date="", subject=f"PostgreSQL {v}") for v in versions
+            NewRevision(ref=str(v), line=major, date="", subject=f"PostgreSQL {v}")
+            for v in versions
         ]
 
 
-def in_order(lines: Sequence[Sequence[Arrival]], done: Callable[[Arrival], bool]) -> list[Arrival]:
+def in_order(
+    lines: Sequence[Sequence[NewRevision]], done: Callable[[NewRevision], bool]
+) -> list[NewRevision]:
     """What is not *done* of *lines*, in the order in which it is worth measuring.
 
     What is newer than the newest that is done, the newest of all first; then the gaps.
     """
     known = [[done(one) for one in line] for line in lines]
-    first: list[Arrival] = []
+    first: list[NewRevision] = []
     # in turns, lest a busy branch keep the tip of a quiet one waiting
     for row in zip_longest(*(fresh(one) for one in known)):
         new = [lines[at][place] for at, place in enumerate(row) if place is not None]
@@ -141,17 +146,17 @@ def in_order(lines: Sequence[Sequence[Arrival]], done: Callable[[Arrival], bool]
     return first + [lines[line][place] for line, place in together(known)]
 
 
-def agenda(workshop: Workshop, track: Track, found: Survey) -> Agenda:
-    """What is to be done now, by what upstream has and the records of *workshop* know."""
-    lines = survey_of_arrivals(workshop.builder.sources, track)
-    preset, counter = track.measured, workshop.machine.name
-    known = Known.of(workshop.records, preset)
-    prices = Prices.of(workshop.records, workshop.machine.cores)
-    choice = _Choice(lines=lines, track=track, known=known, buildable=_buildable(workshop))
+def agenda(session: Session, track: TrackingConfig, found: ChangepointScan) -> TrackingPlan:
+    """What is to be done now, by what upstream has and the records of *session* know."""
+    lines = survey_of_arrivals(session.builder.sources, track)
+    preset, counter = track.measured, session.machine.name
+    known = Coverage.of(session.records, preset)
+    prices = CostEstimate.of(session.records, session.machine.cores)
+    choice = _Choice(lines=lines, track=track, known=known, buildable=_buildable(session))
     timing = (preset.seconds + prices.overhead) * preset.samples * _cells(preset)
-    newest = workshop.builder.newest_stable().origin
+    newest = session.builder.newest_stable().origin
     arrivals = {one.ref: one for line in lines for one in line}
-    return Agenda(
+    return TrackingPlan(
         arrivals=arrivals,
         counted=choice.share(
             counter,
@@ -164,7 +169,7 @@ def agenda(workshop: Workshop, track: Track, found: Survey) -> Agenda:
         ),
         client=Target(ref=newest.release or str(newest.commit), variant=Variant()),
         broken=len({one for one in known.broken if one[0] in arrivals}),
-        suspect=_suspects(workshop, found, {counter, *track.machines}),
+        suspect=_suspects(session, found, {counter, *track.machines}),
     )
 
 
@@ -172,9 +177,9 @@ def agenda(workshop: Workshop, track: Track, found: Survey) -> Agenda:
 class _Choice:
     """What there is to choose from, and what is known of it."""
 
-    lines: Sequence[Sequence[Arrival]]
-    track: Track
-    known: Known
+    lines: Sequence[Sequence[NewRevision]]
+    track: TrackingConfig
+    known: Coverage
     buildable: Callable[[Target], bool]
 
     def share(self, machine: str, done: Callable[[Server], bool], each: float) -> Share:
@@ -192,7 +197,7 @@ class _Choice:
     def _due(self, done: Callable[[Server], bool]) -> Iterator[Target]:
         variants = [Variant.parse(name) for name in self.track.variants]
 
-        def settled(one: Arrival, variant: Variant) -> bool:
+        def settled(one: NewRevision, variant: Variant) -> bool:
             server = (one.ref, variant.name)
             return server in self.known.broken or done(server)
 
@@ -202,12 +207,12 @@ class _Choice:
                 yield Target(ref=one.ref, variant=variant)
 
 
-def _buildable(workshop: Workshop) -> Callable[[Target], bool]:
+def _buildable(session: Session) -> Callable[[Target], bool]:
     """Whether a target is one that can be built at all: a release may not have its variant."""
 
     def check(target: Target) -> bool:
         try:
-            workshop.named(target)
+            session.named(target)
         except LandspeedError:
             return False
         return True
@@ -216,7 +221,7 @@ def _buildable(workshop: Workshop) -> Callable[[Target], bool]:
 
 
 def _counts(preset: Preset) -> int:
-    return len(preset.modes) * len(preset.protocols) * len(preset.profiles) * len(Buffers)
+    return len(preset.modes) * len(preset.protocols) * len(preset.profiles) * len(CacheState)
 
 
 def _cells(preset: Preset) -> int:
@@ -224,18 +229,18 @@ def _cells(preset: Preset) -> int:
     return sum(1 for _ in product(*axes))
 
 
-def _suspects(workshop: Workshop, found: Survey, machines: set[str]) -> tuple[str, ...]:
+def _suspects(session: Session, found: ChangepointScan, machines: set[str]) -> tuple[str, ...]:
     """Those of *machines* that have steps which no Confirmation speaks of yet."""
-    notes = workshop.records.confirmations.all()
+    notes = session.records.confirmations.all()
     told = {Nomination.parse(note["nomination"]).key for note in notes}
     steps = [step for step in found.steps if step.status == NOMINATED]
     waiting = [s.machine for s in steps if Nomination.parse(s.facts()).key not in told]
     return tuple(sorted(machines & set(waiting)))
 
 
-def outputs(workshop: Workshop, track: Track, plan: Agenda) -> dict[str, Any]:
+def outputs(session: Session, track: TrackingConfig, plan: TrackingPlan) -> dict[str, Any]:
     """The Agenda as the jobs of track.yml take it: a matrix for each of them, and how many."""
-    rows = (_build_row(workshop, target) for target in _to_build(plan))
+    rows = (_build_row(session, target) for target in _to_build(plan))
     # a commit and the one that restores it are one build, and an artifact is left once
     builds = list({row["identifier"]: row for row in rows}.values())
     counts = [
@@ -257,27 +262,27 @@ def outputs(workshop: Workshop, track: Track, plan: Agenda) -> dict[str, Any]:
         "refs": [target.ref for target in plan.targets],
         "labels": runner_labels(_EXACT[True]),
         "counter": plan.counted.machine,
-        "sources_key": _sources_key(workshop),
+        "sources_key": _sources_key(session),
         "preset": track.preset,
         "modes": " ".join(track.modes),
     }
 
 
-def _sources_key(workshop: Workshop) -> str:
+def _sources_key(session: Session) -> str:
     """What the sources are cached under: anew each week, what came since is fetched."""
     year, week, _ = datetime.now(UTC).isocalendar()
-    return f"sources-{digest_text(workshop.builder.sources.config.upstream)[:8]}-{year}-{week}"
+    return f"sources-{digest_text(session.builder.sources.config.upstream)[:8]}-{year}-{week}"
 
 
-def _to_build(plan: Agenda) -> list[Target]:
+def _to_build(plan: TrackingPlan) -> list[Target]:
     # the client comes first: everybody who measures needs it
     return list(dict.fromkeys([plan.client, *plan.targets])) if plan.targets else []
 
 
-def _build_row(workshop: Workshop, target: Target) -> dict[str, str]:
-    source = workshop.builder.sources.resolve(target.ref)
-    recipe = workshop.builder.recipe(source, target.variant)
-    identifier = workshop.builder.identifier(source, recipe)
+def _build_row(session: Session, target: Target) -> dict[str, str]:
+    source = session.builder.sources.resolve(target.ref)
+    recipe = session.builder.recipe(source, target.variant)
+    identifier = session.builder.identifier(source, recipe)
     return {"target": str(target), "identifier": identifier}
 
 
@@ -290,7 +295,7 @@ def _words(targets: Sequence[Target]) -> str:
     return " ".join(map(str, targets))
 
 
-def _labels(plan: Agenda, machine: str) -> list[str]:
+def _labels(plan: TrackingPlan, machine: str) -> list[str]:
     if machine == plan.counted.machine:
         return runner_labels(_EXACT[True])
     return [*runner_labels(_EXACT[False]), machine]

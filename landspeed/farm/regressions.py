@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.workloads.metrics import metric_named
-from builders.source import Place
-from landspeed.changepoints.changepoint import Step
-from landspeed.changepoints.nomination import Fate, Nomination
+from builders.source import Position
+from landspeed.changepoints.changepoint import Changepoint
+from landspeed.changepoints.nomination import ConfirmationStatus, Nomination
 from landspeed.results.series import PlaceOf
 
 _EXACT_LEFT = 1.002  # what exact steps may leave of a regression that is called gone
@@ -61,8 +61,8 @@ class Regression:
     """
 
     span: Span
-    steps: list[Step]
-    repairs: list[Step] = field(default_factory=list)
+    steps: list[Changepoint]
+    repairs: list[Changepoint] = field(default_factory=list)
     bisections: list[Facts] = field(default_factory=list)
 
     @property
@@ -72,10 +72,10 @@ class Regression:
 
 
 def regressions(
-    steps: Iterable[Step], place_of: PlaceOf, bisections: Iterable[Facts] = ()
+    steps: Iterable[Changepoint], place_of: PlaceOf, bisections: Iterable[Facts] = ()
 ) -> list[Regression]:
     """The Regressions that the confirmed among *steps* amount to, by line and place."""
-    confirmed = [step for step in steps if step.status == Fate.CONFIRMED]
+    confirmed = [step for step in steps if step.status == ConfirmationStatus.CONFIRMED]
     spans = {id(step): span_of(step, place_of) for step in confirmed}
     placed = [step for step in confirmed if spans[id(step)] is not None]
     found: list[Regression] = []
@@ -97,13 +97,13 @@ def regressions(
     return sorted(found, key=lambda one: (one.span.line, one.span.first))
 
 
-def _span(spans: Mapping[int, Span | None], step: Step) -> Span:
+def _span(spans: Mapping[int, Span | None], step: Changepoint) -> Span:
     span = spans[id(step)]
     assert span is not None  # noqa: S101  those without were left out
     return span
 
 
-def span_of(step: Step, place_of: PlaceOf) -> Span | None:
+def span_of(step: Changepoint, place_of: PlaceOf) -> Span | None:
     """Where *step* happened; None where its two sides are not on its line any more."""
     before, after = place_of(step.before), place_of(step.after)
     if before is None or after is None or after.line != step.line:
@@ -118,14 +118,18 @@ def span_of(step: Step, place_of: PlaceOf) -> Span | None:
     )
 
 
-def _repairs(regression: Regression, steps: Sequence[Step], place_of: PlaceOf) -> list[Step]:
+def _repairs(
+    regression: Regression, steps: Sequence[Changepoint], place_of: PlaceOf
+) -> list[Changepoint]:
     """For each of its Steps the one that undid it; empty unless all are undone."""
     found = [_undone(step, steps, place_of) for step in regression.steps]
     whole = [step for step in found if step is not None]
     return list(dict.fromkeys(whole)) if len(whole) == len(found) else []
 
 
-def _undone(regressed: Step, steps: Sequence[Step], place_of: PlaceOf) -> Step | None:
+def _undone(
+    regressed: Changepoint, steps: Sequence[Changepoint], place_of: PlaceOf
+) -> Changepoint | None:
     """The confirmed Step after which what *regressed* brought is gone; None if it is not.
 
     Ratios are multiplied, not levels compared: each is of one epoch, levels may not be.
@@ -148,11 +152,11 @@ def _undone(regressed: Step, steps: Sequence[Step], place_of: PlaceOf) -> Step |
     return None
 
 
-def _position(place: Place | None) -> int:
+def _position(place: Position | None) -> int:
     return place.position if place else -1
 
 
-def _series(step: Step) -> tuple[Any, ...]:
+def _series(step: Changepoint) -> tuple[Any, ...]:
     return (step.machine, step.line, step.variant, step.mode, step.params, step.metric)
 
 

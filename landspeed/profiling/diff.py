@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from benchmarks.counted.callgrind import CallProfile, Edge
+from benchmarks.counted.callgrind import Edge, Profile
 
 # What gcc and clang call the parts and copies they make of a function.
 _PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+$")
@@ -45,7 +45,7 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explained:
+class ExplainResult:
     """An Explained is the difference of two servers' profiles of one cell.
 
     ``files`` are those that differ between their sources, None where that is not known.
@@ -79,7 +79,7 @@ def _cost_facts(cost: Cost) -> dict[str, Any]:
     }
 
 
-def whole_functions(profile: CallProfile) -> CallProfile:
+def whole_functions(profile: Profile) -> Profile:
     """*profile* with the parts a compiler split off a function added to it again.
 
     Two compilations split differently; a call from a part into the rest is none.
@@ -96,14 +96,14 @@ def whole_functions(profile: CallProfile) -> CallProfile:
         edges[pair] = Edge(
             calls=known.calls + edge.calls, inclusive=known.inclusive + edge.inclusive
         )
-    return CallProfile(own=own, edges=edges)
+    return Profile(own=own, edges=edges)
 
 
 def _whole(name: str) -> str:
     return _PART.sub("", name)
 
 
-def costs(before: CallProfile, after: CallProfile) -> tuple[Cost, ...]:
+def costs(before: Profile, after: Profile) -> tuple[Cost, ...]:
     """Every function's Cost, the largest difference of its own first."""
     inclusive = before.inclusive(), after.inclusive()
     found = [
@@ -137,7 +137,7 @@ def _differs(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> 
     return before.get(name) != after.get(name)
 
 
-def explained_text(explained: Explained, top: int) -> RenderableType:
+def explained_text(explained: ExplainResult, top: int) -> RenderableType:
     """The *top* functions as a table, and what changed in the sources."""
     head = (
         f"{explained.cell}: {explained.before} {explained.total_before:.1f}, "

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from base.files import storage_errors
-from benchmarks.counted.callgrind import CallProfile
+from benchmarks.counted.callgrind import Profile
 
 ROOT = "PostgresMain"
 _DEEPEST = 40
@@ -49,7 +49,7 @@ class Frame:
         return (self.before + self.after) / 2
 
 
-def frames(before: CallProfile, after: CallProfile, root: str = ROOT) -> Frame:
+def frames(before: Profile, after: Profile, root: str = ROOT) -> Frame:
     """The tree below *root* of two profiles, without what would not be seen."""
     sides = (_Side.of(before), _Side.of(after))
     totals = (before.entered(root), after.entered(root))
@@ -65,7 +65,7 @@ class _Side:
     inclusive: dict[str, float]
 
     @classmethod
-    def of(cls, profile: CallProfile) -> _Side:
+    def of(cls, profile: Profile) -> _Side:
         callees: dict[str, dict[str, float]] = {}
         for (caller, callee), edge in profile.edges.items():
             if caller != callee and edge.inclusive > 0:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from base.build import Origin, Variant
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
-from benchmarks.records.identical_builds import SERVER_COLUMNS, Origins, Twin
+from benchmarks.records.identical_builds import SERVER_COLUMNS, IdenticalBuild, Origins
 from benchmarks.workloads.metrics import METRICS, scale_param
 from benchmarks.workloads.points import scheduled
 from landspeed.results.arrays import (
@@ -72,7 +72,7 @@ class Dots(Sequence[Dot]):
     ``cells`` has a number for each row of ``heads``, equal where machine and cell are.
     """
 
-    def __init__(self, table: pa.Table, twins: Iterable[Twin] = ()) -> None:
+    def __init__(self, table: pa.Table, twins: Iterable[IdenticalBuild] = ()) -> None:
         self.table = table = scheduled(table)
         cells, servers = codes(table, ["machine", *CELL]), codes(table, _SERVER)
         self.groups = Groups.of(both(cells, servers))
@@ -168,7 +168,7 @@ class Dots(Sequence[Dot]):
         return self.groups.sums(marks(self.table["id"]))
 
 
-def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
+def dots(table: pa.Table, twins: Iterable[IdenticalBuild] = ()) -> Dots:
     """The Dots of *table* (RecordStore.table()).
 
     Origins that are one server (they installed the very same files) have the same samples, and
@@ -180,7 +180,7 @@ def dots(table: pa.Table, twins: Iterable[Twin] = ()) -> Dots:
     return Dots(table, twins)
 
 
-def origins_by_digest(table: pa.Table, twins: Iterable[Twin]) -> Origins:
+def origins_by_digest(table: pa.Table, twins: Iterable[IdenticalBuild]) -> Origins:
     """The Origins in *table* (RecordStore.table()), as the newest record has them, and *twins*."""
     # One release may have come as a tarball and from git: it is one origin, whatever its tree.
     newest = np.sort(lasts(codes(table, SERVER_COLUMNS)))

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from benchmarks.records.columns import variant_of
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.scenario import Mode
 from landspeed.results.point_query import name_of
 
@@ -27,7 +27,7 @@ def point_commands(runs: Sequence[Mapping[str, Any]]) -> list[str]:
         study, _, size = run["preset"].rpartition("-")
         words = ["study", study, target_of(run), "--preset", size]
         words += ["--mode", run["mode"].rpartition("-")[0], "--protocol", run["protocol"]]
-        profile = Profile.named(run["profile"])
+        profile = Configuration.named(run["profile"])
         words += ["--profile", profile.server]
         words += ["--storage", profile.storage] if profile.storage else []
     else:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from base.build import Origin, Variant
 from benchmarks.records.columns import variant_of
 from benchmarks.workloads.metrics import Metric
-from builders.source import Place
+from builders.source import Position
 from landspeed.results.arrays import Floats, Ints, Lazily, both, codes
 from landspeed.results.params import Params
 from landspeed.results.points import CELL, Dot, Dots, params_of
@@ -19,7 +19,7 @@ from landspeed.results.points import CELL, Dot, Dots, params_of
 RELEASES_LINE = "releases"
 """The line of history that has one commit a release."""
 
-PlaceOf = Callable[[Origin], Place | None]
+PlaceOf = Callable[[Origin], Position | None]
 """Where in history an origin is; None where it has no place, like a server built elsewhere."""
 
 

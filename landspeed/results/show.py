@@ -16,7 +16,7 @@ from rich.table import Table
 
 from base.errors import RefError
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
-from benchmarks.records.identical_builds import Origins, Twin
+from benchmarks.records.identical_builds import IdenticalBuild, Origins
 from benchmarks.workloads.metrics import METRICS, Metric, metrics_of, scale_param
 from benchmarks.workloads.points import ADAPTIVE
 from landspeed.results.point_query import PointQuery, name_of
@@ -121,7 +121,9 @@ class Shown:
         }
 
 
-def find_points(table: pa.Table, query: PointQuery, twins: Sequence[Twin] = ()) -> list[Shown]:
+def find_points(
+    table: pa.Table, query: PointQuery, twins: Sequence[IdenticalBuild] = ()
+) -> list[Shown]:
     """The points that *query* means in *table* (RecordStore.table()); RefError if none.
 
     Runs of different servers or epochs are different points; the newest is the published one.

@@ -8,19 +8,25 @@ from dataclasses import dataclass
 from textwrap import TextWrapper
 from typing import Any
 
-from benchmarks.observation.warnings import Pitfall, Record, Trap, contrasts, recorded_pitfalls
+from benchmarks.observation.warnings import (
+    Record,
+    RunWarning,
+    WarningRule,
+    contrasts,
+    recorded_pitfalls,
+)
 
 _WRAPPER = TextWrapper(width=100, initial_indent="  ", subsequent_indent="  ")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Caution:
-    """A Caution is a Pitfall and in how many Runs of each group (a side, a point) it was seen.
+class WarningCount:
+    """A Caution is a RunWarning and in how many Runs of each group (a side, a point) it was seen.
 
     ``runs`` and ``of`` are by the group's name, empty where there is only one.
     """
 
-    pitfall: Pitfall
+    pitfall: RunWarning
     runs: Mapping[str, int]
     of: Mapping[str, int]
 
@@ -46,13 +52,13 @@ class Caution:
         return "\n".join(self.lines())
 
 
-def cautions(groups: Mapping[str, Iterable[Record]]) -> list[Caution]:
+def cautions(groups: Mapping[str, Iterable[Record]]) -> list[WarningCount]:
     """The Cautions of *groups* of raw records, of those that were written with warnings.
 
     What shows only among Runs is looked for among all of them, one that is in two groups once.
     """
-    firsts: dict[Trap, Pitfall] = {}
-    counts: dict[str, Counter[Trap]] = {}
+    firsts: dict[WarningRule, RunWarning] = {}
+    counts: dict[str, Counter[WarningRule]] = {}
     once: dict[int, Record] = {}
     sizes: Counter[str] = Counter()
     for name, records in groups.items():
@@ -64,7 +70,7 @@ def cautions(groups: Mapping[str, Iterable[Record]]) -> list[Caution]:
                 firsts.setdefault(one.trap, one)
                 counts[name][one.trap] += 1
     found = [
-        Caution(
+        WarningCount(
             pitfall=first,
             runs={name: counts[name][trap] for name in groups},
             of={name: sizes[name] for name in groups},
@@ -73,17 +79,17 @@ def cautions(groups: Mapping[str, Iterable[Record]]) -> list[Caution]:
     ]
     together = list(once.values())
     return found + [
-        Caution(pitfall=one, runs={"": len(together)}, of={"": len(together)})
+        WarningCount(pitfall=one, runs={"": len(together)}, of={"": len(together)})
         for one in contrasts(together)
     ]
 
 
-def cautions_of_points(points: Mapping[str, Sequence[Record]]) -> list[Caution]:
+def cautions_of_points(points: Mapping[str, Sequence[Record]]) -> list[WarningCount]:
     """The same where Runs of different points are not to be held against each other."""
     found = cautions({"": [{**one, "statistics": {}} for runs in points.values() for one in runs]})
     for name, runs in points.items():
         found += [
-            Caution(pitfall=one, runs={name: len(runs)}, of={name: len(runs)})
+            WarningCount(pitfall=one, runs={name: len(runs)}, of={name: len(runs)})
             for one in contrasts(runs)
         ]
     return found

@@ -14,20 +14,20 @@ from benchmarks.counted.count import count
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.workloads.points import Point, count_samples
 from landspeed.console.progress import meter
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 
-def uncounted(points: Sequence[Point], workshop: Workshop, pgbench: Pgbench) -> list[Point]:
+def uncounted(points: Sequence[Point], session: Session, pgbench: Pgbench) -> list[Point]:
     """Those of *points* that no record has the count of; MeasureError if none can be made here."""
-    comparable = comparable_counts(workshop.machine, pgbench.version)
-    have = count_samples(comparable.of(workshop.records.table()))
+    comparable = comparable_counts(session.machine, pgbench.version)
+    have = count_samples(comparable.of(session.records.table()))
     unique = {point.key: point for point in points}
     return [point for key, point in unique.items() if not have[key]]
 
 
 def count_all(
     points: Sequence[Point],
-    workshop: Workshop,
+    session: Session,
     pgbench: Pgbench,
     *,
     preset: str,
@@ -38,15 +38,15 @@ def count_all(
 
     Counts are not disturbed by load, so as many are made at once as there are cores.
     """
-    cores, stop, began = workshop.machine.cores, threading.Event(), time.monotonic()
+    cores, stop, began = session.machine.cores, threading.Event(), time.monotonic()
 
     def one(point: Point) -> dict[str, Any]:
         return count(
             build=point.build,
             pgbench=pgbench,
             cell=point.cell,
-            machine=workshop.machine,
-            paths=workshop.paths,
+            machine=session.machine,
+            paths=session.paths,
             context={"preset": preset, "round": 1},
             stop=stop,
         )

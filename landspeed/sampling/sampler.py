@@ -16,7 +16,7 @@ from benchmarks.counted.count import count
 from benchmarks.measure import measure
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.scenario import Cell
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 _SLOPES = 2  # a count is two of them, and each can have a core of its own
 
@@ -25,7 +25,7 @@ _SLOPES = 2  # a count is two of them, and each can have a core of its own
 class Sampler:
     """A Sampler makes Runs of one Cell, of *seconds* each, and reads one Metric off them."""
 
-    workshop: Workshop
+    session: Session
     pgbench: Pgbench
     cell: Cell
     metric: Metric
@@ -46,15 +46,15 @@ class Sampler:
             "build": build,
             "pgbench": self.pgbench,
             "cell": self.cell,
-            "machine": self.workshop.machine,
-            "paths": self.workshop.paths,
+            "machine": self.session.machine,
+            "paths": self.session.paths,
             "context": dict(context),
         }
         if self.metric.exact:
-            record = count(**how, at_once=min(_SLOPES, self.workshop.machine.cores))
+            record = count(**how, at_once=min(_SLOPES, self.session.machine.cores))
         else:
             record = measure(**how, seconds=self.seconds, seed=seed)
-        self.workshop.records.add(record)
+        self.session.records.add(record)
         value = record["sample"][self.metric.column]
         if value is None or value <= 0:
             raise MeasureError(

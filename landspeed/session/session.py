@@ -1,4 +1,4 @@
-"""The Workshop: the parts a command needs, put together for this machine and this project."""
+"""The Session: the parts a command needs, put together for this machine and this project."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from base.errors import BuildError, LandspeedError, SourceError
 from base.paths import Paths
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
-from builders.build_set import Order, Outcomes, Standing, build_many
+from builders.build_set import BuildSetProgress, Order, Outcomes, build_many
 from builders.builder import Builder
 from builders.docker.container import Sandbox
-from builders.external import Foreigners
+from builders.external import ExternalServers
 from builders.recipe import BuildSystem
 from builders.source import Source
 from landspeed.console.progress import duration, meter, say
@@ -23,8 +23,8 @@ from landspeed.session.target import Target
 
 
 @dataclass(frozen=True)
-class Workshop:
-    """A Workshop holds builder, records and machine; each is made when used.
+class Session:
+    """A Session holds builder, records and machine; each is made when used.
 
     With ``memory``, in bytes, its machine is this one with servers in that limit.
     """
@@ -39,8 +39,8 @@ class Workshop:
         in_: Callable[[Paths], Sandbox | None] = lambda _: None,
         *,
         memory: int | None = None,
-    ) -> Workshop:
-        """The Workshop of the project we are in; it builds on the Host, or where *in_* says."""
+    ) -> Session:
+        """The Session of the project we are in; it builds on the Host, or where *in_* says."""
         paths = Paths.find()
         return cls(paths=paths, sandbox=in_(paths), memory=memory)
 
@@ -49,8 +49,8 @@ class Workshop:
         return Builder.open(self.paths, say, self.sandbox)
 
     @cached_property
-    def foreigners(self) -> Foreigners:
-        return Foreigners(root=self.paths.foreign)
+    def foreigners(self) -> ExternalServers:
+        return ExternalServers(root=self.paths.foreign)
 
     @cached_property
     def records(self) -> RecordStore:
@@ -120,7 +120,7 @@ class Workshop:
         told: set[Order] = set()
         with meter(f"building {len(due)}" if len(due) > 1 else f"building {names}") as shown:
 
-            def tell(standing: Standing) -> None:
+            def tell(standing: BuildSetProgress) -> None:
                 for order in standing.outcomes.keys() - told:
                     told.add(order)
                     say(_became(order, standing.outcomes[order]))
@@ -144,7 +144,7 @@ class Workshop:
         return source
 
 
-def _doing(standing: Standing, due: int) -> str:
+def _doing(standing: BuildSetProgress, due: int) -> str:
     parts = [f"{order.label} {p.step} {p.share:.0%}" for order, p in standing.doing.items()]
     count = f"{len(standing.outcomes)} of {due} done"
     return "; ".join([count, *parts] if due > 1 else [p.step for p in standing.doing.values()])

@@ -20,7 +20,7 @@ _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PATTERN = re.compile(r"[A-Za-z0-9_*?./-]+")
 
 
-class Keep(StrEnum):
+class ResultsKind(StrEnum):
     """A Keep is the kind of place where a farm's results stay."""
 
     BRANCH = "branch"
@@ -29,7 +29,7 @@ class Keep(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Track:
+class TrackingConfig:
     """A Track is what a farm follows, and how much of it at once.
 
     ``branches`` are patterns such as REL_*_STABLE, each looked at ``depth`` commits back;
@@ -61,7 +61,10 @@ class Track:
             Variant.parse(variant)
         preset_named(self.preset)
         parse_duration(self.budget)
-        if Keep(self.keep) is Keep.DIRECTORY and not Path(self.directory).is_absolute():
+        if (
+            ResultsKind(self.keep) is ResultsKind.DIRECTORY
+            and not Path(self.directory).is_absolute()
+        ):
             raise ValueError(f'"{self.directory}" is not the full path of a directory to keep in')
         for mode in self.modes:
             Mode(mode)
@@ -106,12 +109,14 @@ class Track:
 
 def _told() -> dict[str, str]:
     """What the environment says; a variable that is empty is one that a workflow left out."""
-    names = {field.name: f"LANDSPEED_TRACK_{field.name.upper()}" for field in fields(Track)}
+    names = {
+        field.name: f"LANDSPEED_TRACK_{field.name.upper()}" for field in fields(TrackingConfig)
+    }
     return {name: value for name, variable in names.items() if (value := os.environ.get(variable))}
 
 
 def _typed(name: str, value: Any) -> Any:
-    default = next(field.default for field in fields(Track) if field.name == name)
+    default = next(field.default for field in fields(TrackingConfig) if field.name == name)
     try:
         if isinstance(default, tuple):
             words = value.split() if isinstance(value, str) else value

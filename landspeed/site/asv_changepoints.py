@@ -24,7 +24,7 @@ from asv.publishing import OutputPublisher
 
 from base.files import canonical_json, write_atomic
 from benchmarks.workloads.metrics import METRICS, benchmark_name, metric_named
-from landspeed.changepoints.changepoint import Step
+from landspeed.changepoints.changepoint import Changepoint
 from landspeed.results.arrays import Floats, Ints
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.asv_incremental.manifest import Cuts, keep
@@ -38,7 +38,7 @@ Numbers = tuple[Ints, Floats]
 """The revisions of a graph and, of each, the number of each of its lines."""
 
 
-def write_steps(steps: Iterable[Step], commit_of: CommitOf, results: Path) -> None:
+def write_steps(steps: Iterable[Changepoint], commit_of: CommitOf, results: Path) -> None:
     """Keep *steps* where asv's publisher finds them: among its *results*, one a line.
 
     Left out is what nobody should be told of, and what has no commit to be drawn at.

@@ -83,7 +83,7 @@ class Unplaced:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Derived:
+class DeriveResult:
     """A Derived is what one derivation did; ``points`` are dots, ``superseded`` left-out ones."""
 
     points: int
@@ -117,7 +117,7 @@ class _File:
         return digest_text(canonical_json([_FORM, *where, self.mark]))
 
 
-def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> Derived:
+def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
     """Make the files below ``layout.results`` say what the dots *found* say.
 
     Files that would not change are left alone, files of dots that are gone are removed. One
@@ -140,7 +140,7 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> Derived:
         for name in stale:
             (layout.results / name).unlink()
         _save_stamps({name: [file.stamp, *there[name]] for name, file in files.items()}, layout)
-    return Derived(
+    return DeriveResult(
         points=len(drawn),
         superseded=found.superseded,
         written=len(written),

@@ -25,7 +25,7 @@ from base.files import exchange, locked, remove_tree, storage_errors
 from base.paths import Paths
 from landspeed.site.asv_incremental.file_stat import result_files
 from landspeed.site.asv_incremental.make import Renewal
-from landspeed.site.asv_incremental.manifest import IMPRINT, Imprint
+from landspeed.site.asv_incremental.manifest import IMPRINT, SiteManifest
 from landspeed.site.asv_incremental.refs import MadeAnewError
 
 CONFIG = "asv.conf.json"
@@ -57,27 +57,27 @@ def publish(paths: Paths, say: Callable[[str], None], branches: Sequence[str] = 
     *branches* are drawn, if any are given, instead of those that asv.conf.json names.
     One publishing at a time, others wait. PublishError with asv's last lines if it fails.
     """
-    workshop = paths.site.parent / _WORKSHOP
-    with storage_errors("publish the site", workshop):
-        workshop.mkdir(parents=True, exist_ok=True)
-        with locked(workshop / "lock"):
-            for left_over in workshop.glob(f"{_FRESH}*"):  # of a publish that was killed
+    session = paths.site.parent / _WORKSHOP
+    with storage_errors("publish the site", session):
+        session.mkdir(parents=True, exist_ok=True)
+        with locked(session / "lock"):
+            for left_over in session.glob(f"{_FRESH}*"):  # of a publish that was killed
                 remove_tree(left_over)
             # A name of its own: the asv of a killed publish may go on writing under the old one.
-            own = Path(tempfile.mkdtemp(prefix=_FRESH, dir=workshop))
+            own = Path(tempfile.mkdtemp(prefix=_FRESH, dir=session))
             own.chmod(0o755)
             try:
-                config = _write_config(paths, workshop, branches)
+                config = _write_config(paths, session, branches)
                 made = _made(paths, own / "site", config, say)
                 exchange(own / "site", paths.site)
                 if made:
-                    made.save(workshop / _IMPRINT)
+                    made.save(session / _IMPRINT)
             finally:
                 remove_tree(own)
     return paths.site
 
 
-def _write_config(paths: Paths, workshop: Path, branches: Sequence[str]) -> Path:
+def _write_config(paths: Paths, session: Path, branches: Sequence[str]) -> Path:
     # With absolute paths: asv changes into the directory of its configuration.
     config = asv_config(paths.project)
     for key in _PATHS_IN_CONFIG:
@@ -85,15 +85,17 @@ def _write_config(paths: Paths, workshop: Path, branches: Sequence[str]) -> Path
             config[key] = str(paths.project / config[key])
     config["branches"] = list(branches) or config.get("branches")
     config["results_dir"] = str(paths.results / "asv")
-    path = workshop / CONFIG
+    path = session / CONFIG
     path.write_text(json.dumps(config, indent=4))
     return path
 
 
-def _made(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -> Imprint | None:
-    """Make the site at *fresh* from the last one, or by asv; its Imprint, if it can have one."""
+def _made(
+    paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]
+) -> SiteManifest | None:
+    """Make the site at *fresh* from the last one, or by asv; its SiteManifest, if it can have one."""
     renewal = Renewal(config=config, results=paths.results / "asv", site=paths.site)
-    last = Imprint.load(config.parent / _IMPRINT)
+    last = SiteManifest.load(config.parent / _IMPRINT)
     if last:
         try:
             made = renewal.make(last, fresh)
@@ -105,7 +107,7 @@ def _made(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -
             return made
     before = result_files(renewal.results)
     _make(paths, fresh, config, say)
-    return renewal.whole(Imprint.load(fresh.parent / _IMPRINT), fresh, before)
+    return renewal.whole(SiteManifest.load(fresh.parent / _IMPRINT), fresh, before)
 
 
 def _make(paths: Paths, fresh: Path, config: Path, say: Callable[[str], None]) -> None:

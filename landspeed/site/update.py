@@ -13,63 +13,63 @@ from base.errors import PublishError, StorageError
 from base.files import storage_errors
 from benchmarks.workloads.points import scheduled
 from builders.config import CONFIG_NAME
-from landspeed.changepoints.changepoint import Step
+from landspeed.changepoints.changepoint import Changepoint
 from landspeed.changepoints.scan import Chart, survey_records
 from landspeed.compare.aa_rates import ledger
 from landspeed.console.progress import say
 from landspeed.results.series import RELEASES_LINE
-from landspeed.session.session import Workshop
-from landspeed.session.tracking_config import Track
+from landspeed.session.session import Session
+from landspeed.session.tracking_config import TrackingConfig
 from landspeed.site.asv_changepoints import write_steps
-from landspeed.site.asv_results import AsvLayout, CommitOf, Derived, derive
-from landspeed.site.pages.data import Tidings, page_files, write_page_files
+from landspeed.site.asv_results import AsvLayout, CommitOf, DeriveResult, derive
+from landspeed.site.pages.data import PageInputs, page_files, write_page_files
 from landspeed.site.pages.noise import write_ledger_page
 from landspeed.site.publish import asv_config, publish
 
 _REPOSITORY_LINK = "sources.git"
 
 
-def has_dots(workshop: Workshop) -> bool:
+def has_dots(session: Session) -> bool:
     """Whether there is any record that is drawn."""
-    return bool(scheduled(workshop.records.table()).num_rows)
+    return bool(scheduled(session.records.table()).num_rows)
 
 
-def update_site(workshop: Workshop) -> tuple[Path, Derived]:
+def update_site(session: Session) -> tuple[Path, DeriveResult]:
     """Bring the site up to date with the records; its directory and what was derived."""
-    paths = workshop.paths
-    table = workshop.records.table()
-    if not has_dots(workshop):
+    paths = session.paths
+    table = session.records.table()
+    if not has_dots(session):
         raise PublishError(
             "nothing to publish yet",
             detail=f"{paths.records} has no records that are drawn.",
             hint='Measure something first: "landspeed run 18 --preset quick".',
         )
-    link_repository(workshop)
-    config, chart = asv_config(paths.project), Chart.of(workshop)
-    lines = _lines(workshop, chart.commits)
+    link_repository(session)
+    config, chart = asv_config(paths.project), Chart.of(session)
+    lines = _lines(session, chart.commits)
     layout = AsvLayout.of(config, paths.results / "asv")
-    commit_of = _placer(workshop, lines)
+    commit_of = _placer(session, lines)
     derived = derive(chart.dots, layout, commit_of)
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
-    steps = survey_records(workshop, chart=chart).steps
+    steps = survey_records(session, chart=chart).steps
     write_steps(steps, commit_of, layout.results)
     write_ledger_page(ledger(table), layout.results)
-    write_pages(workshop, chart, steps)
+    write_pages(session, chart, steps)
     return publish(paths, say, _branches(config, table, lines)), derived
 
 
-def write_pages(workshop: Workshop, chart: Chart, steps: Sequence[Step]) -> None:
+def write_pages(session: Session, chart: Chart, steps: Sequence[Changepoint]) -> None:
     """Make the data of the pages for PostgreSQL people."""
-    records = workshop.records
-    tidings = Tidings(
+    records = session.records
+    tidings = PageInputs(
         steps=steps,
         confirmations=records.confirmations.all(),
         bisections=records.bisections.all(),
-        commits=workshop.builder.sources.history.commits(chart.commits),
+        commits=session.builder.sources.history.commits(chart.commits),
     )
     files = page_files(chart.dots, chart.place_of, tidings)
-    write_page_files(files, workshop.paths.results)
+    write_page_files(files, session.paths.results)
 
 
 def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, str]) -> list[str]:
@@ -82,11 +82,11 @@ def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, st
     return list(dict.fromkeys([*named, *sorted(set(lines.values()))]))
 
 
-def link_repository(workshop: Workshop) -> None:
+def link_repository(session: Session) -> None:
     """Make ``sources.git`` in the project, which asv.conf.json names, mean the cache's."""
-    link = workshop.paths.project / _REPOSITORY_LINK
-    target = workshop.paths.sources
-    workshop.builder.sources.releases_branch()
+    link = session.paths.project / _REPOSITORY_LINK
+    target = session.paths.sources
+    session.builder.sources.releases_branch()
     with storage_errors(f'link "{link}"', link):
         if link.is_symlink() and link.readlink() != target:
             link.unlink()
@@ -100,10 +100,10 @@ def link_repository(workshop: Workshop) -> None:
             link.symlink_to(target)
 
 
-def _lines(workshop: Workshop, commits: Collection[str]) -> dict[str, str]:
+def _lines(session: Session, commits: Collection[str]) -> dict[str, str]:
     """The branch that each of *commits* is drawn on: one that is watched, or stable."""
-    watched = Track.load(workshop.paths.project / CONFIG_NAME).branches
-    lines = workshop.builder.sources.lines(commits, watched)
+    watched = TrackingConfig.load(session.paths.project / CONFIG_NAME).branches
+    lines = session.builder.sources.lines(commits, watched)
     return {commit: line for commit, line in lines.items() if can_be_drawn(line)}
 
 
@@ -118,8 +118,8 @@ def can_be_drawn(branch: str) -> bool:
         return False
 
 
-def _placer(workshop: Workshop, lines: Mapping[str, str]) -> CommitOf:
-    sources = workshop.builder.sources
+def _placer(session: Session, lines: Mapping[str, str]) -> CommitOf:
+    sources = session.builder.sources
     branch = sources.releases_branch()
     dates = sources.dates({*branch.values(), *lines})
 

@@ -48,7 +48,7 @@ _CHUNK = 256  # lines looked at side by side: few enough to stay in the processo
 _MOVES = 6  # how far a step may be from where the windows tried it to be, and later be moved
 
 
-class Basis(StrEnum):
+class NoiseModel(StrEnum):
     """A Basis is what a line's noise is known by."""
 
     POINTS = "points"
@@ -106,7 +106,7 @@ class Scan:
     ``noise`` is the standard deviation of a point, as a share; None where it is not known.
     """
 
-    basis: Basis
+    basis: NoiseModel
     jumps: tuple[Jump, ...] = ()
     noise: float | None = None
     trace: Trace | None = field(default=None, repr=False, compare=False)
@@ -278,7 +278,7 @@ def _residuals(task: _Task, log: Floats, at: int) -> Floats:
 def _judged(log: Floats, places: Sequence[_Place]) -> Scan:
     """The Scan of a line with steps at *places*, which all its commits may move a little."""
     if len(log) < SHORTEST:
-        return Scan(basis=Basis.NONE)
+        return Scan(basis=NoiseModel.NONE)
     ends = _settled(log, [place.at for place in places])
     noise = Noise.of([log[a:b] for a, b in pairwise(ends)])
     levels = [noise.level(log[a:b]) for a, b in pairwise(ends)]
@@ -300,7 +300,7 @@ def _judged(log: Floats, places: Sequence[_Place]) -> Scan:
                 p_value=p_value(evidence, len(log)),
             )
         )
-    return Scan(basis=Basis.POINTS, jumps=tuple(jumps), noise=noise.deviation)
+    return Scan(basis=NoiseModel.POINTS, jumps=tuple(jumps), noise=noise.deviation)
 
 
 def _settled(log: Floats, places: Sequence[int]) -> list[int]:

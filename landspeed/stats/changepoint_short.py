@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 from scipy.special import ndtri
 
-from landspeed.stats.changepoint_online import CONFIDENCE, LEVEL, SMALLEST_P, Basis, Jump, Scan
+from landspeed.stats.changepoint_online import CONFIDENCE, LEVEL, SMALLEST_P, Jump, NoiseModel, Scan
 from landspeed.stats.glr import Floats
 from landspeed.stats.students_t import t_quantile, t_tail
 
@@ -99,7 +99,7 @@ def scan_samples(points: Sequence[Floats], level: float = LEVEL) -> Scan:
     """
     usable = [i for i, point in enumerate(points) if len(point) >= SAMPLES_NEEDED]
     if len(usable) < 2:
-        return Scan(basis=Basis.NONE)
+        return Scan(basis=NoiseModel.NONE)
     pool = _Pool.of([points[i] for i in usable])
     bar = -t_quantile(level / 2 / pool.choices, pool.freedom)
     ends, seen = [0], []
@@ -111,7 +111,7 @@ def scan_samples(points: Sequence[Floats], level: float = LEVEL) -> Scan:
     ends.append(len(usable))
     jumps = [_jump(pool, ends[i : i + 3], usable=usable, seen=when) for i, when in enumerate(seen)]
     typical = pool.deviation / float(np.sqrt(np.median(pool.counts)))
-    return Scan(basis=Basis.SAMPLES, jumps=tuple(jumps), noise=typical)
+    return Scan(basis=NoiseModel.SAMPLES, jumps=tuple(jumps), noise=typical)
 
 
 def _jump(pool: _Pool, ends: Sequence[int], *, usable: Sequence[int], seen: int) -> Jump:
@@ -137,7 +137,7 @@ def scan_exact(line: Floats, share: float = EXACT_SHARE) -> Scan:
     No tests and no p-values: an exact number that changed, changed.
     """
     if len(line) < 2:
-        return Scan(basis=Basis.NONE)
+        return Scan(basis=NoiseModel.NONE)
     jumps = [
         Jump(
             at=i + 1,
@@ -152,4 +152,4 @@ def scan_exact(line: Floats, share: float = EXACT_SHARE) -> Scan:
         for i, (before, after) in enumerate(pairwise(line))
         if abs(after - before) >= share * before
     ]
-    return Scan(basis=Basis.EXACT, jumps=tuple(jumps), noise=0.0)
+    return Scan(basis=NoiseModel.EXACT, jumps=tuple(jumps), noise=0.0)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from base.version import Version
-from benchmarks.server.configuration import Profile, difference, profile_names
+from benchmarks.server.configuration import Configuration, difference, profile_names
 from landspeed.stats.plackett_burman import MANY, Signs, fold_over
 
 NameValue = tuple[str, str | None]
@@ -18,7 +18,7 @@ NameValue = tuple[str, str | None]
 _TUNED = "tuned"
 
 
-class Star(StrEnum):
+class SettingPattern(StrEnum):
     """A Star is a word for the profiles of an Ablation: its * is its settings."""
 
     ADDED = "default-with-*"
@@ -61,13 +61,13 @@ class Ablation:
     @property
     def is_asked(self) -> bool:
         """Whether it is more than profiles that have a name of their own."""
-        return any(word in list(Star) for word in self.words)
+        return any(word in list(SettingPattern) for word in self.words)
 
     @property
     def is_screened(self) -> bool:
         """Whether its profiles are those of a screening design (with others, or alone)."""
-        many = Star.ABLATION in self.words and len(self.settings) >= MANY
-        return many or Star.SCREEN in self.words
+        many = SettingPattern.ABLATION in self.words and len(self.settings) >= MANY
+        return many or SettingPattern.SCREEN in self.words
 
     @cached_property
     def design(self) -> Signs:
@@ -99,8 +99,10 @@ class Ablation:
         """
         if self.is_tuned and 2 * len(on) > len(self.settings):
             off = [name for name in self.names if name not in on]
-            return Profile.named("".join([_TUNED, *(f"-without-{name}" for name in off)])).name
-        return Profile.named(f"default{spelled(s for s in self.settings if s[0] in on)}").name
+            return Configuration.named(
+                "".join([_TUNED, *(f"-without-{name}" for name in off)])
+            ).name
+        return Configuration.named(f"default{spelled(s for s in self.settings if s[0] in on)}").name
 
     def added(self, name: str) -> str:
         """The profile that has the setting *name* alone."""
@@ -122,18 +124,18 @@ class Ablation:
         found: list[str] = []
         for word in self.words:
             match word:
-                case Star.ADDED:
+                case SettingPattern.ADDED:
                     found += map(self.added, self.names)
-                case Star.WITHOUT:
+                case SettingPattern.WITHOUT:
                     found += map(self.without, self.names)
-                case Star.ALL:
+                case SettingPattern.ALL:
                     found.append(self.profile(self.names))
-                case Star.SCREEN:
+                case SettingPattern.SCREEN:
                     found += self.screen
-                case Star.ABLATION:
+                case SettingPattern.ABLATION:
                     found += self.screen if self.is_screened else self.one_at_a_time
                 case _:
-                    found.append(Profile.named(word).name)
+                    found.append(Configuration.named(word).name)
         return tuple(dict.fromkeys(found))
 
     def facts(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _MISSES = 0.05  # of the intervals, the true effect
 _Floats = npt.NDArray[np.float64]
 
 
-class Company(StrEnum):
+class StudyContext(StrEnum):
     """A Company is what a setting is added to: none of the others, all, or some of them."""
 
     ALONE = "added to default"
@@ -39,7 +39,7 @@ class Effect:
     """
 
     setting: str
-    company: Company
+    company: StudyContext
     ratio: Ratio
     p: float | None = None
 
@@ -50,7 +50,7 @@ class Effect:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Screened:
+class ScreeningResult:
     """A Screened is what the Runs of a screening design say, as a whole.
 
     ``freedom`` is of the noise, ``missing`` counts profiles without a Run. ``together`` is the
@@ -72,7 +72,7 @@ class Attribution:
     """
 
     effects: tuple[Effect, ...]
-    screened: Screened | None
+    screened: ScreeningResult | None
     all_of_them: Ratio | None
 
     @classmethod
@@ -101,10 +101,12 @@ class Attribution:
         return tuple(dict.fromkeys(one.setting for one in self.effects))
 
     @property
-    def companies(self) -> tuple[Company, ...]:
+    def companies(self) -> tuple[StudyContext, ...]:
         """The Companies in which any of them is known."""
         return tuple(
-            company for company in Company if any(one.company is company for one in self.effects)
+            company
+            for company in StudyContext
+            if any(one.company is company for one in self.effects)
         )
 
     @property
@@ -116,7 +118,7 @@ class Attribution:
         found = tuple(name for name in self.settings if name in sure)[: MANY - 1]
         return found if len(found) > 1 else ()
 
-    def effect(self, setting: str, company: Company) -> Effect | None:
+    def effect(self, setting: str, company: StudyContext) -> Effect | None:
         """What *setting* does in that *company*; None if it is not known."""
         return next((e for e in self.effects if (e.setting, e.company) == (setting, company)), None)
 
@@ -129,8 +131,8 @@ def _one_at_a_time(
     found = []
     for name in ablation.names:
         for company, with_, without in (
-            (Company.ALONE, ablation.added(name), none),
-            (Company.LAST, every, ablation.without(name)),
+            (StudyContext.ALONE, ablation.added(name), none),
+            (StudyContext.LAST, every, ablation.without(name)),
         ):
             some, base = by_profile.get(with_), by_profile.get(without)
             ratio = Ratio.of(some, base, column) if some and base else None
@@ -139,7 +141,7 @@ def _one_at_a_time(
     return found
 
 
-def screen(rows: Sequence[StudyRow], column: str, ablation: Ablation) -> Screened | None:
+def screen(rows: Sequence[StudyRow], column: str, ablation: Ablation) -> ScreeningResult | None:
     """What the design of *ablation* says of *column*; None if too few of its profiles have Runs.
 
     Main effects on the logarithm by least squares, rounds as blocks. The noise is what Runs of
@@ -172,7 +174,7 @@ def screen(rows: Sequence[StudyRow], column: str, ablation: Ablation) -> Screene
         ratio = (unexplained - noise) / beyond / (noise / freedom)
         together = f_tail(ratio, beyond, freedom)
     errors = spread * math.sqrt(noise / freedom) if freedom else None
-    return Screened(
+    return ScreeningResult(
         effects=tuple(_effects(ablation, effects, errors, freedom)),
         freedom=freedom,
         missing=len(set(signs) - {row.axes["profile"] for row in used}),
@@ -188,7 +190,7 @@ def _effects(
     if errors is None:
         for name, middle in zip(ablation.names, middles, strict=True):
             ratio = Ratio(value=math.exp(middle), low=None, high=None)
-            yield Effect(setting=name, company=Company.AVERAGED, ratio=ratio)
+            yield Effect(setting=name, company=StudyContext.AVERAGED, ratio=ratio)
         return
     halves = t_quantile(1 - _MISSES / 2, freedom) * errors
     corrected = holm(
@@ -200,7 +202,7 @@ def _effects(
     for name, middle, half, p in zip(ablation.names, middles, halves, corrected, strict=True):
         low, high = math.exp(middle - half), math.exp(middle + half)
         ratio = Ratio(value=math.exp(middle), low=low, high=high)
-        yield Effect(setting=name, company=Company.AVERAGED, ratio=ratio, p=p)
+        yield Effect(setting=name, company=StudyContext.AVERAGED, ratio=ratio, p=p)
 
 
 def holm(values: Sequence[float]) -> list[float]:

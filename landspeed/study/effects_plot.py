@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes as Panel
 
-from landspeed.study.effects import SURE, Attribution, Company, Effect
+from landspeed.study.effects import SURE, Attribution, Effect, StudyContext
 from landspeed.study.plots import COLOURS, draw_panels, panel_title, shorten
 from landspeed.study.samples import Value
 from landspeed.study.schema import PlotExhibit
 
 _A_SETTING, _FRAME = 0.26, 0.9  # inches
-_MARKERS = {Company.ALONE: "o", Company.LAST: "s", Company.AVERAGED: "D"}
+_MARKERS = {StudyContext.ALONE: "o", StudyContext.LAST: "s", StudyContext.AVERAGED: "D"}
 
 
 def draw_rankings(
@@ -41,7 +41,7 @@ def _draw(panel: Panel, ranking: Attribution) -> None:
         found = [one for one in ranking.effects if one.company is company]
         sure = [one for one in found if one.p is None or one.is_sure]
         unsure = [one for one in found if one not in sure]
-        colour = COLOURS[list(Company).index(company)]
+        colour = COLOURS[list(StudyContext).index(company)]
         for some, filled, label in (
             (sure, True, str(company)),
             (unsure, False, f"{company}, p ≥ {SURE:g}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from landspeed.study.ablation import Ablation
-from landspeed.study.effects import SURE, Attribution, Company, Screened
+from landspeed.study.effects import SURE, Attribution, ScreeningResult, StudyContext
 from landspeed.study.tables import markdown_table
 
 
@@ -16,7 +16,7 @@ def ranking_table(ranking: Attribution) -> str:
     for setting in ranking.settings:
         found = [ranking.effect(setting, company) for company in ranking.companies]
         line = [setting, *(str(one.ratio) if one else "-" for one in found)]
-        averaged = ranking.effect(setting, Company.AVERAGED)
+        averaged = ranking.effect(setting, StudyContext.AVERAGED)
         lines.append([*line, _p(averaged.p if averaged else None)] if p else line)
     titles = ["setting", *(f"{company}, 95 %" for company in ranking.companies), *p]
     return markdown_table(titles, lines, 1)
@@ -35,7 +35,7 @@ def ranking_text(ranking: Attribution, ablation: Ablation) -> Iterator[str]:
             f"Too few of the {len(ablation.screen)} profiles of the screening design were measured "
             "to tell what a setting does."
         )
-    if Company.ALONE in ranking.companies:
+    if StudyContext.ALONE in ranking.companies:
         yield (
             "Each interval of what was added to default, or to all others, is for itself: of "
             "twenty settings that do nothing, one seems to do something."
@@ -54,7 +54,7 @@ def _design(ablation: Ablation) -> str:
     )
 
 
-def _belief(screened: Screened) -> str:
+def _belief(screened: ScreeningResult) -> str:
     if not screened.freedom:
         return "One round tells nothing of chance: the effects have no intervals."
     number = len(screened.effects)
@@ -67,7 +67,7 @@ def _belief(screened: Screened) -> str:
     )
 
 
-def _company(screened: Screened) -> str:
+def _company(screened: ScreeningResult) -> str:
     """What settings do together, and what of it is in the effects."""
     if screened.missing:
         clear = (

@@ -13,7 +13,7 @@ from base.errors import SourceError, UsageError, VariantError
 from base.version import Version
 from benchmarks.applicability import planned_cells
 from benchmarks.clients.sysbench import oltp_of
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.topology import server_count, topology_reason
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import (
@@ -29,12 +29,12 @@ from benchmarks.workloads.scenario import (
 from benchmarks.workloads.sysbench_modes import OLTPS
 from builders.recipe import recipe
 from landspeed.campaign.campaign import Request
-from landspeed.campaign.disk import DataRoom
+from landspeed.campaign.disk import DiskEstimate
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
 from landspeed.study.ablation import Ablation, spelled
-from landspeed.study.request import Wish
+from landspeed.study.request import StudyRequest
 from landspeed.study.schema import (
     DIRECT,
     DIRECTORY,
@@ -55,7 +55,7 @@ _GIVE_SETTINGS = '"--setting NAME=VALUE" gives one, as often as you like'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Left:
+class Skipped:
     """A Left is what a Study cannot measure here, and the reason with what would bring it."""
 
     part: str
@@ -85,9 +85,9 @@ class StudyPlan:
 
     name: str
     study: Study
-    wish: Wish
+    wish: StudyRequest
     parts: tuple[PlannedPart, ...]
-    left: tuple[Left, ...]
+    left: tuple[Skipped, ...]
 
     @property
     def requests(self) -> list[Request]:
@@ -100,15 +100,15 @@ class StudyPlan:
         return self.parts[0].request.preset
 
 
-def plan_study(workshop: Workshop, name: str, study: Study, wish: Wish) -> StudyPlan:
+def plan_study(session: Session, name: str, study: Study, wish: StudyRequest) -> StudyPlan:
     """The StudyPlan of *study*, called *name*; UsageError if nothing of it can be measured here.
 
     RefError for a REF that names nothing.
     """
-    planner = _Planner(workshop=workshop, name=name, study=study, wish=wish)
+    planner = _Planner(session=session, name=name, study=study, wish=wish)
     planner.refuse_settings_that_nobody_asks_for()
     parts: list[PlannedPart] = []
-    left: list[Left] = []
+    left: list[Skipped] = []
     for part in study.part:
         if wish.size not in part.sizes:
             continue
@@ -119,11 +119,11 @@ def plan_study(workshop: Workshop, name: str, study: Study, wish: Wish) -> Study
         if targets and preset.profiles:
             scales = {**study.amount(wish.size).scales, **wish.scales}
             request = Request(targets=targets, preset=preset, scales=scales)
-            cells = planned_cells(preset, workshop.machine, workshop.paths.server_root, scales)
+            cells = planned_cells(preset, session.machine, session.paths.server_root, scales)
             planned = PlannedPart(part=part, ablation=ablation, request=request, cells=tuple(cells))
             parts.append(planned)
         elif targets:
-            left.append(Left(part=part.name, what="no setting is given", reason=_GIVE_SETTINGS))
+            left.append(Skipped(part=part.name, what="no setting is given", reason=_GIVE_SETTINGS))
     if not any(cell.reason is None for part in parts for cell in part.cells):
         reasons = [cell.reason for part in parts for cell in part.cells if cell.reason]
         raise UsageError(
@@ -139,15 +139,15 @@ def plan_study(workshop: Workshop, name: str, study: Study, wish: Wish) -> Study
 class _Planner:
     """What plans the Parts of one Study as one person wishes it on one machine."""
 
-    workshop: Workshop
+    session: Session
     name: str
     study: Study
-    wish: Wish
+    wish: StudyRequest
 
     @cached_property
     def scripts(self) -> dict[str, Script]:
         """The Study's scripts by name."""
-        directory, tables = self.workshop.paths.project / DIRECTORY, self.study.script
+        directory, tables = self.session.paths.project / DIRECTORY, self.study.script
         if self.wish.files and len(tables) != 1:
             raise UsageError(
                 f'study "{self.name}" has no script that others could take the place of',
@@ -199,7 +199,7 @@ class _Planner:
             modes=tuple(map(self._mode, modes)),
             protocols=axes.get("protocols", (Protocol.PREPARED,)),
             tiers=axes.get("tiers", (Tier.SMALL,)),
-            rungs=rungs(axes.get("clients", (1,)), self.workshop.machine.cores),
+            rungs=rungs(axes.get("clients", (1,)), self.session.machine.cores),
             samples=wish.repeats or amount.repeats,
             seconds=wish.seconds or amount.seconds,
             profiles=tuple(_placed(*place) for place in places),
@@ -217,11 +217,11 @@ class _Planner:
         known = ", ".join([*Mode, *OLTPS, *self.scripts])
         raise UsageError(f'"{word}" is no mode of study "{self.name}"', hint=f"There are: {known}.")
 
-    def targets(self, part: Part) -> tuple[list[Target], list[Left]]:
+    def targets(self, part: Part) -> tuple[list[Target], list[Skipped]]:
         """What *part* builds or takes as it is, and what cannot be had of it."""
         axes = self.axes(part)
         found: list[Target] = []
-        left: list[Left] = []
+        left: list[Skipped] = []
         variants = [Variant.parse(word) for word in axes.get("variants", ("bs8",))]
         for ref in axes.get("refs", ()):
             words, unfit = self._refs(part, ref)
@@ -235,41 +235,41 @@ class _Planner:
                 if reason is None:
                     found.append(target)
                 else:
-                    left.append(Left(part=part.name, what=str(target), reason=reason))
+                    left.append(Skipped(part=part.name, what=str(target), reason=reason))
         return list(dict.fromkeys(found)), left
 
     def _versions(self, targets: Iterable[Target]) -> set[Version]:
         """The versions of *targets*."""
-        foreigners, sources = self.workshop.foreigners, self.workshop.builder.sources
+        foreigners, sources = self.session.foreigners, self.session.builder.sources
         return {
             foreigners.find(t.registered).version if t.registered else sources.glance(t.ref)[0]
             for t in targets
         }
 
-    def _refs(self, part: Part, ref: str) -> tuple[list[str], list[Left]]:
+    def _refs(self, part: Part, ref: str) -> tuple[list[str], list[Skipped]]:
         """The REFs that *ref* stands for."""
         if ref == MAJORS:
             return self._majors(part)
         if ref not in (REGISTERED, VANILLA):
             return [ref], []
-        builds = self.workshop.foreigners.all()
+        builds = self.session.foreigners.all()
         if not builds:
             reason = '"landspeed register PG_CONFIG --name NAME" brings one'
-            return [], [Left(part=part.name, what="no server is registered", reason=reason)]
+            return [], [Skipped(part=part.name, what="no server is registered", reason=reason)]
         names = [b.origin.name if ref == REGISTERED else b.version.major_text for b in builds]
         return list(dict.fromkeys(names)), []
 
-    def _majors(self, part: Part) -> tuple[list[str], list[Left]]:
+    def _majors(self, part: Part) -> tuple[list[str], list[Skipped]]:
         """The newest release of every major that is here or can be reached, oldest first."""
         newest: dict[str, str] = {}
-        out_of_reach: dict[str, Left] = {}
-        for status in self.workshop.builder.sources.statuses():
+        out_of_reach: dict[str, Skipped] = {}
+        for status in self.session.builder.sources.statuses():
             major = status.version.major_text
             if status.is_here or status.is_reachable:
                 newest[major] = str(status.version)
             else:
                 reason = "; ".join(status.reach) or "no source of it is known"
-                unfit = Left(part=part.name, what=str(status.version), reason=reason)
+                unfit = Skipped(part=part.name, what=str(status.version), reason=reason)
                 out_of_reach[major] = unfit
         return list(newest.values()), [v for m, v in out_of_reach.items() if m not in newest]
 
@@ -280,11 +280,11 @@ class _Planner:
         """
         try:
             if target.registered is not None:
-                build = self.workshop.foreigners.find(target.registered)
+                build = self.session.foreigners.find(target.registered)
                 return topology_reason(build) if several else None
             if several:
                 return topology_reason(None)
-            version, _ = self.workshop.builder.sources.glance(target.ref)
+            version, _ = self.session.builder.sources.glance(target.ref)
             recipe(version, target.variant)
         except (VariantError, SourceError) as error:
             return f"{error.message}. {error.detail}".strip().replace("\n", " ")
@@ -295,13 +295,13 @@ def _placed(profile: str, storage: str, topology: str, pooler: str) -> str:
     place = "" if storage == DISK else f"-on-{storage}"
     across = "" if topology == SINGLE else f"-across-{topology}"
     via = "" if pooler == DIRECT else f"-via-{pooler}"
-    return Profile.named(f"{profile}{place}{across}{via}").name
+    return Configuration.named(f"{profile}{place}{across}{via}").name
 
 
-def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
+def study_facts(session: Session, plan: StudyPlan) -> dict[str, Any]:
     """What *plan* measures, what that takes, and what it leaves out, as JSON can hold it."""
-    machine, preset = workshop.machine, plan.preset
-    targets = {t: _is_built(workshop, t) for p in plan.parts for t in p.request.targets}
+    machine, preset = session.machine, plan.preset
+    targets = {t: _is_built(session, t) for p in plan.parts for t in p.request.targets}
     points = {
         (target, one.cell)
         for part in plan.parts
@@ -310,7 +310,7 @@ def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
         if one.reason is None
     }
     runs = len(points) * preset.samples
-    room = DataRoom.of(workshop, points)
+    room = DiskEstimate.of(session, points)
     builds = sum(not built for built in targets.values())
     seconds = (
         runs * (preset.seconds + OVERHEAD_SECONDS)
@@ -343,7 +343,7 @@ def study_facts(workshop: Workshop, plan: StudyPlan) -> dict[str, Any]:
 
 def _memory(cell: Cell, memory_bytes: int) -> int:
     """The bytes that all servers of a Run of *cell* take, as they plan it."""
-    profile = Profile.named(cell.profile)
+    profile = Configuration.named(cell.profile)
     each = profile.shared_buffers(memory_bytes) + cell.clients * BACKEND_BYTES
     return server_count(profile.topology) * each
 
@@ -357,9 +357,9 @@ def _part_facts(planned: PlannedPart, cores: int) -> dict[str, Any]:
     }
 
 
-def _is_built(workshop: Workshop, target: Target) -> bool:
+def _is_built(session: Session, target: Target) -> bool:
     if target.registered is not None:
         return True
-    _, source = workshop.builder.sources.glance(target.ref)
-    found: Build | None = workshop.builder.find(source, target.variant) if source else None
+    _, source = session.builder.sources.glance(target.ref)
+    found: Build | None = session.builder.find(source, target.variant) if source else None
     return found is not None

@@ -13,7 +13,7 @@ from landspeed.study.schema import Amount, Axes, Size
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class StudyRequest:
     """A Wish is what a person asks of a Study: its size, and what takes the place of its own.
 
     ``settings`` are those that a Part adds to its profiles, or takes one by one in the place of

@@ -7,31 +7,31 @@ from pathlib import Path
 from base.errors import LandspeedError
 from benchmarks.workloads.points import Comparable, Point
 from landspeed.campaign.campaign import Campaign, Tally
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.site.pages.frame import STUDIES
 from landspeed.study.plan import StudyPlan
 from landspeed.study.report import StudyReport, write_index, write_report
 from landspeed.study.samples import StudyRow, rows
 
 
-def run_study(workshop: Workshop, plan: StudyPlan) -> tuple[Tally, Path]:
+def run_study(session: Session, plan: StudyPlan) -> tuple[Tally, Path]:
     """Measure what *plan* lacks, interleaved, then write its report; the report's page."""
-    campaign = Campaign(workshop=workshop, requests=plan.requests, publish=None)
+    campaign = Campaign(session=session, requests=plan.requests, publish=None)
     tally = campaign.run()
-    report = _report(workshop, plan, campaign)
-    reports = workshop.paths.results / STUDIES
+    report = _report(session, plan, campaign)
+    reports = session.paths.results / STUDIES
     page = write_report(report, reports / plan.name / plan.wish.size.value)
     write_index(reports)
     return tally, page
 
 
-def _report(workshop: Workshop, plan: StudyPlan, campaign: Campaign) -> StudyReport:
+def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyReport:
     comparable = Comparable(
-        machine=workshop.machine,
-        pgbench_version=str(workshop.pgbench_build().version),
+        machine=session.machine,
+        pgbench_version=str(session.pgbench_build().version),
         seconds=plan.preset.seconds,
     )
-    table = comparable.of(workshop.records.table())
+    table = comparable.of(session.records.table())
     found: list[StudyRow] = []
     for planned, builds in zip(plan.parts, campaign.builds, strict=True):
         cells = [one.cell for one in planned.cells if one.reason is None]
@@ -40,9 +40,9 @@ def _report(workshop: Workshop, plan: StudyPlan, campaign: Campaign) -> StudyRep
     ids = list({row.scalars["id"]: 0 for row in found})
     return StudyReport(
         plan=plan,
-        machine=workshop.machine.facts(),
+        machine=session.machine.facts(),
         rows=found,
-        records={record["id"]: record for record in workshop.records.records(ids)},
+        records={record["id"]: record for record in session.records.records(ids)},
         names={target.ref: build.origin.name for target, build in campaign.made.items()},
         errors=list(dict.fromkeys(map(_told, campaign.tally.errors))),
     )

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from base.build import Build
 from base.version import Version
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.points import Point, PointKey, rows_of
 from benchmarks.workloads.scenario import Cell, Mode
-from benchmarks.workloads.sysbench_modes import OLTPS, SYSBENCH, Oltp
+from benchmarks.workloads.sysbench_modes import OLTPS, SYSBENCH, SysbenchMode
 from landspeed.stats.students_t import t_quantile
 from landspeed.study.schema import DIRECT, DISK, SINGLE
 
@@ -70,7 +70,7 @@ def rows(part: str, points: Iterable[Point], table: pa.Table) -> list[StudyRow]:
 
 def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
     """Where *cell* of *build* is on every axis of definition.AXES."""
-    profile, mode = Profile.named(cell.profile), cell.scenario.mode
+    profile, mode = Configuration.named(cell.profile), cell.scenario.mode
     changes = [f"{name}={value}" if value else name for name, value in profile.with_]
     return {
         "ref": build.origin.name,
@@ -79,7 +79,7 @@ def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
         "blocksize": build.variant.blocksize,
         "wal_blocksize": build.variant.wal_blocksize,
         "mode": mode.value if isinstance(mode, Mode) else mode.name,
-        "generator": SYSBENCH if isinstance(mode, Oltp) else "pgbench",
+        "generator": SYSBENCH if isinstance(mode, SysbenchMode) else "pgbench",
         "protocol": cell.scenario.protocol.value,
         "tier": cell.scenario.tier.value,
         "scale": cell.scenario.scale,

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from base.build import Variant
 from base.errors import LandspeedError, UsageError
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.pooler import POOLERS
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import TOPOLOGIES
@@ -22,7 +22,7 @@ from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.scenario import Mode, Protocol, Tier
 from benchmarks.workloads.sysbench_modes import OLTPS
 from landspeed.session.target import Target
-from landspeed.study.ablation import Star
+from landspeed.study.ablation import SettingPattern
 
 DIRECTORY = "studies"
 DISK, SINGLE, DIRECT = "disk", "single", "direct"
@@ -71,8 +71,8 @@ def _told(check: Any) -> AfterValidator:
 
 
 def _profile(name: str) -> None:
-    if name not in list(Star):
-        Profile.named(name)
+    if name not in list(SettingPattern):
+        Configuration.named(name)
 
 
 def _one_of(kind: str, allowed: tuple[str, ...]) -> AfterValidator:

@@ -9,7 +9,7 @@ import click
 from base.build import Variant
 from base.errors import LandspeedError
 from landspeed.results.show import as_text
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import parse_targets, require_sources
 from tests.build_systems.systems import compare_systems, systems_failure, systems_table
 
@@ -18,7 +18,7 @@ def main(refs: tuple[str, ...]) -> None:
     """Print the comparison of each REF; the error of those that drifted apart or did not build."""
     targets = parse_targets(refs, Variant())
     require_sources(targets)
-    pairs = compare_systems(Workshop.open(), targets, None)
+    pairs = compare_systems(Session.open(), targets, None)
     click.echo(as_text(systems_table(pairs)))
     error = systems_failure(pairs)
     if error is not None:

@@ -11,35 +11,35 @@ from base.build import Build
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import count
 from benchmarks.machine.lock import measuring
-from benchmarks.workloads.scenario import Buffers, Mode
+from benchmarks.workloads.scenario import CacheState, Mode
 from landspeed.compare.prepare import cells_of
 from landspeed.compare.side import Question
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 
 _MODES = (Mode.READ_ONLY, Mode.READ_WRITE)
 _SLOPES = 2  # a count is two of them, and each can have a core of its own
 
 
-def costs(workshop: Workshop, pgbench: Pgbench, build: Build) -> dict[str, float]:
+def costs(session: Session, pgbench: Pgbench, build: Build) -> dict[str, float]:
     """Instructions per transaction of *build*, prepared and warm, by mode.
 
     MeasureError if it cannot be counted here, or counts that do not repeat.
     """
     with measuring(counting=True), tempfile.TemporaryDirectory() as project:
-        paths = replace(workshop.paths, project=Path(project))
-        return dict(_costs(replace(workshop, paths=paths), pgbench, build))
+        paths = replace(session.paths, project=Path(project))
+        return dict(_costs(replace(session, paths=paths), pgbench, build))
 
 
-def _costs(workshop: Workshop, pgbench: Pgbench, build: Build) -> Iterator[tuple[str, float]]:
+def _costs(session: Session, pgbench: Pgbench, build: Build) -> Iterator[tuple[str, float]]:
     for mode in _MODES:
         question = Question(mode=mode)
         record = count(
             build=build,
             pgbench=pgbench,
-            cell=cells_of(workshop, question, [question.profile], Buffers.WARM)[question.profile],
-            machine=workshop.machine,
-            paths=workshop.paths,
+            cell=cells_of(session, question, [question.profile], CacheState.WARM)[question.profile],
+            machine=session.machine,
+            paths=session.paths,
             context={},
-            at_once=min(_SLOPES, workshop.machine.cores),
+            at_once=min(_SLOPES, session.machine.cores),
         )
         yield mode.value, record["sample"]["instructions"]

@@ -21,7 +21,7 @@ from base.files import digest_file
 from benchmarks.clients.pgbench import Pgbench
 from builders.recipe import BuildSystem
 from landspeed.console.progress import say
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
 from tests.build_systems.elf import MAGIC, Program
 from tests.build_systems.system_costs import costs
@@ -91,19 +91,19 @@ class Pair:
         }
 
 
-def compare_systems(workshop: Workshop, targets: Sequence[Target], jobs: int | None) -> list[Pair]:
+def compare_systems(session: Session, targets: Sequence[Target], jobs: int | None) -> list[Pair]:
     """Build each of *targets* by both systems and compare what was made; one Pair each.
 
     UsageError for a release that has one build system only.
     """
-    by_meson = workshop.build_all(targets, BuildSystem.MESON, jobs=jobs)
-    by_configure = workshop.build_all(targets, BuildSystem.CONFIGURE, jobs=jobs)
-    pgbench = Pgbench(build=workshop.pgbench_build())
-    return [_pair(workshop, pgbench, t, by_configure[t], by_meson[t]) for t in targets]
+    by_meson = session.build_all(targets, BuildSystem.MESON, jobs=jobs)
+    by_configure = session.build_all(targets, BuildSystem.CONFIGURE, jobs=jobs)
+    pgbench = Pgbench(build=session.pgbench_build())
+    return [_pair(session, pgbench, t, by_configure[t], by_meson[t]) for t in targets]
 
 
 def _pair(
-    workshop: Workshop,
+    session: Session,
     pgbench: Pgbench,
     target: Target,
     one: Build | LandspeedError,
@@ -114,9 +114,9 @@ def _pair(
     if not isinstance(other, Build):
         return Pair(target=target, error=other)
     try:
-        said = traits(one, workshop.paths), traits(other, workshop.paths)
+        said = traits(one, session.paths), traits(other, session.paths)
         say(f"counting what a transaction costs both servers of {target}")
-        spent = costs(workshop, pgbench, one), costs(workshop, pgbench, other)
+        spent = costs(session, pgbench, one), costs(session, pgbench, other)
         found = [*likenesses(one, other, *said), *cost_likenesses(*spent)]
         return Pair(target=target, likenesses=found)
     except LandspeedError as error:

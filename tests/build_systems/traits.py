@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from base.build import Build
 from base.paths import Paths
 from benchmarks.server.cluster import Cluster, control_data, initdb
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import ServerHome
 
 # Where this very cluster is, which is another place each time.
@@ -43,7 +43,7 @@ def traits(build: Build, paths: Paths) -> Traits:
         data = run.path / "cluster"
         initdb(server, data, run)
         control = control_data(server, data, run)
-        chosen = Profile.named("default").settings(build.version, 0)
+        chosen = Configuration.named("default").settings(build.version, 0)
         cluster = Cluster(build=server, data=data, run=run, settings=chosen, keep=False)
         with cluster, cluster.connect() as connection:
             settings = connection.execute("SELECT name, setting FROM pg_settings").fetchall()

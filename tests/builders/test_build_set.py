@@ -14,7 +14,7 @@ import pytest
 
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError
-from builders.build_set import Order, Standing, build_many
+from builders.build_set import BuildSetProgress, Order, build_many
 from builders.builder import Builder
 from builders.jobserver import job_server
 from landspeed.session.session import build_failure
@@ -60,7 +60,7 @@ def most_at_once(log: Path) -> int:
 def test_all_are_built_and_told_in_the_order_they_were_asked_for(cache):
     maker = builder(cache)
     wanted = orders(maker)
-    told: list[Standing] = []
+    told: list[BuildSetProgress] = []
     outcomes = build_many(maker, wanted, at_once=3, tell=told.append)
     assert list(outcomes) == wanted
     assert [b.variant for b in outcomes.values() if isinstance(b, Build)] == [
@@ -106,7 +106,7 @@ def test_the_longest_begins_first(cache):
         wanted.append(replace(order, source=replace(order.source, origin=origin)))
     ended_: list[str] = []
 
-    def note(standing: Standing) -> None:
+    def note(standing: BuildSetProgress) -> None:
         ended_.extend(o.variant.name for o in standing.outcomes if o.variant.name not in ended_)
 
     build_many(maker, wanted, at_once=1, tell=note)

@@ -18,12 +18,12 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
 from benchmarks.smoke import trials
-from builders.external import Foreigners, inspect
+from builders.external import ExternalServers, inspect
 from landspeed.results.point_query import parse_point
 from landspeed.results.points import dots
 from landspeed.results.show import as_text, details, find_points
 from landspeed.session.external import register
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
 from tests.kits.made_up.synthetic import Point, record
 from tests.kits.servers.cluster_kit import server_paths
@@ -62,10 +62,12 @@ def install(root: Path, said: str = SAID) -> Path:
 
 @pytest.fixture
 def foreigners(tmp_path):
-    return Foreigners(root=tmp_path / "foreign")
+    return ExternalServers(root=tmp_path / "foreign")
 
 
-def registered(foreigners: Foreigners, pg_config: Path, name: str | None = "debian15") -> Build:
+def registered(
+    foreigners: ExternalServers, pg_config: Path, name: str | None = "debian15"
+) -> Build:
     return foreigners.put(inspect(str(pg_config), name))
 
 
@@ -262,10 +264,10 @@ def test_a_real_server_laid_out_in_another_way_is_registered_and_passes_every_tr
     said = f"PostgreSQL {newest_build.version} (Somebody's 1.2)"
     pg_config = write_pg_config(root / "usr/bin/pg_config", directories, said)
 
-    workshop = Workshop(paths=paths)
-    build = register(workshop, str(pg_config), "mine")
+    session = Session(paths=paths)
+    build = register(session, str(pg_config), "mine")
     assert build.variant == newest_build.variant
-    assert workshop.named(Target.parse("@mine", Variant())) == build
+    assert session.named(Target.parse("@mine", Variant())) == build
     made = trials(
         build=build,
         pgbench=Pgbench(build=pgbench_build),

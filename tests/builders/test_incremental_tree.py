@@ -47,7 +47,7 @@ cat shared.h "$1" > "$3"
 ONE, TWO, SHARED = (f"src/backend/{name}" for name in ("one.c", "two.c", "shared.h"))
 
 
-class Place:
+class Position:
     """A Place is a pretended history, a Builder that walks it, and what its tools wrote down."""
 
     def __init__(self, root: Path) -> None:
@@ -119,10 +119,10 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch) -> Place:
+def place(tmp_path, monkeypatch) -> Position:
     """A Place whose first commit was built."""
     monkeypatch.setenv("PATH", f"{programs(tmp_path / 'bin')}:{os.environ['PATH']}")
-    made = Place(tmp_path)
+    made = Position(tmp_path)
     made.build()
     assert made.compiled() == ["one.c", "two.c"]
     assert made.configured() == ["checked"]

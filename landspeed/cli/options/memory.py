@@ -7,7 +7,7 @@ import os
 import click
 
 from base.errors import UsageError
-from benchmarks.machine.cgroup import MemoryGroup
+from benchmarks.machine.cgroup import Cgroup
 from landspeed.cli.options.sandbox import parse_memory
 
 
@@ -36,4 +36,4 @@ def require_limit(memory: int | None, *, counted: bool) -> None:
             "a limit of memory does not change what is counted",
             hint="Leave out --memory, or choose --metric latency.",
         )
-    MemoryGroup.make(f"try-{os.getpid()}", memory).remove()
+    Cgroup.make(f"try-{os.getpid()}", memory).remove()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.scenario import PRESETS, Mode, Preset, Protocol, Tier, preset_named
 
 
@@ -75,7 +75,7 @@ def chosen_preset(name: str, **changes: Any) -> Preset:
         "tiers": tuple(map(Tier, changes["tiers"])),
         "protocols": tuple(map(Protocol, changes["protocols"])),
         "rungs": changes["clients"],
-        "profiles": tuple(Profile.named(n).name for n in changes["profiles"]),
+        "profiles": tuple(Configuration.named(n).name for n in changes["profiles"]),
         "samples": changes["samples"],
         "seconds": changes["seconds"],
     }

@@ -36,7 +36,13 @@ from landspeed.site.asv_incremental.graphs import (
     levelled,
     summary_graph,
 )
-from landspeed.site.asv_incremental.manifest import Drawing, Imprint, Taken, drawn_twice, in_order
+from landspeed.site.asv_incremental.manifest import (
+    Drawing,
+    SiteManifest,
+    Taken,
+    drawn_twice,
+    in_order,
+)
 from landspeed.site.asv_incremental.refs import Drawn, MadeAnewError, Refs
 
 PLUGINS = frozenset(
@@ -78,8 +84,8 @@ class Renewal:
         return {path.relative_to(root).as_posix(): seen(path) for path in some if path.is_file()}
 
     def whole(
-        self, made: Imprint | None, fresh: Path, before: Mapping[str, Seen]
-    ) -> Imprint | None:
+        self, made: SiteManifest | None, fresh: Path, before: Mapping[str, Seen]
+    ) -> SiteManifest | None:
         """*made*, as asv left it with the site at *fresh*, and what files that is of.
 
         None if asv left none, or the results that there were *before* have changed meanwhile.
@@ -95,8 +101,8 @@ class Renewal:
         files = self.site_files(fresh)
         return replace(made, frame=self.frame(), refs=refs, results=taken, files=files)
 
-    def make(self, last: Imprint, fresh: Path) -> Imprint:
-        """Make the site at *fresh*, where nothing is yet; its Imprint.
+    def make(self, last: SiteManifest, fresh: Path) -> SiteManifest:
+        """Make the site at *fresh*, where nothing is yet; its SiteManifest.
 
         MadeAnewError if that takes asv: *fresh* may then be there in part.
         """
@@ -106,7 +112,7 @@ class Renewal:
             # of a site that comes from a cache nothing can be taken for granted
             raise MadeAnewError(str(error) or type(error).__name__) from error
 
-    def _make(self, last: Imprint, fresh: Path) -> Imprint:
+    def _make(self, last: SiteManifest, fresh: Path) -> SiteManifest:
         conf = self._conf(fresh)
         if not PLUGINS.issuperset(conf.plugins) or not (self.results / STEPS_FILE).is_file():
             raise MadeAnewError("a plug-in is not landspeed's, or the steps are not")
@@ -137,7 +143,7 @@ class Renewal:
         for publisher in (SummaryList, Nominations):
             publisher.publish(conf, None, benchmarks, graphs, drawn.revisions)
         self._save_index(index, made, drawn, taken.values(), fresh)
-        return Imprint(
+        return SiteManifest(
             frame=last.frame,
             refs=drawn.refs.digest,
             results={name: taken.get(name) or last.results[name] for name in files},
@@ -155,7 +161,7 @@ class Renewal:
     def _repo(self, conf: Config) -> Git:
         return Git(conf.repo, conf.project)
 
-    def _changed(self, last: Imprint, files: Mapping[str, Seen]) -> dict[str, Results]:
+    def _changed(self, last: SiteManifest, files: Mapping[str, Seen]) -> dict[str, Results]:
         if not last.results.keys() <= files.keys():
             raise MadeAnewError("results are gone")
         known = {name: one.seen for name, one in last.results.items()}
@@ -166,7 +172,7 @@ class Renewal:
         }
 
     def _graphs(
-        self, drawings: list[Drawing], news: Mapping[str, Mapping[int, Any]], last: Imprint
+        self, drawings: list[Drawing], news: Mapping[str, Mapping[int, Any]], last: SiteManifest
     ) -> GraphSet:
         graphs = GraphSet()
         for drawing in drawings:
@@ -177,7 +183,7 @@ class Renewal:
         return graphs
 
     def _save_graphs(
-        self, graphs: GraphSet, news: Mapping[str, Any], last: Imprint, fresh: Path
+        self, graphs: GraphSet, news: Mapping[str, Any], last: SiteManifest, fresh: Path
     ) -> None:
         for path in news:
             _write(fresh / f"{path}.json", graphs._graphs[path].text())
@@ -217,7 +223,7 @@ class Renewal:
 
 
 def _taken(
-    last: Imprint,
+    last: SiteManifest,
     changed: Mapping[str, Results],
     files: Mapping[str, Seen],
     benchmarks: Benchmarks,

@@ -1,6 +1,6 @@
 """What a site was made from, written down when asv made it, so that the next one is made of less.
 
-Without an Imprint, or with one that does not fit, all of the site is made anew.
+Without an SiteManifest, or with one that does not fit, all of the site is made anew.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from base.files import write_atomic
 from landspeed.site.asv_incremental.file_stat import Seen
 
 IMPRINT = "LANDSPEED_IMPRINT"
-"""The environment variable that tells ``asv publish`` where to write the Imprint, if at all."""
+"""The environment variable that tells ``asv publish`` where to write the SiteManifest, if at all."""
 
 Cuts = Mapping[int, list[int]]
 """The revisions at which the lines of a graph change their level, by the line's index."""
@@ -79,8 +79,8 @@ class Drawing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imprint:
-    """An Imprint is what a site was made from.
+class SiteManifest:
+    """An SiteManifest is what a site was made from.
 
     ``frame`` is a digest of all that can only change together with the whole site,
     ``refs`` one of all branches and tags. ``revisions`` are asv's numbers of commits,
@@ -115,7 +115,7 @@ class Imprint:
 
     @classmethod
     def load(cls, path: Path) -> Self | None:
-        """The Imprint at *path*; None if there is none that can be read."""
+        """The SiteManifest at *path*; None if there is none that can be read."""
         try:
             facts = json.loads(path.read_text())
             kinds = facts.pop("kinds")
@@ -195,7 +195,7 @@ def keep(
         )
         for _, graph in graphs
     ]
-    Imprint(
+    SiteManifest(
         results=results,
         revisions=dict(revisions),
         branches=placed,

@@ -9,7 +9,7 @@ from typing import Self
 from asv.plugins.git import Git
 
 from base.files import digest_text
-from landspeed.site.asv_incremental.manifest import Imprint
+from landspeed.site.asv_incremental.manifest import SiteManifest
 
 _FORM = "--format=%(refname)%09%(objectname)%09%(*objectname)%09%(*objecttype)"
 _TAGS = "refs/tags/"
@@ -56,7 +56,9 @@ class Drawn:
     dates: Mapping[str, int]
 
     @classmethod
-    def of(cls, repo: Git, branches: Iterable[str], last: Imprint, commits: Iterable[str]) -> Self:
+    def of(
+        cls, repo: Git, branches: Iterable[str], last: SiteManifest, commits: Iterable[str]
+    ) -> Self:
         """That of *commits*, and of all that *last* has.
 
         MadeAnewError if of the latter anything has moved, or one of the former is nowhere.

@@ -9,8 +9,8 @@ from typing import Any
 from base.build import Origin, Variant
 from benchmarks.workloads.metrics import benchmark_name, metric_named
 from builders.source.lineage import Commit
-from landspeed.changepoints.changepoint import DOUBTFUL, Step
-from landspeed.changepoints.nomination import Confirmation, Fate, Nomination, newest
+from landspeed.changepoints.changepoint import DOUBTFUL, Changepoint
+from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination, newest
 from landspeed.console.markdown import plain
 from landspeed.results.params import Params
 from landspeed.stats.summary import rounded
@@ -22,7 +22,7 @@ Commits = Mapping[str, Commit]
 _FOUND = ("culprit", "range")
 
 
-class Fortune(StrEnum):
+class ChangepointStatus(StrEnum):
     """A Fortune is how far a change of level came: from noise may show as much, to its commit."""
 
     BISECTED = "bisected"
@@ -33,18 +33,18 @@ class Fortune(StrEnum):
     DOUBTFUL = "doubtful"
 
 
-MEANINGS: Mapping[Fortune, str] = {
-    Fortune.BISECTED: "confirmed, and its commit or release found",
-    Fortune.CONFIRMED: "shown again by fresh interleaved runs of both sides",
-    Fortune.NOMINATED: "a trend shows it; no fresh runs yet",
-    Fortune.UNDECIDED: "put to the test; fresh runs did not decide within their budget",
-    Fortune.REFUTED: "fresh interleaved runs show no such change",
-    Fortune.DOUBTFUL: "among so many series noise alone shows as much",
+MEANINGS: Mapping[ChangepointStatus, str] = {
+    ChangepointStatus.BISECTED: "confirmed, and its commit or release found",
+    ChangepointStatus.CONFIRMED: "shown again by fresh interleaved runs of both sides",
+    ChangepointStatus.NOMINATED: "a trend shows it; no fresh runs yet",
+    ChangepointStatus.UNDECIDED: "put to the test; fresh runs did not decide within their budget",
+    ChangepointStatus.REFUTED: "fresh interleaved runs show no such change",
+    ChangepointStatus.DOUBTFUL: "among so many series noise alone shows as much",
 }
 
 
 def changes(
-    steps: Iterable[Step],
+    steps: Iterable[Changepoint],
     confirmations: Iterable[Facts],
     bisections: Iterable[Facts],
     commits: Commits,
@@ -90,22 +90,27 @@ def changes(
 
 def _order(row: Facts) -> tuple[Any, ...]:
     larger = max(row["ratio"], 1 / row["ratio"])
-    return list(Fortune).index(Fortune(row["state"])), not row["worse"], -larger, row["key"]
+    return (
+        list(ChangepointStatus).index(ChangepointStatus(row["state"])),
+        not row["worse"],
+        -larger,
+        row["key"],
+    )
 
 
 def _fortune(
     confirmation: Confirmation | None, about: list[Facts], *, doubtful: bool = False
-) -> Fortune:
+) -> ChangepointStatus:
     match confirmation.fate if confirmation else None:
-        case Fate.CONFIRMED:
+        case ConfirmationStatus.CONFIRMED:
             is_found = bool(about) and about[-1]["report"]["answer"] in _FOUND
-            return Fortune.BISECTED if is_found else Fortune.CONFIRMED
-        case Fate.REFUTED:
-            return Fortune.REFUTED
-        case Fate.UNDECIDED:
-            return Fortune.UNDECIDED
+            return ChangepointStatus.BISECTED if is_found else ChangepointStatus.CONFIRMED
+        case ConfirmationStatus.REFUTED:
+            return ChangepointStatus.REFUTED
+        case ConfirmationStatus.UNDECIDED:
+            return ChangepointStatus.UNDECIDED
         case _:
-            return Fortune.DOUBTFUL if doubtful else Fortune.NOMINATED
+            return ChangepointStatus.DOUBTFUL if doubtful else ChangepointStatus.NOMINATED
 
 
 def _about(reports: Iterable[Facts], nomination: Nomination) -> Iterator[Facts]:

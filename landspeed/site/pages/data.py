@@ -9,7 +9,7 @@ from typing import Any
 
 from base.build import Variant
 from benchmarks.workloads.metrics import METRICS, Metric
-from landspeed.changepoints.changepoint import Step
+from landspeed.changepoints.changepoint import Changepoint
 from landspeed.results.params import Params
 from landspeed.results.points import Dots
 from landspeed.results.series import PlaceOf
@@ -30,19 +30,19 @@ _METHOD = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tidings:
-    """Tidings are what the pages tell of besides numbers: Steps and what became of them.
+class PageInputs:
+    """PageInputs are what the pages tell of besides numbers: Steps and what became of them.
 
     ``confirmations`` and ``bisections`` are the records' notes, ``commits`` what git knows.
     """
 
-    steps: Sequence[Step] = ()
+    steps: Sequence[Changepoint] = ()
     confirmations: Sequence[Mapping[str, Any]] = ()
     bisections: Sequence[Mapping[str, Any]] = ()
     commits: Commits
 
 
-def page_files(dots: Dots, place_of: PlaceOf, tidings: Tidings) -> dict[str, str]:
+def page_files(dots: Dots, place_of: PlaceOf, tidings: PageInputs) -> dict[str, str]:
     """Every data file, path → text; the same for the same arguments, whenever it is made.
 
     Of a million Runs only those of releases, and of the newest commits, are looked at one by one.

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from base.files import write_atomic
-from landspeed.compare.aa_rates import Ledger
+from landspeed.compare.aa_rates import AAReport
 from landspeed.compare.aa_text import TITLES, account_cells, summary_lines
 from landspeed.site.pages.frame import LEDGER
 
@@ -22,7 +22,7 @@ _EXPLAINED = (
 )
 
 
-def ledger_body(book: Ledger) -> str:
+def ledger_body(book: AAReport) -> str:
     """What the page tells of *book*, as HTML; of one with nothing in it, that."""
     if not book.accounts:
         return f"{_ABOUT}<p>Nothing is recorded yet.</p>\n"
@@ -38,7 +38,7 @@ def ledger_body(book: Ledger) -> str:
     return f'{_ABOUT}{lines}\n{table}\n<p class="quiet">{escape(_EXPLAINED)}</p>\n'
 
 
-def write_ledger_page(book: Ledger, results: Path) -> None:
+def write_ledger_page(book: AAReport, results: Path) -> None:
     """Put the body of the page beside asv's result files, from where ``asv publish`` takes it."""
     write_atomic(results / LEDGER, ledger_body(book), durable=False)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from base.build import Origin
 from base.version import Version
 from benchmarks.records.identical_builds import Origins
-from builders.source import Place
+from builders.source import Position
 from landspeed.results.arrays import distinct
 from landspeed.results.series import RELEASES_LINE, PlaceOf
 
@@ -30,7 +30,7 @@ class Category:
 
     origin: Origin
     version: str
-    place: Place | None
+    place: Position | None
     tip: bool = False
 
     @property

@@ -25,7 +25,7 @@ from benchmarks.workloads.scenario import (
     Tier,
     preset_named,
 )
-from benchmarks.workloads.sysbench_modes import OLTPS, ROWS_PER_SCALE, Oltp
+from benchmarks.workloads.sysbench_modes import OLTPS, ROWS_PER_SCALE, SysbenchMode
 from tests.kits.made_up.stand_ins import AMPLE
 from tests.kits.made_up.study_kit import MACHINE
 from tests.kits.servers.cluster_kit import is_root, server_paths
@@ -97,10 +97,12 @@ failed
 FATAL: Thread initialization failed!
 """
 FULL = "FATAL: PQexec() failed: 7 could not extend file: No space left on device"
-MODE = Oltp(name="oltp-read-write", version="1.0.20")
+MODE = SysbenchMode(name="oltp-read-write", version="1.0.20")
 
 
-def cell_of(mode: Oltp = MODE, protocol: Protocol = Protocol.PREPARED, clients: int = 8) -> Cell:
+def cell_of(
+    mode: SysbenchMode = MODE, protocol: Protocol = Protocol.PREPARED, clients: int = 8
+) -> Cell:
     scenario = Scenario(mode=mode, protocol=protocol, tier=Tier.SMALL, scale=2)
     return Cell(scenario=scenario, clients=clients, profile="default")
 
@@ -297,18 +299,20 @@ def test_the_client_of_root_runs_as_the_servers_user(monkeypatch: pytest.MonkeyP
 
 
 def test_a_mode_is_known_by_its_script_and_by_the_version_that_asks() -> None:
-    values = [Oltp(name=name, version=v).value for name in OLTPS for v in ("1.0.20", "1.1.0")]
+    values = [
+        SysbenchMode(name=name, version=v).value for name in OLTPS for v in ("1.0.20", "1.1.0")
+    ]
     assert len(set(values)) == 2 * len(OLTPS)
     assert all(value.startswith("oltp-") and "." not in value for value in values)
     with pytest.raises(UsageError, match='"oltp-foo" is no script of sysbench'):
-        Oltp(name="oltp-foo", version="1.0.20")
+        SysbenchMode(name="oltp-foo", version="1.0.20")
 
 
 def test_the_version_is_what_the_program_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sysbench_that(tmp_path / "bin", monkeypatch, "exit 1")
-    assert oltp_of("oltp-read-only") == Oltp(name="oltp-read-only", version="1.0.20")
+    assert oltp_of("oltp-read-only") == SysbenchMode(name="oltp-read-only", version="1.0.20")
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     assert oltp_of("oltp-read-only").version == ""
 
@@ -316,7 +320,9 @@ def test_the_version_is_what_the_program_says(
 def test_its_data_is_its_own_and_as_large_as_pgbenchs() -> None:
     scenario = cell_of().scenario
     assert scenario.data
-    assert scenario.data != replace(scenario, mode=Oltp(name=MODE.name, version="1.1.0")).data
+    assert (
+        scenario.data != replace(scenario, mode=SysbenchMode(name=MODE.name, version="1.1.0")).data
+    )
     bytes_a_row = 265
     assert ROWS_PER_SCALE * bytes_a_row == pytest.approx(BYTES_PER_SCALE, rel=0.05)
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from base.errors import MeasureError
-from benchmarks.counted.callgrind import CallProfile, is_whole
+from benchmarks.counted.callgrind import Profile, is_whole
 
 # As callgrind 3.19 writes it: names once, then numbers; relative lines; the cost below a call
 # on the line after calls=; other objects and inlined files in between.
@@ -77,7 +77,7 @@ def output(own: int) -> str:
 
 
 def test_costs_are_summed_by_function_and_by_call():
-    profile = CallProfile.parse(output(300))
+    profile = Profile.parse(output(300))
     assert profile.own == {
         "PostgresMain": 100,
         "exec_simple_query": 700,
@@ -90,21 +90,21 @@ def test_costs_are_summed_by_function_and_by_call():
 
 
 def test_what_came_before_a_function_is_not_below_it():
-    profile = CallProfile.parse(output(300))
+    profile = Profile.parse(output(300))
     assert profile.entered("PostgresMain") == 100 + 950 + 90
     assert profile.entered("nothing") == 0
 
 
 def test_what_a_function_calls_for_is_told_apart():
-    assert CallProfile.parse(output(300)).called_by(["pgstat_report_stat", "absent"]) == 30
+    assert Profile.parse(output(300)).called_by(["pgstat_report_stat", "absent"]) == 30
 
 
 def test_a_function_that_calls_itself_is_not_counted_twice():
-    assert CallProfile.parse(output(300)).inclusive()["exec_simple_query"] == 700 + 250
+    assert Profile.parse(output(300)).inclusive()["exec_simple_query"] == 700 + 250
 
 
 def test_the_difference_of_two_runs_is_per_transaction():
-    short, long = CallProfile.parse(output(300)), CallProfile.parse(output(1300))
+    short, long = Profile.parse(output(300)), Profile.parse(output(1300))
     each = long.since(short, 100)
     assert each.own["exec_simple_query"] == 10
     assert each.own["PostgresMain"] == 0
@@ -112,9 +112,9 @@ def test_the_difference_of_two_runs_is_per_transaction():
 
 
 def test_a_profile_survives_being_kept_but_for_what_is_too_small():
-    short, long = CallProfile.parse(output(300)), CallProfile.parse(output(1300))
+    short, long = Profile.parse(output(300)), Profile.parse(output(1300))
     each = long.since(short, 100)
-    kept = CallProfile.of(json.loads(json.dumps(each.facts(least=0.01))))
+    kept = Profile.of(json.loads(json.dumps(each.facts(least=0.01))))
     assert kept.own == {"exec_simple_query": 10}
     assert set(kept.edges) == {
         ("PostgresMain", "exec_simple_query"),
@@ -125,7 +125,7 @@ def test_a_profile_survives_being_kept_but_for_what_is_too_small():
 @pytest.mark.parametrize("text", ["", output(1)[:400], "totals: 7\n"])
 def test_a_file_that_is_not_whole_is_an_error(text: str):
     with pytest.raises(MeasureError) as caught:
-        CallProfile.parse(text)
+        Profile.parse(text)
     assert caught.value.message == "callgrind's output cannot be understood"
 
 

@@ -19,7 +19,7 @@ from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted import count as module
 from benchmarks.counted import valgrind
-from benchmarks.counted.callgrind import CallProfile
+from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.count import (
     LENGTHS,
     SPREAD_LIMIT,
@@ -34,8 +34,8 @@ from benchmarks.counted.passes import Pass
 from benchmarks.counted.settings import clock_driven, exact_settings
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
-from benchmarks.workloads.scenario import Buffers, Mode, Protocol, Scenario, Tier
-from landspeed.session.session import Workshop
+from benchmarks.workloads.scenario import CacheState, Mode, Protocol, Scenario, Tier
+from landspeed.session.session import Session
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.servers.cluster_kit import SCALE, cell, processes_in, server_paths
 
@@ -50,7 +50,7 @@ def made_pass(transactions: int, instructions: float, **changes: Any) -> Pass:
         wal_bytes=1_000_000 + 400 * transactions,
         blocks_hit=5000 + 3 * transactions,
         blocks_read=700 + transactions,
-        profile=CallProfile(own={}, edges={}),
+        profile=Profile(own={}, edges={}),
         argv=("pgbench",),
         settings={},
         database_bytes=0,
@@ -105,7 +105,7 @@ def test_slopes_that_are_too_far_apart_are_an_error_and_no_number():
 
 
 def test_only_one_client_and_stated_buffers_can_be_counted():
-    for wrong in (cell(clients=1), replace(cell(clients=2), buffers=Buffers.WARM)):
+    for wrong in (cell(clients=1), replace(cell(clients=2), buffers=CacheState.WARM)):
         with pytest.raises(UsageError):
             count(cell=wrong, **dict.fromkeys(("build", "pgbench", "machine", "paths", "context")))
 
@@ -120,7 +120,7 @@ def test_what_is_set_is_known_to_the_version(version: str):
 
 def test_a_profile_is_kept_beside_the_records(tmp_path: Path):
     paths = Paths(cache=tmp_path, project=tmp_path)
-    profile = CallProfile(own={"ExecScan": 12.5}, edges={})
+    profile = Profile(own={"ExecScan": 12.5}, edges={})
     keep_profile(paths, "a" * 32, profile)
     assert kept_profile(paths, "a" * 32) == profile
     assert kept_profile(paths, "b" * 32) is None
@@ -193,7 +193,7 @@ def test_that_nothing_can_be_counted_is_said_before_any_data_is_loaded(
         count(
             build=server,
             pgbench=Pgbench(build=server),
-            cell=exact_cell(scenario, "default", Buffers.WARM),
+            cell=exact_cell(scenario, "default", CacheState.WARM),
             machine=Machine.detect("elephant"),
             paths=Paths(cache=tmp_path, project=tmp_path),
             context={},
@@ -222,7 +222,9 @@ def paths() -> Iterator[Paths]:
 @pytest.fixture
 def counted(paths: Paths, newest_build: Build, pgbench_build: Build) -> Count:
     def one(
-        mode: Mode = Mode.READ_ONLY, buffers: Buffers = Buffers.WARM, build: Build = newest_build
+        mode: Mode = Mode.READ_ONLY,
+        buffers: CacheState = CacheState.WARM,
+        build: Build = newest_build,
     ) -> dict[str, Any]:
         scenario = Scenario(mode=mode, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE)
         return count(
@@ -265,7 +267,7 @@ def test_counting_again_gives_the_same_number_and_a_whole_record(counted: Count,
 
 @pytest.mark.postgres
 def test_pages_that_must_be_read_in_cost_more_and_writes_are_seen(counted: Count):
-    warm, cold = counted()["sample"], counted(buffers=Buffers.COLD)["sample"]
+    warm, cold = counted()["sample"], counted(buffers=CacheState.COLD)["sample"]
     assert cold["instructions"] > 1.1 * warm["instructions"]
     assert cold["blocks_read_tx"] > 0.5
     assert cold["blocks_tx"] == warm["blocks_tx"]
@@ -277,8 +279,8 @@ def test_pages_that_must_be_read_in_cost_more_and_writes_are_seen(counted: Count
 
 @pytest.mark.postgres
 def test_releases_are_told_apart(counted: Count):
-    workshop = Workshop.open()
-    oldest = workshop.build(workshop.builder.sources.resolve("13"), Variant())
+    session = Session.open()
+    oldest = session.build(session.builder.sources.resolve("13"), Variant())
     old, new = counted(build=oldest)["sample"], counted()["sample"]
     apart = abs(old["instructions"] / new["instructions"] - 1)
     assert apart > 10 * max(old["instructions_spread"], new["instructions_spread"])

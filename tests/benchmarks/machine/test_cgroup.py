@@ -9,7 +9,7 @@ import pytest
 
 from base.errors import NotApplicableError, UsageError
 from benchmarks.machine import cgroup
-from benchmarks.machine.cgroup import MemoryGroup, memory_hierarchies
+from benchmarks.machine.cgroup import Cgroup, memory_hierarchies
 from benchmarks.machine.machine import Machine, spell_size
 from benchmarks.workloads.scenario import Tier, tier_scales
 from tests.benchmarks.machine.test_machine import tree
@@ -50,7 +50,7 @@ def test_with_version_1_the_group_is_below_our_own(
     own = tmp_path / "sys/fs/cgroup/memory/own"
     tree(tmp_path, {"proc/self/cgroup": V1, "sys/fs/cgroup/memory/own/cgroup.procs": ""})
     kernel(FILES_V1, own)
-    group = MemoryGroup.make("x", 256 * MIB, tmp_path)
+    group = Cgroup.make("x", 256 * MIB, tmp_path)
     assert group.path == own / "landspeed-x"
     assert (group.path / "memory.limit_in_bytes").read_text() == str(256 * MIB)
     assert (group.path / "memory.memsw.limit_in_bytes").read_text() == str(256 * MIB)
@@ -67,7 +67,7 @@ def test_with_version_2_it_is_below_the_nearest_group_that_gives_memory_to_its_c
     slice_ = tmp_path / "sys/fs/cgroup/slice"
     tree(tmp_path, {"proc/self/cgroup": V2, "sys/fs/cgroup/slice/scope/cgroup.procs": ""})
     kernel(FILES_V2, slice_)
-    group = MemoryGroup.make("x", 256 * MIB, tmp_path)
+    group = Cgroup.make("x", 256 * MIB, tmp_path)
     assert group.path == slice_ / "landspeed-x"
     assert (group.path / "memory.max").read_text() == str(256 * MIB)
     assert (group.path / "memory.swap.max").read_text() == "0"
@@ -80,7 +80,7 @@ def test_a_kernel_without_a_limit_for_swap_will_do(
     own = tmp_path / "sys/fs/cgroup/memory/own"
     tree(tmp_path, {"proc/self/cgroup": V1, "sys/fs/cgroup/memory/own/cgroup.procs": ""})
     kernel(FILES_V1[:2], own)
-    assert MemoryGroup.make("x", MIB, tmp_path).path.exists()
+    assert Cgroup.make("x", MIB, tmp_path).path.exists()
 
 
 def test_where_no_group_can_be_made_it_says_what_would_bring_one(
@@ -89,7 +89,7 @@ def test_where_no_group_can_be_made_it_says_what_would_bring_one(
     tree(tmp_path, {"proc/self/cgroup": V2, "sys/fs/cgroup/slice/scope/cgroup.procs": ""})
     kernel(())
     with pytest.raises(NotApplicableError) as caught:
-        MemoryGroup.make("x", MIB, tmp_path)
+        Cgroup.make("x", MIB, tmp_path)
     assert "slice/scope: No such file or directory (memory.max)" in caught.value.detail
     assert "systemd-run" in caught.value.hint
     assert list((tmp_path / "sys/fs/cgroup").rglob("landspeed-*")) == []
@@ -99,14 +99,14 @@ def test_a_process_in_no_group_that_limits_memory_says_so(tmp_path: Path) -> Non
     tree(tmp_path, {"proc/self/cgroup": "3:cpu:/x\n"})
     assert list(memory_hierarchies(tmp_path)) == []
     with pytest.raises(NotApplicableError, match="cannot be limited"):
-        MemoryGroup.make("x", MIB, tmp_path)
+        Cgroup.make("x", MIB, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["memory.events", "memory.oom_control"])
 def test_what_the_kernel_killed_is_counted(tmp_path: Path, name: str) -> None:
-    assert MemoryGroup(path=tmp_path).kills == 0
+    assert Cgroup(path=tmp_path).kills == 0
     (tmp_path / name).write_text("oom 3\noom_kill 2\n")
-    assert MemoryGroup(path=tmp_path).kills == 2
+    assert Cgroup(path=tmp_path).kills == 2
 
 
 def test_a_machine_with_a_limit_is_another_one_by_its_name_and_its_memory() -> None:

@@ -16,19 +16,19 @@ from base.errors import NotApplicableError
 from base.paths import Paths
 from benchmarks.applicability import planned_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.machine.cgroup import MemoryGroup
+from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.kernel_counters import Counters, Device
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure
 from benchmarks.observation.activity import CLIENTS
-from benchmarks.observation.monitor import Looks, Watch, watching
+from benchmarks.observation.monitor import Looks, Monitor, watching
 from benchmarks.observation.snapshot import between, snapshot
-from benchmarks.observation.warnings import Trap, pitfalls
+from benchmarks.observation.warnings import WarningRule, pitfalls
 from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, initdb
 from benchmarks.server.home import ServerHome
 from benchmarks.workloads.scenario import Cell, Mode, Preset, Protocol, Tier
 from landspeed.results.where_time_went import evidence_rows
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from tests.kits.servers.cluster_kit import cell, server_paths, wait_for
 
 LIMIT = 192 << 20
@@ -43,8 +43,8 @@ def paths() -> Iterator[Paths]:
 
 @pytest.fixture(scope="module")
 def old_build() -> Build:
-    workshop = Workshop.open()
-    return workshop.build(workshop.builder.sources.resolve(OLD), Variant())
+    session = Session.open()
+    return session.build(session.builder.sources.resolve(OLD), Variant())
 
 
 def run(
@@ -67,7 +67,7 @@ def run(
 def limited() -> Machine:
     """This machine in the limit; skipped where no control group can be made."""
     try:
-        MemoryGroup.make("test", LIMIT).remove()
+        Cgroup.make("test", LIMIT).remove()
     except NotApplicableError as error:
         pytest.skip(f"{error.message}: {error.detail}")
     return Machine.detect("here").limited(LIMIT)
@@ -96,7 +96,7 @@ def test_a_run_that_writes_says_what_its_backends_waited_for_and_what_each_state
     io = record["statistics"]["pg_stat_io"]
     assert io["client backend/relation/normal.hits"] > 0
     assert 0 not in io.values()
-    assert Trap.WRITING_READERS.value not in record["warnings"]
+    assert WarningRule.WRITING_READERS.value not in record["warnings"]
     assert dict(evidence_rows([record]))["backends"]
 
 
@@ -163,7 +163,7 @@ def test_in_a_memory_limit_large_data_are_read_from_storage_and_small_data_are_n
     assert from_storage[0] < small["database_bytes"] / 10 > read_in[0]
     assert from_storage[1] > read_in[1] / 2 > from_storage[0]
     for record in records.values():
-        assert Trap.TIER not in {found.trap for found in pitfalls(record)}
+        assert WarningRule.TIER not in {found.trap for found in pitfalls(record)}
     assert list(Path("/sys/fs/cgroup").rglob("landspeed-*")) == []
 
 
@@ -175,7 +175,7 @@ def test_what_is_large_there_is_not_on_the_whole_machine_and_that_is_a_warning(
     small = cell(Mode.READ_ONLY, clients=4)
     large = replace(small, scenario=replace(small.scenario, tier=Tier.LARGE))
     record = run(newest_build, newest_build, paths, large)
-    assert Trap.TIER.value in record["warnings"]
+    assert WarningRule.TIER.value in record["warnings"]
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def test_readers_that_pay_for_what_a_writer_left_are_warned_of(
         "statistics": seen.statistics,
     }
     (found,) = pitfalls(record)
-    assert found.trap is Trap.WRITING_READERS
+    assert found.trap is WarningRule.WRITING_READERS
 
 
 @pytest.mark.postgres
@@ -247,7 +247,7 @@ def test_a_watch_tells_what_grew_and_leaves_out_what_nobody_counts() -> None:
     cpu = dict.fromkeys(("user", "system", "idle", "iowait", "steal"), 1.0)
     before = Counters(moment=0.0, cpu=cpu, context_switches=100, disk=None)
     after = replace(before, cpu={**cpu, "user": 4.0, "idle": 2.0}, context_switches=350)
-    watch = Watch(device=Device(why="nobody knows"), before=before, after=after)
+    watch = Monitor(device=Device(why="nobody knows"), before=before, after=after)
     watch.looks.cost = (0.0021, 0.0103)
     facts = watch.facts()
     assert facts["cpu"] == {"user": 0.75, "system": 0, "idle": 0.25, "iowait": 0, "steal": 0}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.observation import warnings as module
 from benchmarks.observation.warnings import (
-    Trap,
+    WarningRule,
     checkpoints,
     contrasts,
     mann_kendall,
@@ -52,7 +52,7 @@ def quiet(mode: str = "read-only", **changes: Any) -> dict[str, Any]:
     return one
 
 
-def traps(one: dict[str, Any]) -> list[Trap]:
+def traps(one: dict[str, Any]) -> list[WarningRule]:
     return [found.trap for found in pitfalls(one)]
 
 
@@ -74,7 +74,7 @@ def test_a_record_of_an_older_landspeed_is_not_judged_by_what_it_lacks() -> None
 
 def test_failed_transactions_are_told_with_how_many_did_not_fail() -> None:
     (found,) = pitfalls(quiet(sample={"failed": 3}))
-    assert found.trap is Trap.FAILED
+    assert found.trap is WarningRule.FAILED
     assert found.seen == "3 transactions failed, 12000 did not"
 
 
@@ -86,26 +86,26 @@ def test_a_client_is_the_limit_when_its_threads_have_no_tenth_left(
     cpu: float, threads: int, told: bool
 ) -> None:
     one = quiet(sample={"client_cpu_seconds": cpu}, cell={"threads": threads})
-    assert (Trap.CLIENT in traps(one)) == told
+    assert (WarningRule.CLIENT in traps(one)) == told
 
 
 def test_a_client_with_more_threads_than_processors_is_the_limit_when_those_are_its() -> None:
     one = quiet(sample={"client_cpu_seconds": 22.0}, cell={"threads": 8}, machine={"cores": 2})
     (found,) = pitfalls(one | {"sysbench": {"version": "1.0.20"}})
-    assert found.trap is Trap.CLIENT
+    assert found.trap is WarningRule.CLIENT
     assert found.seen == "sysbench used 92% of the processors that its 8 threads can have"
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.0099, False), (0.01, True), (0.3, True)])
 def test_stolen_time_is_told_from_one_per_cent_on(share: float, told: bool) -> None:
     one = quiet(evidence={"cpu": {"steal": share}})
-    assert (traps(one) == [Trap.STEAL]) == told
+    assert (traps(one) == [WarningRule.STEAL]) == told
 
 
 def test_a_run_that_becomes_slower_throughout_has_drifted() -> None:
     fall = [1000.0 - 20 * second for second in range(12)]
     (found,) = pitfalls(quiet(series={"tps": fall}))
-    assert found.trap is Trap.DRIFT
+    assert found.trap is WarningRule.DRIFT
     assert found.seen == "transactions per second fell by 25% from its first second to its last"
 
 
@@ -119,7 +119,7 @@ def test_one_bad_second_is_no_trend() -> None:
 
 def test_a_run_too_short_to_tell_a_trend_is_not_accused_of_one() -> None:
     assert traps(quiet(series={"tps": [1000.0 - 100 * n for n in range(7)]})) == []
-    assert traps(quiet(series={"tps": [1000.0 - 100 * n for n in range(8)]})) == [Trap.DRIFT]
+    assert traps(quiet(series={"tps": [1000.0 - 100 * n for n in range(8)]})) == [WarningRule.DRIFT]
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=2, max_size=30))
@@ -151,21 +151,23 @@ def test_the_probability_of_a_trend_is_near_the_exact_one() -> None:
 
 def test_a_clock_that_fell_and_a_hot_processor_are_told() -> None:
     assert traps(quiet(evidence={"clock_mhz": [3000.0, 2851.0]})) == []
-    assert traps(quiet(evidence={"clock_mhz": [3000.0, 2800.0]})) == [Trap.CLOCK]
-    assert traps(quiet(evidence={"throttled": 2, "clock_mhz": [3000.0, 3000.0]})) == [Trap.CLOCK]
+    assert traps(quiet(evidence={"clock_mhz": [3000.0, 2800.0]})) == [WarningRule.CLOCK]
+    assert traps(quiet(evidence={"throttled": 2, "clock_mhz": [3000.0, 3000.0]})) == [
+        WarningRule.CLOCK
+    ]
 
 
 def test_autovacuum_is_told_by_its_tables_or_by_its_worker() -> None:
     (found,) = pitfalls(quiet(evidence={"autovacuumed": ["public.pgbench_history"]}))
     assert found.seen == "autovacuum was at public.pgbench_history"
     waits = {"client backend": {"running": 1}, "autovacuum worker": {"Timeout:VacuumDelay": 1}}
-    assert traps(quiet(evidence={"waits": waits})) == [Trap.AUTOVACUUM]
+    assert traps(quiet(evidence={"waits": waits})) == [WarningRule.AUTOVACUUM]
 
 
 def test_readers_that_write_are_told_by_wal_or_by_pages() -> None:
-    assert traps(quiet(sample={"wal_bytes": 600_000})) == [Trap.WRITING_READERS]
+    assert traps(quiet(sample={"wal_bytes": 600_000})) == [WarningRule.WRITING_READERS]
     bgwriter = {"pg_stat_bgwriter": {"buffers_backend": 40.0, "buffers_clean": 30.0}}
-    assert traps(quiet(statistics=bgwriter)) == [Trap.WRITING_READERS]
+    assert traps(quiet(statistics=bgwriter)) == [WarningRule.WRITING_READERS]
     assert traps(quiet("read-write", sample={"wal_bytes": 600_000})) == []
 
 
@@ -202,7 +204,7 @@ def test_data_that_do_not_match_their_tier_are_told(
         settings={"block_size": "8192"},
         database_bytes=20e9,
     )
-    assert (traps(one) == [Trap.TIER]) == told
+    assert (traps(one) == [WarningRule.TIER]) == told
 
 
 def test_large_data_that_do_not_exceed_the_memory_are_told_by_their_size() -> None:
@@ -233,7 +235,7 @@ def test_a_checkpoint_in_some_runs_and_not_in_others_is_told(
     with_one = quiet(statistics={view: {names[0]: 0.0, names[1]: 1.0}})
     assert checkpoints(with_one) == 1
     (found,) = contrasts([without, with_one, without])
-    assert found.trap is Trap.CHECKPOINT
+    assert found.trap is WarningRule.CHECKPOINT
     assert found.seen == "a checkpoint began in 1 of 3 runs"
     assert contrasts([without, without]) == ()
     assert contrasts([with_one, with_one]) == ()
@@ -246,9 +248,9 @@ def test_a_record_keeps_what_was_seen_and_the_rest_is_told_from_it() -> None:
     assert recorded_pitfalls({"warnings": {"of-a-newer-one": "x"}}) == ()
 
 
-@pytest.mark.parametrize("trap", Trap)
-def test_every_trap_says_what_it_may_mean_and_what_to_try(trap: Trap) -> None:
-    facts = module.Pitfall(trap=trap, seen="something").facts()
+@pytest.mark.parametrize("trap", WarningRule)
+def test_every_trap_says_what_it_may_mean_and_what_to_try(trap: WarningRule) -> None:
+    facts = module.RunWarning(trap=trap, seen="something").facts()
     assert facts["warning"] == trap.value
     assert len(facts["means"]) > 20
     assert len(facts["try"]) > 20

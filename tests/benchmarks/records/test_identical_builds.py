@@ -10,7 +10,7 @@ import pytest
 
 from base.build import Build, Origin
 from base.errors import RecordError
-from benchmarks.records.identical_builds import Twin
+from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.store import RecordStore
 from landspeed.results.point_query import parse_point
 from landspeed.results.points import dots
@@ -100,7 +100,7 @@ def test_another_server_has_no_part_in_it(store):
 def test_the_same_twin_is_kept_once_and_merged_by_copying(store, tmp_path):
     store.twins.add(build(B))
     store.twins.add(build(B))
-    assert store.twins.all() == [Twin(digest=DIGEST, origin=origin(B))]
+    assert store.twins.all() == [IdenticalBuild(digest=DIGEST, origin=origin(B))]
     other = RecordStore(tmp_path / "other")
     assert other.merge(store.root) == 3
     assert other.merge(store.root) == 0

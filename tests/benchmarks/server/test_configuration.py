@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from base.errors import UsageError
 from base.version import Version
 from benchmarks.server.configuration import (
-    Profile,
+    Configuration,
     Setting,
     difference,
     is_profile,
@@ -26,7 +26,7 @@ VERSIONS += [f"{major}.1" for major in range(10, 19)] + ["19devel"]
 
 
 def settings(profile: str, version: str, memory: int = 16 * GIB) -> dict[str, str]:
-    return Profile.named(profile).settings(Version.parse(version), memory)
+    return Configuration.named(profile).settings(Version.parse(version), memory)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -51,7 +51,7 @@ def test_effective_io_concurrency_is_not_set_before_it_existed() -> None:
 def test_tuned_takes_a_quarter_of_memory_up_to_32_gb(memory: int) -> None:
     size = parse_size(settings("tuned", "18.1", memory)["shared_buffers"])
     assert size == max(128 << 20, min(32 * GIB, memory // 4 >> 20 << 20))
-    assert size == Profile.named("tuned").shared_buffers(memory)
+    assert size == Configuration.named("tuned").shared_buffers(memory)
 
 
 def test_the_smallest_and_largest_shared_buffers_of_all_profiles() -> None:
@@ -60,15 +60,15 @@ def test_the_smallest_and_largest_shared_buffers_of_all_profiles() -> None:
 
 def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"profile \"fast\" does not exist") as caught:
-        Profile.named("fast")
+        Configuration.named("fast")
     assert "default, tuned" in caught.value.hint
 
 
 def test_a_name_says_single_settings_in_one_order() -> None:
     name = "default-with-work_mem=64MB-with-synchronous_commit=off"
-    profile = Profile.named(name)
+    profile = Configuration.named(name)
     assert profile.name == "default-with-synchronous_commit=off-with-work_mem=64MB"
-    assert Profile.named(profile.name) == profile
+    assert Configuration.named(profile.name) == profile
     known = settings(name, "18.1")
     assert (known["synchronous_commit"], known["work_mem"]) == ("off", "64MB")
     assert known | settings("default", "18.1") == known
@@ -88,11 +88,13 @@ def test_every_setting_that_tuned_has_can_be_added_and_left_out() -> None:
     for setting in difference():
         for name in (f"default-with-{setting}", f"tuned-without-{setting}"):
             assert is_profile(name)
-            assert Profile.named(name).shared_buffers(16 * GIB) >= 128 << 20
+            assert Configuration.named(name).shared_buffers(16 * GIB) >= 128 << 20
 
 
 def test_a_name_says_where_data_lies_and_how_clients_come_to_it() -> None:
-    profile = Profile.named("tuned-with-max_connections=40-on-tmpfs-across-2-workers-via-pgbouncer")
+    profile = Configuration.named(
+        "tuned-with-max_connections=40-on-tmpfs-across-2-workers-via-pgbouncer"
+    )
     assert profile.storage == "tmpfs"
     assert (profile.topology, profile.pooler) == ("2-workers", "pgbouncer")
     assert profile.max_connections(16 * GIB) == 40
@@ -119,7 +121,7 @@ def test_a_name_says_where_data_lies_and_how_clients_come_to_it() -> None:
 )
 def test_a_name_that_says_nothing_or_too_much_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="does not exist") as caught:
-        Profile.named(name)
+        Configuration.named(name)
     assert "BASE[-without-SETTING]" in f"{caught.value.detail} {caught.value.hint}"
 
 

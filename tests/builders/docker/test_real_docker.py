@@ -26,7 +26,7 @@ from builders.docker.container import Container
 from builders.docker.toolchain import Toolchain, toolchain_named
 from builders.recipe import BuildStep, BuildSystem, Recipe
 from builders.sandbox import Progress
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from tests.conftest import CHECKOUT, program
 from tests.kits.builds.buildkit import ended, eventually, forked
 
@@ -199,7 +199,7 @@ def test_the_container_of_a_killed_landspeed_ends_and_lets_the_lock_go(site):
 
 def test_a_release_built_in_docker_runs_here_and_is_the_server_the_host_builds(tools, tmp_path):
     """In a store of its own, with the ccache that there is: equal toolchains give equal files."""
-    host = Workshop.open()
+    host = Session.open()
     theirs = host.build(host.builder.sources.resolve(CHEAPEST), Variant())
     for name in ("sources.git", "ccache", "downloads"):
         (tmp_path / name).symlink_to(host.paths.cache / name)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.source.git import Git
-from builders.source.history import Place, places
+from builders.source.history import Position, places
 from tests.kits.made_up.synthetic_project import bare_repository
 
 
@@ -48,8 +48,10 @@ def test_a_stable_branch_begins_where_it_leaves_master(repository: Repository) -
     repository.branch("refs/heads/master", master[-1])
     repository.branch("refs/heads/REL_17_STABLE", stable[-1])
     found = places(repository.git, [*master, *stable])
-    assert [found[c] for c in master] == [Place(line="master", position=i) for i in range(4)]
-    assert [found[c] for c in stable] == [Place(line="REL_17_STABLE", position=i) for i in range(3)]
+    assert [found[c] for c in master] == [Position(line="master", position=i) for i in range(4)]
+    assert [found[c] for c in stable] == [
+        Position(line="REL_17_STABLE", position=i) for i in range(3)
+    ]
 
 
 def test_of_a_merge_the_other_side_is_not_on_the_branch(repository: Repository) -> None:
@@ -70,8 +72,8 @@ def test_a_branch_that_only_upstream_has_is_a_line_too(repository: Repository) -
     repository.branch("refs/landspeed/heads/my/feature", feature[-1])
     found = places(repository.git, [master[0], feature[-1]])
     assert found == {
-        master[0]: Place(line="master", position=0),
-        feature[-1]: Place(line="my/feature", position=2),
+        master[0]: Position(line="master", position=0),
+        feature[-1]: Position(line="my/feature", position=2),
     }
 
 
@@ -83,7 +85,9 @@ def test_where_our_copy_of_a_branch_is_behind_the_upstreams_its_commits_go_on(
     repository.branch("refs/heads/my/feature", feature[1])
     repository.branch("refs/landspeed/heads/my/feature", feature[-1])
     found = places(repository.git, feature)
-    assert [found[c] for c in feature] == [Place(line="my/feature", position=i) for i in range(5)]
+    assert [found[c] for c in feature] == [
+        Position(line="my/feature", position=i) for i in range(5)
+    ]
 
 
 def test_commits_on_no_branch_and_our_own_view_have_no_place(repository: Repository) -> None:

@@ -24,7 +24,7 @@ from tests.kits.builds.sourcekit import (
 V17 = Version.parse("17.11")
 
 
-class Archive:
+class BuildArchive:
     """An Archive is a directory served by a pretended apt, with a clock to turn."""
 
     def __init__(self, root: Path) -> None:
@@ -56,8 +56,8 @@ class Archive:
 
 
 @pytest.fixture
-def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
-    made = Archive(tmp_path)
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildArchive:
+    made = BuildArchive(tmp_path)
     install_fake_apt(tmp_path / "bin", made.root)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     keyring = tmp_path / "keyring.gpg"
@@ -66,7 +66,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
     return made
 
 
-def test_the_index_is_refreshed_once_a_day(archive: Archive) -> None:
+def test_the_index_is_refreshed_once_a_day(archive: BuildArchive) -> None:
     archive.publish("17.11")
     archive.open().refresh()
     archive.now += DAY - 1
@@ -78,7 +78,7 @@ def test_the_index_is_refreshed_once_a_day(archive: Archive) -> None:
     assert set(archive.open().index().packages) == {V17}
 
 
-def test_a_failed_refresh_leaves_the_old_index_in_use_and_says_so(archive: Archive) -> None:
+def test_a_failed_refresh_leaves_the_old_index_in_use_and_says_so(archive: BuildArchive) -> None:
     archive.publish("17.11")
     archive.open().refresh()
     archive.offline.touch()
@@ -92,7 +92,9 @@ def test_a_failed_refresh_leaves_the_old_index_in_use_and_says_so(archive: Archi
     assert archive.open().is_due()
 
 
-def test_a_first_refresh_that_fails_is_an_error_and_tried_once_a_process(archive: Archive) -> None:
+def test_a_first_refresh_that_fails_is_an_error_and_tried_once_a_process(
+    archive: BuildArchive,
+) -> None:
     archive.offline.touch()
     opened = archive.open()
     for _ in range(2):
@@ -101,7 +103,7 @@ def test_a_first_refresh_that_fails_is_an_error_and_tried_once_a_process(archive
     assert archive.calls("update") == 1
 
 
-def test_a_damaged_index_is_fetched_again(archive: Archive) -> None:
+def test_a_damaged_index_is_fetched_again(archive: BuildArchive) -> None:
     archive.publish("17.11")
     archive.open().refresh()
     for text in ("", "{}", "[1]", '{"packages": {"17.11": {}}}'):
@@ -112,7 +114,7 @@ def test_a_damaged_index_is_fetched_again(archive: Archive) -> None:
 
 
 def test_a_missing_keyring_is_a_clear_error_with_the_package(
-    archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    archive: BuildArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apt, "KEYRING", tmp_path / "none.gpg")
     with pytest.raises(SourceError, match="keyring") as caught:
@@ -121,14 +123,14 @@ def test_a_missing_keyring_is_a_clear_error_with_the_package(
 
 
 def test_without_apt_the_error_says_so(
-    archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    archive: BuildArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SourceError, match="apt-get is not installed"):
         archive.open().refresh()
 
 
-def test_no_file_of_the_systems_apt_is_named(archive: Archive) -> None:
+def test_no_file_of_the_systems_apt_is_named(archive: BuildArchive) -> None:
     archive.publish("17.11")
     archive.open().refresh()
     settings = (archive.state / "apt.conf").read_text().splitlines()
@@ -140,7 +142,7 @@ def test_no_file_of_the_systems_apt_is_named(archive: Archive) -> None:
 
 
 def test_a_release_of_debian_that_the_catalog_has_not_is_known(
-    archive: Archive, tmp_path: Path
+    archive: BuildArchive, tmp_path: Path
 ) -> None:
     archive.publish("18.7")
     harness = Harness(tmp_path)
@@ -156,7 +158,7 @@ def test_a_release_of_debian_that_the_catalog_has_not_is_known(
     assert not list(harness.paths.downloads.glob("*.bz2"))
 
 
-def test_what_is_here_needs_no_network(archive: Archive, tmp_path: Path) -> None:
+def test_what_is_here_needs_no_network(archive: BuildArchive, tmp_path: Path) -> None:
     archive.publish("17.11")
     harness = Harness(tmp_path)
     sources = harness.sources(release("17.11", "2026-08-13"), order=("debian",))
@@ -168,7 +170,7 @@ def test_what_is_here_needs_no_network(archive: Archive, tmp_path: Path) -> None
 
 
 def test_a_package_whose_sha256_is_not_the_catalogs_is_refused(
-    archive: Archive, tmp_path: Path
+    archive: BuildArchive, tmp_path: Path
 ) -> None:
     archive.publish("17.11")
     sources = Harness(tmp_path).sources(release("17.11", "2026-08-13", "0" * 64), order=("debian",))

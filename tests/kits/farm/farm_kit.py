@@ -15,7 +15,7 @@ from typing import Any
 from base.files import digest_text
 from base.paths import Paths
 from benchmarks.records.store import RecordStore
-from benchmarks.workloads.scenario import Buffers
+from benchmarks.workloads.scenario import CacheState
 from builders.catalog import Catalog
 from landspeed.cli.main import main
 from tests.kits.builds.sourcekit import GitUpstream
@@ -95,7 +95,7 @@ class Farm:
         """Records of *commits* that were counted, warm and cold, as run leaves them."""
         for commit in commits:
             for mode in modes:
-                for buffers in Buffers:
+                for buffers in CacheState:
                     self.records.add(counted(commit, instructions, mode, buffers.value, **more))
 
     def environment(self, **more: str) -> dict[str, str]:

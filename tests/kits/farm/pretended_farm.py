@@ -31,7 +31,7 @@ from landspeed.campaign import campaign
 from landspeed.cli.main import main as landspeed
 from landspeed.farm.github import GitHub
 from landspeed.sampling import counted, sampler
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
 from tests.kits.made_up.stand_ins import nothing, timed_record
 
@@ -85,9 +85,9 @@ class World:
         """The number of the commit with that *subject*."""
         return self.subjects[subject] if subject in self.subjects else int(subject.split()[1])
 
-    def build(self, workshop: Workshop, source: Source, variant: Variant) -> Build:
+    def build(self, session: Session, source: Source, variant: Variant) -> Build:
         """The made-up Build of *source*, in the store under its real identifier."""
-        builder = workshop.builder
+        builder = session.builder
         plan = builder.recipe(source, variant)
         identifier = builder.identifier(source, plan)
         found = builder.store.find(identifier)
@@ -162,11 +162,11 @@ def main() -> None:
     if home is not None:
         os.environ["LANDSPEED_RESULTS"] = home
 
-    def build(self: Workshop, source: Source, variant: Variant, *_: Any, **__: Any) -> Build:
+    def build(self: Session, source: Source, variant: Variant, *_: Any, **__: Any) -> Build:
         return world.build(self, source, variant)
 
     def build_all(
-        self: Workshop, targets: Sequence[Target], *_: Any, **__: Any
+        self: Session, targets: Sequence[Target], *_: Any, **__: Any
     ) -> dict[Target, Build | LandspeedError]:
         found: dict[Target, Build | LandspeedError] = {}
         for target in targets:
@@ -177,8 +177,8 @@ def main() -> None:
                 found[target] = error
         return found
 
-    Workshop.build = build  # type: ignore[method-assign]
-    Workshop.build_all = build_all  # type: ignore[method-assign]
+    Session.build = build  # type: ignore[method-assign]
+    Session.build_all = build_all  # type: ignore[method-assign]
     for module in (counted, sampler):
         module.count = world.count  # type: ignore[assignment]
     for module in (campaign, sampler):

@@ -15,7 +15,7 @@ from typing import Any
 
 from base.build import Build
 from landspeed.cli.main import main as landspeed
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from landspeed.session.target import Target
 from tests.kits.made_up.bisect_project import Pretence, pretend
 
@@ -36,13 +36,13 @@ def command() -> list[str]:
 def main() -> None:
     """``landspeed`` in the world that the environment tells of."""
 
-    def build_all(self: Workshop, targets: Sequence[Target], **_: Any) -> dict[Target, Build]:
+    def build_all(self: Session, targets: Sequence[Target], **_: Any) -> dict[Target, Build]:
         resolve = self.builder.sources.resolve
         return {target: self.build(resolve(target.ref), target.variant) for target in targets}
 
     told = Path(os.environ["LANDSPEED_TEST_WORLD"])
     pretend(Pretence(**json.loads(told.read_text())), setattr)
-    Workshop.build_all = build_all
+    Session.build_all = build_all
     landspeed()
 
 

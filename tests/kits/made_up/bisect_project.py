@@ -30,7 +30,7 @@ from landspeed.cli import bisect as bisect_verb
 from landspeed.compare import counted, timed
 from landspeed.sampling import counted as campaign_counted
 from landspeed.sampling import sampler
-from landspeed.session.session import Workshop
+from landspeed.session.session import Session
 from tests.kits.builds.sourcekit import IDENTITY, GitUpstream
 from tests.kits.made_up.stand_ins import made_up_build, nothing, timed_record
 
@@ -116,7 +116,7 @@ class Clock:
 def pretend(pretence: Pretence, patch: Any) -> None:
     """Have servers built and measured as *pretence* says; *patch* sets attributes."""
 
-    def build(self: Workshop, source: Source, variant: Variant, **_: object) -> Build:
+    def build(self: Session, source: Source, variant: Variant, **_: object) -> Build:
         subject = self.builder.sources.history.commit(str(source.origin.commit)).subject
         number = pretence.numbers.get(subject)
         return pretence.built(source, int(subject.split()[1]) if number is None else number)
@@ -134,7 +134,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
         cpu_seconds=1.0,
     )
 
-    def build_all(self: Workshop, targets: Sequence[Any], **_: object) -> dict[Any, Build]:
+    def build_all(self: Session, targets: Sequence[Any], **_: object) -> dict[Any, Build]:
         # of variants the block size is the number
         resolved = {target: self.builder.sources.resolve(target.ref) for target in targets}
         return {
@@ -144,9 +144,9 @@ def pretend(pretence: Pretence, patch: Any) -> None:
             for target, source in resolved.items()
         }
 
-    patch(Workshop, "build", build)
-    patch(Workshop, "build_all", build_all)
-    patch(Workshop, "pgbench_build", lambda self: client)
+    patch(Session, "build", build)
+    patch(Session, "build_all", build_all)
+    patch(Session, "pgbench_build", lambda self: client)
     patch(sampler, "measure", pretence.measured)
     for module in (sampler, campaign_counted):
         patch(module, "count", pretence.counted)

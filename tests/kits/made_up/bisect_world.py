@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from landspeed.bisect.model import Costs, Decision, Evidence, Found, Probe, Quest
+from landspeed.bisect.model import Costs, Culprit, Decision, Evidence, Hypothesis, Probe
 from landspeed.bisect.rule_counted import decide_exactly
 from landspeed.bisect.rule_timed import decide
 
@@ -79,7 +79,7 @@ class Searched:
     def is_right(self, world: World) -> bool:
         """Whether it named the one step, or the span that cannot be told apart around it."""
         found = self.decision
-        return isinstance(found, Found) and any(
+        return isinstance(found, Culprit) and any(
             found.first <= step <= found.last for step in world.steps
         )
 
@@ -114,13 +114,13 @@ def search(
 
 def noisily(world: World, *, size: float, confidence: float = 0.95) -> Searched:
     """The search for a step of *size* (a share) in *world*."""
-    quest = Quest(last=world.last, size=size, confidence=confidence)
+    quest = Hypothesis(last=world.last, size=size, confidence=confidence)
     return search(world, lambda evidence: decide(quest, evidence, COSTS))
 
 
 def exactly(world: World, *, size: float) -> Searched:
     """The same by the rule for an exact metric."""
-    quest = Quest(last=world.last, size=size)
+    quest = Hypothesis(last=world.last, size=size)
     return search(world, lambda evidence: decide_exactly(quest, evidence))
 
 
@@ -137,7 +137,7 @@ def git_bisect(world: World) -> Searched:
             bad = position
         else:
             good = position
-    found = Found(first=good + 1, last=bad, confidence=1.0)
+    found = Culprit(first=good + 1, last=bad, confidence=1.0)
     return Searched(decision=found, runs=world.runs, builds=builds)
 
 
@@ -164,7 +164,7 @@ def asv_find(world: World, *, repeats: int) -> Searched:
         lower, center, upper = (known[p] or 0.0 for p in (low, middle, high))
         low, high = (low, middle) if center - lower >= upper - center else (middle, high)
     return Searched(
-        decision=Found(first=high, last=high, confidence=1.0), runs=world.runs, builds=len(known)
+        decision=Culprit(first=high, last=high, confidence=1.0), runs=world.runs, builds=len(known)
     )
 
 

@@ -20,8 +20,8 @@ from benchmarks.records.store import RecordStore
 from benchmarks.workloads.metrics import metric_named
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 from landspeed.compare import timed
-from landspeed.compare.timed import Contender, Contest
-from landspeed.compare.verdict import Goal
+from landspeed.compare.timed import ComparePlan, CompareSide
+from landspeed.compare.verdict import StoppingRule
 from landspeed.sampling import sampler
 from tests.kits.made_up.stand_ins import made_up_build, nothing, timed_record
 
@@ -81,7 +81,7 @@ class _Builder:
 
 @dataclass
 class FakeWorkshop:
-    """A FakeWorkshop has what a comparison asks of a Workshop, below one directory."""
+    """A FakeWorkshop has what a comparison asks of a Session, below one directory."""
 
     paths: Paths
     builder: _Builder = field(default_factory=_Builder)
@@ -93,7 +93,7 @@ class FakeWorkshop:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Any:
+def session(tmp_path: Path) -> Any:
     return FakeWorkshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path))
 
 
@@ -115,19 +115,21 @@ def at_bench(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def contest(*names: str, budget: float = 600.0, goal: Goal | None = None, **how: Any) -> Contest:
-    """A Contest of the servers called *names*, runs of one second."""
+def contest(
+    *names: str, budget: float = 600.0, goal: StoppingRule | None = None, **how: Any
+) -> ComparePlan:
+    """A ComparePlan of the servers called *names*, runs of one second."""
     given: dict[str, Any] = {
         "contenders": tuple(
-            Contender(label=name, build=build(name), original=name, cell=CELL) for name in names
+            CompareSide(label=name, build=build(name), original=name, cell=CELL) for name in names
         ),
         "pgbench": Pgbench(build=build("18.1")),
         "metric": LATENCY,
-        "goal": goal or Goal(),
+        "goal": goal or StoppingRule(),
         "seconds": 1,
         "budget": budget,
     }
-    return Contest(**(given | how))
+    return ComparePlan(**(given | how))
 
 
 def elsewhere(machine: Machine, **changes: str) -> Machine:

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from base.build import Origin
 from benchmarks.records.columns import scalars
-from builders.source import Place
+from builders.source import Position
 from builders.source.lineage import Commit
-from landspeed.changepoints.changepoint import Survey, survey
-from landspeed.changepoints.nomination import Confirmation, Fate, Nomination
+from landspeed.changepoints.changepoint import ChangepointScan, survey
+from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination
 from landspeed.results.points import dots
 from landspeed.results.series import RELEASES_LINE
-from landspeed.site.pages.data import Tidings, page_files
+from landspeed.site.pages.data import PageInputs, page_files
 from tests.kits.made_up.synthetic import RELEASES, START, Point, record
 
 Records = Iterable[Mapping[str, Any]]
@@ -46,13 +46,13 @@ def commits(count: int) -> dict[str, Commit]:
     }
 
 
-def place_of(origin: Origin) -> Place | None:
+def place_of(origin: Origin) -> Position | None:
     """Releases in the order of RELEASES, commits of ``hash_of`` on master by their number."""
     if origin.release in RELEASES:
-        return Place(line=RELEASES_LINE, position=list(RELEASES).index(str(origin.release)))
+        return Position(line=RELEASES_LINE, position=list(RELEASES).index(str(origin.release)))
     if origin.commit is None or origin.release is not None:
         return None
-    return Place(line="master", position=int(origin.commit[:10], 16) - 0xABC000)
+    return Position(line="master", position=int(origin.commit[:10], 16) - 0xABC000)
 
 
 def runs(
@@ -108,11 +108,11 @@ def whole_table(commits_: int = 3) -> pa.Table:
     )
 
 
-def files_of(table: pa.Table, tidings: Tidings | None = None) -> dict[str, str]:
-    return page_files(dots(table), place_of, tidings or Tidings(commits=commits(40)))
+def files_of(table: pa.Table, tidings: PageInputs | None = None) -> dict[str, str]:
+    return page_files(dots(table), place_of, tidings or PageInputs(commits=commits(40)))
 
 
-def stepped() -> Survey:
+def stepped() -> ChangepointScan:
     """The Survey of a history whose releases got slower at 17.6, and 4 clients also faster."""
     points = [
         {**one, "latency_ms": 0.12 if one["release"] in ("17.6", "18.1") else 0.1}
@@ -122,7 +122,7 @@ def stepped() -> Survey:
     return survey(dots(table), place_of)
 
 
-def confirmed(step: Any, fate: Fate, *, ratio: float = 1.2) -> dict[str, Any]:
+def confirmed(step: Any, fate: ConfirmationStatus, *, ratio: float = 1.2) -> dict[str, Any]:
     """The note that fresh samples of *step* had this *fate*."""
     return Confirmation(
         nomination=Nomination.parse(step.facts()),

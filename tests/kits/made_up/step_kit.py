@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from base.build import Origin, Variant
-from builders.source import Place
-from landspeed.changepoints.changepoint import Step
+from builders.source import Position
+from landspeed.changepoints.changepoint import Changepoint
 from landspeed.results.params import Params
-from landspeed.stats.changepoint_online import Basis
+from landspeed.stats.changepoint_online import NoiseModel
 from tests.kits.made_up.synthetic_steps import commit
 
 HOSTILE = "Fix `x` $(id) | @postgres closes #7 <img src=x> --> \n::error::x"
 READ = Params("prepared", "small-5", 1, "default")
 
 
-def place_of(origin: Origin) -> Place | None:
+def place_of(origin: Origin) -> Position | None:
     """Commits are called by their number; those from 900 on are on no branch any more."""
     number = int((origin.commit or "0")[:10], 16)
-    return Place(line="master", position=number) if number < 900 else None
+    return Position(line="master", position=number) if number < 900 else None
 
 
 def subject_of(name: str) -> str:
@@ -29,7 +29,7 @@ def origin(number: int) -> Origin:
     return Origin(release=None, commit=commit(number), tree="", date="2026-01-01")
 
 
-def step(before: int, after: int, ratio: float = 1.01, **changes: Any) -> Step:
+def step(before: int, after: int, ratio: float = 1.01, **changes: Any) -> Changepoint:
     """A confirmed, exact Step."""
     whole = {
         "machine": "counter",
@@ -47,9 +47,9 @@ def step(before: int, after: int, ratio: float = 1.01, **changes: Any) -> Step:
         "ratio": ratio,
         "interval": (ratio, ratio),
         "p_value": None,
-        "basis": Basis.EXACT,
+        "basis": NoiseModel.EXACT,
         "worse": ratio > 1,
         "digests": ("a", "b"),
         "status": "confirmed",
     }
-    return Step(**(whole | changes))
+    return Changepoint(**(whole | changes))

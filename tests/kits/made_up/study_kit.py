@@ -18,7 +18,7 @@ from benchmarks.workloads.scenario import Cell
 from builders.source import Source
 from landspeed.study.plan import StudyPlan, plan_study
 from landspeed.study.report import StudyReport
-from landspeed.study.request import Wish
+from landspeed.study.request import StudyRequest
 from landspeed.study.samples import rows
 from landspeed.study.schema import Axes, load_study
 from tests.kits.made_up.stand_ins import made_up_build
@@ -64,7 +64,7 @@ class _Sources:
 
 @dataclass
 class PretendedWorkshop:
-    """A Workshop that knows four releases and has built none of them."""
+    """A Session that knows four releases and has built none of them."""
 
     paths: Paths
     machine: Machine = MACHINE
@@ -139,7 +139,7 @@ def _record(point: Point, round_: int, at: Any, latency: float) -> dict[str, Any
 def planned(cache: Path, name: str, **axes: Any) -> StudyPlan:
     """The study called *name* at quick, on *axes* where they are given."""
     study = load_study(CHECKOUT, name)
-    return plan_study(pretended(cache), name, study, Wish(axes=Axes(**axes)))
+    return plan_study(pretended(cache), name, study, StudyRequest(axes=Axes(**axes)))
 
 
 def slower_with_small_blocks(point: Point) -> float:

@@ -13,13 +13,13 @@ from typing import Any
 from base.build import Origin
 from base.paths import Paths
 from benchmarks.records.store import RecordStore
-from builders.source import Place
-from landspeed.changepoints.changepoint import Survey, VerdictOf, survey, unconfirmed
+from builders.source import Position
+from landspeed.changepoints.changepoint import ChangepointScan, VerdictOf, survey, unconfirmed
 from landspeed.results.points import dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.asv_changepoints import write_steps
-from landspeed.site.asv_results import AsvLayout, Derived, derive
-from landspeed.site.pages.data import Tidings, page_files, write_page_files
+from landspeed.site.asv_results import AsvLayout, DeriveResult, derive
+from landspeed.site.pages.data import PageInputs, page_files, write_page_files
 from tests.kits.made_up.synthetic import RELEASES
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -67,29 +67,29 @@ class Project:
             self.store.add(record)
         self.store.seal()
 
-    def derive(self) -> Derived:
+    def derive(self) -> DeriveResult:
         """Derive asv's files, and the steps beside them, from all records."""
         derived = derive(dots(self.store.table()), self.layout, self.commit_of)
         steps = self.survey().steps
         write_steps(steps, self.commit_of, self.layout.results)
-        self.write_pages(Tidings(steps=steps, commits={}))
+        self.write_pages(PageInputs(steps=steps, commits={}))
         return derived
 
-    def write_pages(self, tidings: Tidings) -> None:
+    def write_pages(self, tidings: PageInputs) -> None:
         """Make the data of our own pages from all records and *tidings*."""
         files = page_files(dots(self.store.table()), self.place_of, tidings)
         write_page_files(files, self.paths.results)
 
-    def survey(self, verdict_of: VerdictOf = unconfirmed) -> Survey:
+    def survey(self, verdict_of: VerdictOf = unconfirmed) -> ChangepointScan:
         """What the series of all records show."""
         return survey(dots(self.store.table()), self.place_of, verdict_of=verdict_of)
 
-    def place_of(self, origin: Origin) -> Place | None:
+    def place_of(self, origin: Origin) -> Position | None:
         """Releases in their order on the branch; nothing else has a place."""
         order = list(self.commits)
         if origin.release not in self.commits:
             return None
-        return Place(line=RELEASES_LINE, position=order.index(str(origin.release)))
+        return Position(line=RELEASES_LINE, position=order.index(str(origin.release)))
 
 
 def without_environments(config: str) -> str:

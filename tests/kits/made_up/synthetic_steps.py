@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from base.build import Origin
 from benchmarks.records.columns import scalars
-from builders.source import Place
-from landspeed.changepoints.changepoint import Survey, survey
+from builders.source import Position
+from landspeed.changepoints.changepoint import ChangepointScan, survey
 from landspeed.results.points import dots
 from landspeed.results.series import RELEASES_LINE
 from tests.kits.made_up.synthetic import START, Point, record
@@ -52,17 +52,19 @@ def commit(number: int) -> str:
     return f"{number:010x}" + 30 * "0"
 
 
-def place_of(origin: Origin) -> Place | None:
+def place_of(origin: Origin) -> Position | None:
     """Releases in the order of DAYS; commits called by their number, from 1000 on of a branch."""
     if origin.release is not None:
         known = origin.release in DAYS
         return (
-            Place(line=RELEASES_LINE, position=list(DAYS).index(origin.release)) if known else None
+            Position(line=RELEASES_LINE, position=list(DAYS).index(origin.release))
+            if known
+            else None
         )
     if origin.commit is None:
         return None
     number = int(origin.commit[:10], 16)
-    return Place(line="REL_17_STABLE" if number >= 1000 else "master", position=number)
+    return Position(line="REL_17_STABLE" if number >= 1000 else "master", position=number)
 
 
 def commits(levels: Iterable[float], *, first: int = 0, **point: Any) -> Iterable[dict[str, Any]]:
@@ -80,5 +82,5 @@ def table_of(*records: Records) -> pa.Table:
     return scalars(sorted(chain(*records), key=lambda one: str(one["id"])))
 
 
-def surveyed(*records: Records, **options: Any) -> Survey:
+def surveyed(*records: Records, **options: Any) -> ChangepointScan:
     return survey(dots(table_of(*records)), place_of, **options)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from base.build import Variant
 from base.errors import RefError, UsageError
 from builders.source import Sources
-from landspeed.bisect.commit_range import Line, commit_line, deep_line, release_line
+from landspeed.bisect.commit_range import CommitRange, commit_line, deep_line, release_line
 from landspeed.bisect.sweep import targets_between
 from landspeed.cli.bisect import bisect_
 from landspeed.session.target import Target
@@ -48,7 +48,7 @@ def sources(tmp_path: Path, upstream: GitUpstream) -> Sources:
     return harness.sources(*releases, order=("git",), upstream=str(upstream.directory))
 
 
-def subjects(line: Line) -> list[str]:
+def subjects(line: CommitRange) -> list[str]:
     return [candidate.subject for candidate in line.candidates]
 
 

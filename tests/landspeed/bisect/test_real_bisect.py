@@ -16,15 +16,15 @@ from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import exact_cell
 from benchmarks.workloads.metrics import metric_named
-from benchmarks.workloads.scenario import Buffers, Mode, Protocol, Scenario, Tier
+from benchmarks.workloads.scenario import CacheState, Mode, Protocol, Scenario, Tier
 from builders.builder import Builder
 from landspeed.bisect.commit_range import line_between
-from landspeed.bisect.model import Found, NoCulprit, Quest
+from landspeed.bisect.model import Culprit, Hypothesis, NoCulprit
 from landspeed.bisect.report import answer_of, report_facts
 from landspeed.bisect.report_markdown import markdown
 from landspeed.bisect.report_profile import explanation
-from landspeed.bisect.run import Bisected, Case, bisect
-from landspeed.session.session import Workshop
+from landspeed.bisect.run import BisectRequest, BisectResult, bisect
+from landspeed.session.session import Session
 from tests.conftest import make_project
 from tests.kits.builds.history_kit import Edit, History, append, builder_of, function, substitute
 
@@ -114,17 +114,17 @@ def go_back(history: History, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(newest_build: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple[Workshop, History]:
+def made(newest_build: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, History]:
     root = tmp_path_factory.mktemp("bisect")
     root.chmod(0o755)
     shared = Builder.open(Paths.find(), print)
     history = History(root / "history.git", shared.paths.sources)
     make_history(history, newest_build.origin.tree)
     paths = Paths(cache=root / "cache", project=make_project(root / "project"))
-    workshop = Workshop(paths=paths)
-    workshop.__dict__["builder"] = builder_of(history, shared, paths.cache)
-    workshop.builder.sources.resolve("master")
-    return workshop, history
+    session = Session(paths=paths)
+    session.__dict__["builder"] = builder_of(history, shared, paths.cache)
+    session.builder.sources.resolve("master")
+    return session, history
 
 
 @pytest.fixture(autouse=True)
@@ -134,29 +134,29 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def bisected(
-    made: tuple[Workshop, History], pgbench_build: Build, good: str, bad: str, **more: bool
-) -> Bisected:
-    workshop, history = made
+    made: tuple[Session, History], pgbench_build: Build, good: str, bad: str, **more: bool
+) -> BisectResult:
+    session, history = made
     ends = (history.tips[good], history.tips[bad])
-    line = line_between(workshop.builder.sources.history, *ends)
+    line = line_between(session.builder.sources.history, *ends)
     scenario = Scenario(mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=1)
     return bisect(
-        Case(
-            workshop=workshop,
+        BisectRequest(
+            session=session,
             line=line,
             variant=Variant(),
-            cell=exact_cell(scenario, "default", Buffers.WARM),
+            cell=exact_cell(scenario, "default", CacheState.WARM),
             metric=metric_named("instructions"),
             pgbench=Pgbench(build=pgbench_build),
             seconds=0,
-            quest=Quest(last=line.last, size=0.002, is_exact=True),
+            quest=Hypothesis(last=line.last, size=0.002, is_exact=True),
             budget=3600.0,
             **more,
         )
     )
 
 
-def told(found: Bisected, made: tuple[Workshop, History]) -> str:
+def told(found: BisectResult, made: tuple[Session, History]) -> str:
     history = made[0].builder.sources.history
     text = markdown(report_facts(found, history, "landspeed bisect", explanation(found)))
     print(text)
@@ -167,7 +167,7 @@ def test_the_commit_that_costs_one_per_cent_is_named_among_64(made, pgbench_buil
     found = bisected(made, pgbench_build, "0", str(COUNT))
     text = told(found, made)
     decision = found.conclusion.decision
-    assert isinstance(decision, Found)
+    assert isinstance(decision, Culprit)
     assert (decision.first, decision.last) == (PLANTED, PLANTED)
     assert 0.005 < found.conclusion.remainder.change < 0.02
     assert answer_of(found) == "culprit"
@@ -178,7 +178,7 @@ def test_the_commit_that_costs_one_per_cent_is_named_among_64(made, pgbench_buil
     assert found.journal.of("skipped")
     assert "execMain.c" in text
     assert "| `standard_ExecutorRun` |" in text
-    records = found.case.workshop.records
+    records = found.case.session.records
     assert records.get(found.journal.of("run")[0]["record"])["sample"]["instructions"] > 10_000
 
 
@@ -195,7 +195,7 @@ def test_an_improvement_of_one_per_cent_is_found_likewise(made, pgbench_build):
     told(found, made)
     assert answer_of(found) == "culprit"
     decision = found.conclusion.decision
-    assert isinstance(decision, Found)
+    assert isinstance(decision, Culprit)
     assert found.case.line[decision.last].subject == "less"
     assert found.verification is not None
     assert found.verification["verdict"] == "FASTER"

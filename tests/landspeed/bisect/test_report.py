@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.counted.callgrind import CallProfile
+from benchmarks.counted.callgrind import Profile
 from landspeed.bisect.report_markdown import markdown
 from landspeed.bisect.report_profile import cost_table
 from landspeed.bisect.sweep_report import counted_ranking, ranking, ranking_markdown
@@ -136,8 +136,8 @@ def test_the_report_is_what_a_person_would_paste(name):
 
 
 def test_the_functions_that_cost_more_are_told_by_name():
-    before = CallProfile(own={"ExecProcNode": 100.0, "palloc.part.0": 50.0, "same": 7.0}, edges={})
-    after = CallProfile(own={"ExecProcNode": 512.5, "palloc": 40.0, "same": 7.0}, edges={})
+    before = Profile(own={"ExecProcNode": 100.0, "palloc.part.0": 50.0, "same": 7.0}, edges={})
+    after = Profile(own={"ExecProcNode": 512.5, "palloc": 40.0, "same": 7.0}, edges={})
     table = cost_table(costs(whole_functions(before), whole_functions(after)))
     assert (
         "| `ExecProcNode` | 100.0 | 512.5 | +412.5 |\n| `palloc` | 50.0 | 40.0 | -10.0 |" in table

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from landspeed.bisect.model import Costs, Evidence, Found, NoCulprit, Probe, Quest, Reversed
+from landspeed.bisect.model import Costs, Culprit, Evidence, Hypothesis, NoCulprit, Probe, Reversed
 from landspeed.bisect.posterior import believe
 from landspeed.bisect.probe_choice import bits, building
 from landspeed.bisect.rule_counted import decide_exactly, rises
@@ -18,7 +18,7 @@ from landspeed.bisect.two_changes import two_steps
 from tests.kits.made_up.bisect_world import SIGMA, World, asv_find, exactly, git_bisect, noisily
 
 SIZE = float(np.expm1(2 * SIGMA))
-QUESTION = Quest(last=16, size=SIZE)
+QUESTION = Hypothesis(last=16, size=SIZE)
 
 
 def world(number: int = 1, *, last: int = 1024, **changes) -> World:
@@ -40,7 +40,7 @@ def measured(levels: dict[int, float], *, runs: int = 6, **more) -> Evidence:
 def test_the_exact_rule_is_always_right_in_log_n_plus_2_measurements(last, data):
     step = data.draw(st.integers(1, last))
     searched = exactly(world(last=last, steps={step: 0.01}, sigma=1e-6), size=0.002)
-    assert searched.decision == Found(first=step, last=step, confidence=1.0)
+    assert searched.decision == Culprit(first=step, last=step, confidence=1.0)
     assert searched.runs <= math.ceil(math.log2(last)) + 2 if last > 1 else 2
 
 
@@ -51,14 +51,14 @@ def test_the_exact_rule_names_the_range_that_does_not_build_around_the_step(last
     broken = frozenset(data.draw(st.sets(st.integers(1, last - 1))))
     made = world(last=last, steps={step: 0.01}, sigma=1e-6, broken=broken)
     found = exactly(made, size=0.002).decision
-    assert isinstance(found, Found)
+    assert isinstance(found, Culprit)
     assert found.first <= step <= found.last
     assert set(range(found.first, found.last)) <= broken
     assert {found.first - 1, found.last} & broken == set()
 
 
 def test_the_exact_rule_says_no_culprit_reversed_and_that_the_level_crept_up():
-    quest = Quest(last=64, size=0.002)
+    quest = Hypothesis(last=64, size=0.002)
     for change, answer in ((0.001, NoCulprit), (-0.01, Reversed)):
         searched = exactly(world(last=64, steps={20: change}, sigma=1e-6), size=0.002)
         assert isinstance(searched.decision, answer)
@@ -71,7 +71,7 @@ def test_the_exact_rule_says_no_culprit_reversed_and_that_the_level_crept_up():
 def test_the_exact_rule_finds_the_largest_of_several_steps_and_shows_the_others():
     steps = {10: 0.003, 40: 0.005, 60: 0.004}
     searched = exactly(world(last=64, steps=steps, sigma=1e-6), size=0.002)
-    assert isinstance(searched.decision, Found)
+    assert isinstance(searched.decision, Culprit)
     named = searched.decision.last
     others = [r for r in rises(searched.evidence) if r.change > 0.002 and r.last != named]
     hidden = set(steps) - {named}
@@ -82,7 +82,7 @@ def test_the_exact_rule_finds_the_largest_of_several_steps_and_shows_the_others(
 def test_a_twin_costs_the_exact_rule_no_measurement():
     servers = dict.fromkeys(range(30), "before") | dict.fromkeys(range(30, 65), "after")
     searched = exactly(world(last=64, steps={30: 0.01}, sigma=0, servers=servers), size=0.002)
-    assert searched.decision == Found(first=30, last=30, confidence=1.0)
+    assert searched.decision == Culprit(first=30, last=30, confidence=1.0)
     assert searched.runs == 2
 
 
@@ -189,7 +189,7 @@ def test_where_there_is_no_step_that_is_said():
 def test_a_step_within_commits_that_do_not_build_is_named_as_their_range():
     made = world(last=64, steps={33: 4 * SIGMA}, broken=frozenset(range(30, 41)))
     found = noisily(made, size=SIZE).decision
-    assert isinstance(found, Found)
+    assert isinstance(found, Culprit)
     assert (found.first, found.last) == (30, 41)
 
 
@@ -202,7 +202,7 @@ def test_a_bad_that_is_better_than_good_is_told_as_such():
 def test_commits_none_of_which_build_leave_the_whole_range():
     made = world(last=8, steps={5: 4 * SIGMA}, broken=frozenset(range(1, 8)))
     found = noisily(made, size=SIZE).decision
-    assert isinstance(found, Found)
+    assert isinstance(found, Culprit)
     assert (found.first, found.last) == (1, 8)
 
 
@@ -248,6 +248,6 @@ def test_searches_that_ask_once_are_often_wrong_on_the_same_commits():
 
 
 def test_an_exact_rule_asks_for_the_ends_first():
-    quest = Quest(last=8, size=0.002)
+    quest = Hypothesis(last=8, size=0.002)
     assert decide_exactly(quest, Evidence()) == Probe(position=0)
     assert decide_exactly(quest, Evidence(samples={0: (1.0,)})) == Probe(position=8)

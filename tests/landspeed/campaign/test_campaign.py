@@ -119,26 +119,26 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> _Runs:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> _Workshop:
+def session(tmp_path: Path) -> _Workshop:
     return _Workshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path))
 
 
 def campaign(
-    workshop: _Workshop, *targets: str, publish: Callable[[], None] | None = None
+    session: _Workshop, *targets: str, publish: Callable[[], None] | None = None
 ) -> Campaign:
     request = Request(targets=parse_targets(targets, Variant()), preset=PRESET, scales={})
-    return Campaign(workshop=workshop, requests=[request], publish=publish)  # type: ignore[arg-type]
+    return Campaign(session=session, requests=[request], publish=publish)  # type: ignore[arg-type]
 
 
 def test_requests_of_one_campaign_are_interleaved_and_share_what_they_both_ask(
-    workshop: _Workshop, runs: _Runs
+    session: _Workshop, runs: _Runs
 ) -> None:
     only_reads = replace(PRESET, modes=(Mode.READ_ONLY,))
     requests = [
         Request(targets=parse_targets(names, Variant()), preset=preset, scales={})
         for names, preset in ((["17", "18"], only_reads), (["18"], PRESET))
     ]
-    made = Campaign(workshop=workshop, requests=requests, publish=None)  # type: ignore[arg-type]
+    made = Campaign(session=session, requests=requests, publish=None)  # type: ignore[arg-type]
     assert made.run().measured == 6
     assert sorted(set(runs.asked)) == [
         "17.1-bs8 read-only",
@@ -152,17 +152,17 @@ def test_requests_of_one_campaign_are_interleaved_and_share_what_they_both_ask(
     assert {asked.split()[0] for asked in runs.asked[:3]} == {"17.1-bs8", "18.1-bs8"}
 
 
-def test_requests_that_measure_otherwise_are_no_campaign(workshop: _Workshop) -> None:
+def test_requests_that_measure_otherwise_are_no_campaign(session: _Workshop) -> None:
     requests = [
         Request(targets=[], preset=replace(PRESET, seconds=seconds), scales={})
         for seconds in (1, 2)
     ]
     with pytest.raises(ValueError, match="differ in how they measure"):
-        Campaign(workshop=workshop, requests=requests, publish=None)  # type: ignore[arg-type]
+        Campaign(session=session, requests=requests, publish=None)  # type: ignore[arg-type]
 
 
 def test_memory_that_data_lay_in_is_given_back_whatever_happens(
-    workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+    session: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[set[str | None]] = []
     monkeypatch.setattr(campaign_, "give_back", lambda names, home: given.append(names))
@@ -170,74 +170,74 @@ def test_memory_that_data_lay_in_is_given_back_whatever_happens(
     preset = replace(PRESET, profiles=("default", "default-on-tmpfs"))
     request = Request(targets=parse_targets(["18"], Variant()), preset=preset, scales={})
     with pytest.raises(KeyboardInterrupt):
-        Campaign(workshop=workshop, requests=[request], publish=None).run()  # type: ignore[arg-type]
+        Campaign(session=session, requests=[request], publish=None).run()  # type: ignore[arg-type]
     assert given == [{None, "tmpfs"}]
 
 
 def test_every_point_gets_its_samples_interleaved_over_the_builds(
-    workshop: _Workshop, runs: _Runs
+    session: _Workshop, runs: _Runs
 ) -> None:
-    tally = campaign(workshop, "17", "18", "18:bs4").run()
-    points = {f"{b} {m}" for b in workshop.builds for m in ("read-only", "read-write")}
+    tally = campaign(session, "17", "18", "18:bs4").run()
+    points = {f"{b} {m}" for b in session.builds for m in ("read-only", "read-write")}
     assert (tally.measured, tally.present, tally.errors) == (12, 0, [])
     assert set(runs.asked[:6]) == set(runs.asked[6:]) == points
     assert failed(tally) is None
 
 
-def test_what_is_recorded_is_not_measured_again(workshop: _Workshop, runs: _Runs) -> None:
-    campaign(workshop, "18").run()
-    again = campaign(workshop, "18", "17").run()
+def test_what_is_recorded_is_not_measured_again(session: _Workshop, runs: _Runs) -> None:
+    campaign(session, "18").run()
+    again = campaign(session, "18", "17").run()
     assert (again.measured, again.present) == (4, 4)
     assert all(asked.startswith("17.1") for asked in runs.asked[4:])
     assert "4 runs measured, 4 were recorded before" in summary(again)
 
 
 def test_what_the_disk_has_no_room_for_is_told_before_it_is_measured(
-    workshop: _Workshop,
+    session: _Workshop,
     runs: _Runs,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    campaign(workshop, "17").run()
+    campaign(session, "17").run()
     assert "can be had" not in capsys.readouterr().err
     monkeypatch.setenv("LANDSPEED_TEMPLATES_GB", "0")
-    campaign(workshop, "18").run()
+    campaign(session, "18").run()
     assert "0.0 GB can be had (LANDSPEED_TEMPLATES_GB)" in capsys.readouterr().err
 
 
 def test_of_builds_that_are_one_server_only_one_is_measured_and_the_other_noted(
-    workshop: _Workshop, runs: _Runs, capsys: pytest.CaptureFixture[str]
+    session: _Workshop, runs: _Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    workshop.twins = ("17.1", "18.1")
-    tally = campaign(workshop, "17", "18").run()
+    session.twins = ("17.1", "18.1")
+    tally = campaign(session, "17", "18").run()
     assert tally.measured == 4
-    (measured,) = {str(name) for name in workshop.records.table()["release"].to_pylist()}
-    (twin,) = workshop.records.twins.all()
+    (measured,) = {str(name) for name in session.records.table()["release"].to_pylist()}
+    (twin,) = session.records.twins.all()
     assert {measured, twin.origin.release} == {"17.1", "18.1"}
     said = f"{twin.origin.release} bs8 is the same server as {measured}: shares its 4 samples"
     assert said in capsys.readouterr().err
-    campaign(workshop, "17", "18").run()
-    assert len(workshop.records.twins.all()) == 1
+    campaign(session, "17", "18").run()
+    assert len(session.records.twins.all()) == 1
 
 
 def test_an_interrupted_campaign_keeps_its_runs_and_goes_on(
-    workshop: _Workshop, runs: _Runs
+    session: _Workshop, runs: _Runs
 ) -> None:
     runs.stop_after = 5
     with pytest.raises(KeyboardInterrupt):
-        campaign(workshop, "17", "18").run()
-    assert workshop.records.table(["id"]).num_rows == 5
-    assert list((workshop.paths.records / "loose").glob("*.json")) == []
+        campaign(session, "17", "18").run()
+    assert session.records.table(["id"]).num_rows == 5
+    assert list((session.paths.records / "loose").glob("*.json")) == []
     runs.stop_after = None
-    tally = campaign(workshop, "17", "18").run()
+    tally = campaign(session, "17", "18").run()
     assert (tally.measured, tally.present) == (3, 5)
 
 
 def test_a_server_that_dies_costs_its_own_point_and_no_other(
-    workshop: _Workshop, runs: _Runs
+    session: _Workshop, runs: _Runs
 ) -> None:
     runs.failing = "17.1"
-    tally = campaign(workshop, "17", "18").run()
+    tally = campaign(session, "17", "18").run()
     assert tally.measured == 4
     error = failed(tally)
     assert error is not None
@@ -247,58 +247,58 @@ def test_a_server_that_dies_costs_its_own_point_and_no_other(
 
 
 def test_a_build_or_source_that_fails_is_told_and_the_others_are_measured(
-    workshop: _Workshop, runs: _Runs
+    session: _Workshop, runs: _Runs
 ) -> None:
-    tally = campaign(workshop, "15", "9.0", "18").run()
+    tally = campaign(session, "15", "9.0", "18").run()
     assert tally.measured == 4
     assert [error.exit_code for error in tally.errors] == [5, 6]
 
 
 def test_what_was_built_elsewhere_is_measured_like_any_other(
-    workshop: _Workshop, runs: _Runs
+    session: _Workshop, runs: _Runs
 ) -> None:
-    tally = campaign(workshop, "17", "@vendor").run()
+    tally = campaign(session, "17", "@vendor").run()
     assert (tally.measured, tally.errors) == (8, [])
-    assert "15.1-bs8" not in workshop.builds
-    names = workshop.records.table()["registered"].to_pylist()
+    assert "15.1-bs8" not in session.builds
+    names = session.records.table()["registered"].to_pylist()
     assert names.count("vendor") == names.count(None) == 4
 
 
-def test_a_mistyped_ref_is_told_before_anything_is_built(workshop: _Workshop, runs: _Runs) -> None:
+def test_a_mistyped_ref_is_told_before_anything_is_built(session: _Workshop, runs: _Runs) -> None:
     with pytest.raises(RefError, match="77"):
-        campaign(workshop, "18", "77").run()
-    assert workshop.builds == []
+        campaign(session, "18", "77").run()
+    assert session.builds == []
 
 
 def test_the_first_dot_is_published_before_the_second_build(
-    workshop: _Workshop, runs: _Runs
+    session: _Workshop, runs: _Runs
 ) -> None:
     seen: list[tuple[int, int]] = []
 
     def publish() -> None:
-        seen.append((len(workshop.builds), len(runs.asked)))
-        workshop.paths.site.mkdir(exist_ok=True)
+        seen.append((len(session.builds), len(runs.asked)))
+        session.paths.site.mkdir(exist_ok=True)
 
-    tally = campaign(workshop, "18", "17", publish=publish).run()
+    tally = campaign(session, "18", "17", publish=publish).run()
     assert seen[0] == (1, 1)
     assert seen[-1] == (2, 8)
     assert tally.measured == 8
 
 
 def test_a_busy_machine_delays_the_first_dot_and_stops_the_measuring(
-    workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+    session: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(**_: object) -> None:
         raise BusyError("another landspeed is measuring on this machine")
 
     monkeypatch.setattr(campaign_, "measuring", busy)
     with pytest.raises(BusyError):
-        campaign(workshop, "18", "17", publish=lambda: None).run()
-    assert workshop.builds == ["18.1-bs8", "17.1-bs8"]
+        campaign(session, "18", "17", publish=lambda: None).run()
+    assert session.builds == ["18.1-bs8", "17.1-bs8"]
 
 
 def test_a_template_that_cannot_be_loaded_is_told_and_its_points_are_given_up(
-    workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+    session: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def prepare(*, build: Build, **_: Any) -> None:
         if build.identifier.startswith("17.1"):
@@ -306,13 +306,13 @@ def test_a_template_that_cannot_be_loaded_is_told_and_its_points_are_given_up(
 
     monkeypatch.setattr(campaign_, "prepare", prepare)
     runs.failing = "17.1"
-    tally = campaign(workshop, "17", "18").run()
+    tally = campaign(session, "17", "18").run()
     assert tally.measured == 4
     assert "could not load" in str(failed(tally))
 
 
 def test_a_server_is_compared_with_itself_a_little_for_every_so_many_runs(
-    workshop: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+    session: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, int]] = []
 
@@ -321,13 +321,13 @@ def test_a_server_is_compared_with_itself_a_little_for_every_so_many_runs(
         raise MeasureError("its copy died")
 
     monkeypatch.setattr(campaign_, "compare_with_itself", compare_with_itself)
-    campaign(workshop, "18").run()
+    campaign(session, "18").run()
     assert asked == []
     monkeypatch.setattr(campaign_, "RUNS_A_BLOCK", 2)
-    tally = campaign(workshop, "18", "17").run()
+    tally = campaign(session, "18", "17").run()
     ((name, blocks),) = asked
-    assert name in workshop.builds
+    assert name in session.builds
     assert blocks == tally.measured // 2 == 2
     assert [error.message for error in tally.errors] == ["its copy died"]
-    campaign(workshop, "18", "17").run()
+    campaign(session, "18", "17").run()
     assert len(asked) == 1

@@ -10,11 +10,11 @@ import pytest
 from benchmarks.data.templates import LIMIT
 from benchmarks.machine.machine import Limits
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
-from landspeed.campaign.disk import DataRoom
+from landspeed.campaign.disk import DiskEstimate
 from tests.kits.made_up.stand_ins import AMPLE
 from tests.kits.made_up.study_kit import pretended
 
-ROOM = DataRoom(needed=204 * 10**9, room=72 * 10**9, load_seconds=60.0)
+ROOM = DiskEstimate(needed=204 * 10**9, room=72 * 10**9, load_seconds=60.0)
 
 
 def cell(mode: Mode, scale: int) -> Cell:
@@ -33,10 +33,10 @@ def test_data_of_one_server_and_scale_are_needed_once_and_a_copy_where_it_is_wri
 ) -> None:
     limited(monkeypatch, disk=50, limit=100)
     reads, writes = (cell(mode, 10) for mode in (Mode.READ_ONLY, Mode.READ_WRITE))
-    both = DataRoom.of(pretended(tmp_path), [("a", reads), ("a", writes), ("a", reads)])
-    one = DataRoom.of(pretended(tmp_path), [("a", reads)])
+    both = DiskEstimate.of(pretended(tmp_path), [("a", reads), ("a", writes), ("a", reads)])
+    one = DiskEstimate.of(pretended(tmp_path), [("a", reads)])
     larger = cell(Mode.READ_ONLY, 20)
-    others = DataRoom.of(pretended(tmp_path), [("a", reads), ("b", reads), ("a", larger)])
+    others = DiskEstimate.of(pretended(tmp_path), [("a", reads), ("b", reads), ("a", larger)])
     assert both.needed == 2 * one.needed
     assert both.load_seconds == one.load_seconds
     assert others.load_seconds == 4 * one.load_seconds
@@ -58,7 +58,7 @@ def test_what_has_no_room_may_be_loaded_for_each_run() -> None:
 
 def test_whose_limit_it_is_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, disk=50, limit=2)
-    found = DataRoom.of(pretended(tmp_path), [("a", cell(Mode.READ_WRITE, 1000))])
+    found = DiskEstimate.of(pretended(tmp_path), [("a", cell(Mode.READ_WRITE, 1000))])
     again = "what makes room is loaded again, up to 12 min 00 s more"
     assert found.told(720).endswith(f"; 2.0 GB can be had (LANDSPEED_TEMPLATES_GB): {again}")
     assert ROOM.told(720) == f"204.0 GB at most, for data; 72.0 GB can be had: {again}"

@@ -13,20 +13,20 @@ from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import prepare, templates
-from benchmarks.smoke import TRIALS, Trial, trials
-from landspeed.campaign.smoke import Verified, verify_failure, verify_table
+from benchmarks.smoke import TRIALS, SmokeCheck, trials
+from landspeed.campaign.smoke import SmokeResult, verify_failure, verify_table
 from landspeed.results.show import as_text
 from landspeed.session.target import Target
 from tests.kits.builds.buildkit import a_build
 from tests.kits.servers.cluster_kit import processes_in, server_paths
 
 
-def row(word: str, *, build: Build | BuildError | None = None, **failing: str) -> Verified:
+def row(word: str, *, build: Build | BuildError | None = None, **failing: str) -> SmokeResult:
     made = [
-        Trial(name=name, ok=name not in failing, seen=failing.get(name, f"seen {name}"))
+        SmokeCheck(name=name, ok=name not in failing, seen=failing.get(name, f"seen {name}"))
         for name in TRIALS
     ]
-    return Verified(
+    return SmokeResult(
         target=Target.parse(word, Variant()),
         build=build or a_build("13.16-bs8-abc"),
         trials=() if isinstance(build, BuildError) else made,
@@ -75,7 +75,7 @@ def paths() -> Iterator[Paths]:
         yield found
 
 
-def tried(build: Build, client: Build, paths: Paths) -> dict[str, Trial]:
+def tried(build: Build, client: Build, paths: Paths) -> dict[str, SmokeCheck]:
     made = trials(
         build=build, pgbench=Pgbench(build=client), machine=Machine.detect("here"), paths=paths
     )

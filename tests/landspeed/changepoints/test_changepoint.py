@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from base.build import Origin
-from benchmarks.records.identical_builds import Twin
+from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.workloads.metrics import METRICS, metric_named
 from landspeed.changepoints.changepoint import DOUBTFUL, NOMINATED, survey
 from landspeed.results.points import dots
 from landspeed.results.series import series_of
-from landspeed.stats.changepoint_online import SHORTEST, Basis
+from landspeed.stats.changepoint_online import SHORTEST, NoiseModel
 from tests.kits.made_up.synthetic import Point, counted_record, record
 from tests.kits.made_up.synthetic_steps import (
     DAYS,
@@ -45,7 +45,7 @@ def test_a_step_between_releases_is_named_with_its_cell_and_size() -> None:
     assert (step.machine, step.variant.name, step.metric) == ("elephant", "bs8", "latency")
     assert step.scenario == "read-only/prepared/small-5/c1/default"
     assert step.interval[0] < 1.1 < step.interval[1]
-    assert step.basis is Basis.SAMPLES
+    assert step.basis is NoiseModel.SAMPLES
     assert step.worse
     assert step.status == NOMINATED
     assert (found.judged, found.short) == (2, 0)
@@ -69,7 +69,7 @@ def test_commits_are_judged_in_the_order_of_history_by_their_own_scatter() -> No
     (step,) = found.steps
     assert (step.before.commit, step.after.commit) == (commit(39), commit(40))
     assert step.line == "master"
-    assert step.basis is Basis.POINTS
+    assert step.basis is NoiseModel.POINTS
     assert step.p_value is not None
     assert step.p_value < 0.01
 
@@ -130,7 +130,7 @@ def test_twins_are_one_point_and_the_step_is_after_the_last_of_them() -> None:
     table = table_of(commits([0.1] * 38), commits([0.12] * 12, first=40))
     digest = {r["commit"]: r["digest"] for r in table.select(["commit", "digest"]).to_pylist()}
     twins = [
-        Twin(
+        IdenticalBuild(
             digest=digest[commit(37)],
             origin=Origin(release=None, commit=commit(n), tree="", date="2025-11-13"),
         )
@@ -161,7 +161,7 @@ def test_an_exact_metric_steps_at_two_in_a_thousand_with_one_measurement() -> No
     (step,) = found.steps
     assert (step.before.release, step.after.release) == ("17.1", "17.2")
     assert step.p_value is None
-    assert step.basis is Basis.EXACT
+    assert step.basis is NoiseModel.EXACT
     assert step.status == NOMINATED
 
 

@@ -16,16 +16,22 @@ from benchmarks.records.notes import NoteStore
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import Cell
 from landspeed.changepoints import confirm
-from landspeed.changepoints.confirm import Inquiry, inquiry_failure
-from landspeed.changepoints.nomination import Fate, Nomination, counted, counts_line, newest
+from landspeed.changepoints.confirm import ConfirmRun, inquiry_failure
+from landspeed.changepoints.nomination import (
+    ConfirmationStatus,
+    Nomination,
+    counted,
+    counts_line,
+    newest,
+)
 from landspeed.cli.confirm import confirmations_table, read_nominations
 from landspeed.compare.side import Question, Side
-from landspeed.compare.timed import Contender
+from landspeed.compare.timed import CompareSide
 from landspeed.results.params import Params
 from landspeed.results.show import as_text
-from tests.kits.made_up.compare_kit import CELL, Bench, FakeWorkshop, bench, build, workshop
+from tests.kits.made_up.compare_kit import CELL, Bench, FakeWorkshop, bench, build, session
 
-__all__ = ["bench", "workshop"]
+__all__ = ["bench", "session"]
 
 
 def origin(release: str) -> Origin:
@@ -47,12 +53,12 @@ def step(ratio: float = 1.1, *, after: str = "18", machine: str = "elephant") ->
 
 
 @pytest.fixture
-def inquiry(workshop: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Inquiry:
-    """An Inquiry whose builds are made up; "16" cannot be built, "17twin" is 17."""
+def inquiry(session: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> ConfirmRun:
+    """An ConfirmRun whose builds are made up; "16" cannot be built, "17twin" is 17."""
 
     def contenders_of(
         _: Any, sides: list[Side], question: Question, buffers: None
-    ) -> list[Contender]:
+    ) -> list[CompareSide]:
         found = []
         for side in sides:
             name = side.target.ref
@@ -60,48 +66,50 @@ def inquiry(workshop: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Inq
                 raise BuildError("could not build PostgreSQL 16")
             made = build(name, digest=name.removesuffix("twin"))
             cell: Cell = replace(CELL, clients=question.clients)
-            found.append(Contender(label=name, build=made, original=made.digest, cell=cell))
+            found.append(CompareSide(label=name, build=made, original=made.digest, cell=cell))
         return found
 
     monkeypatch.setattr(confirm, "contenders_of", contenders_of)
     monkeypatch.setattr(FakeWorkshop, "pgbench_build", lambda self: build("18.1"), raising=False)
-    return Inquiry(workshop=workshop, budget=600.0, seconds=1)
+    return ConfirmRun(session=session, budget=600.0, seconds=1)
 
 
 @pytest.mark.parametrize(
     ("real", "fate"),
     [
-        (1.1, Fate.CONFIRMED),
-        (1.0, Fate.REFUTED),
-        (1.005, Fate.REFUTED),
-        (0.9, Fate.REFUTED),
+        (1.1, ConfirmationStatus.CONFIRMED),
+        (1.0, ConfirmationStatus.REFUTED),
+        (1.005, ConfirmationStatus.REFUTED),
+        (0.9, ConfirmationStatus.REFUTED),
     ],
 )
 def test_a_step_is_confirmed_by_a_change_that_way_and_refuted_by_none_or_another(
-    inquiry: Inquiry, bench: Bench, real: float, fate: Fate
+    inquiry: ConfirmRun, bench: Bench, real: float, fate: ConfirmationStatus
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.1 * real}
     (found,) = inquiry.of([step()])
     assert found.fate is fate
     assert found.finding is not None
     assert found.finding["ratio"] == pytest.approx(real, rel=0.02)
-    presets = inquiry.workshop.records.table()["preset"].unique().to_pylist()
+    presets = inquiry.session.records.table()["preset"].unique().to_pylist()
     assert presets == ["confirm"]
 
 
-def test_a_step_that_is_not_decided_goes_on_the_next_time(inquiry: Inquiry, bench: Bench) -> None:
+def test_a_step_that_is_not_decided_goes_on_the_next_time(
+    inquiry: ConfirmRun, bench: Bench
+) -> None:
     bench.noise, inquiry.budget = 0.3, 60.0
     (first,) = inquiry.of([step()])
-    assert first.fate is Fate.UNDECIDED
+    assert first.fate is ConfirmationStatus.UNDECIDED
     inquiry.budget = 120.0
     (second,) = inquiry.of([step()])
     assert second.comparison == first.comparison
     assert len(bench.asked) == 40
-    assert len(inquiry.workshop.records.confirmations.all()) == 2
+    assert len(inquiry.session.records.confirmations.all()) == 2
 
 
 def test_what_is_confirmed_or_refuted_is_not_measured_again_unless_asked_for(
-    inquiry: Inquiry, bench: Bench
+    inquiry: ConfirmRun, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.11}
     (first,) = inquiry.of([step(), step(1.2)])
@@ -115,27 +123,32 @@ def test_what_is_confirmed_or_refuted_is_not_measured_again_unless_asked_for(
 
 
 def test_a_step_between_commits_that_install_the_same_files_is_refuted_without_a_run(
-    inquiry: Inquiry, bench: Bench
+    inquiry: ConfirmRun, bench: Bench
 ) -> None:
     (found,) = inquiry.of([step(after="17twin")])
-    assert (found.fate, found.reason) == (Fate.REFUTED, "both are the very same server")
+    assert (found.fate, found.reason) == (
+        ConfirmationStatus.REFUTED,
+        "both are the very same server",
+    )
     assert bench.asked == []
     assert "the very same server" in as_text(confirmations_table([found]))
 
 
-def test_a_step_of_another_machine_is_left_to_that_machine(inquiry: Inquiry, bench: Bench) -> None:
+def test_a_step_of_another_machine_is_left_to_that_machine(
+    inquiry: ConfirmRun, bench: Bench
+) -> None:
     (found,) = inquiry.of([step(machine="mammoth")])
-    assert (found.fate, bench.asked) == (Fate.NOMINATED, [])
-    assert inquiry.workshop.records.confirmations.all() == []
-    assert isinstance(inquiry.workshop.machine, Machine)
+    assert (found.fate, bench.asked) == (ConfirmationStatus.NOMINATED, [])
+    assert inquiry.session.records.confirmations.all() == []
+    assert isinstance(inquiry.session.machine, Machine)
 
 
 def test_one_that_cannot_be_tested_keeps_no_other_from_being_tested(
-    inquiry: Inquiry, bench: Bench
+    inquiry: ConfirmRun, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.11}
     found = inquiry.of([step(after="16"), step()])
-    assert [one.fate for one in found] == [Fate.CONFIRMED]
+    assert [one.fate for one in found] == [ConfirmationStatus.CONFIRMED]
     error = inquiry_failure(inquiry.errors)
     assert error is not None
     assert "could not build PostgreSQL 16" in error.detail
@@ -143,11 +156,11 @@ def test_one_that_cannot_be_tested_keeps_no_other_from_being_tested(
 
 
 def test_what_became_of_steps_is_counted_the_newest_word_on_each(
-    inquiry: Inquiry, bench: Bench
+    inquiry: ConfirmRun, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.11, "19": 0.1}
     inquiry.of([step(), step(after="19"), step(after="17twin")])
-    known = newest(inquiry.workshop.records.confirmations.all()).values()
+    known = newest(inquiry.session.records.confirmations.all()).values()
     assert counted(known) == {"confirmed": 1, "refuted": 2, "undecided": 0}
     assert "1 confirmed, 2 refuted, 0 undecided" in counts_line(known)
 

@@ -12,9 +12,9 @@ import pytest
 
 from base.build import Origin
 from benchmarks.records.store import RecordStore
-from builders.source import Place
-from landspeed.changepoints.changepoint import NOMINATED, Step
-from landspeed.changepoints.nomination import Confirmation, Fate, Nomination
+from builders.source import Position
+from landspeed.changepoints.changepoint import NOMINATED, Changepoint
+from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination
 from landspeed.changepoints.scan import Chart, told
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.made_up.synthetic import Point, record
@@ -37,30 +37,32 @@ def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: 
     sources = SimpleNamespace(
         releases_branch=dict,
         know=asked.extend,
-        places=lambda commits: {one: Place(line="master", position=ord(one[0])) for one in commits},
+        places=lambda commits: {
+            one: Position(line="master", position=ord(one[0])) for one in commits
+        },
     )
-    workshop: Any = SimpleNamespace(records=records, builder=SimpleNamespace(sources=sources))
-    chart = Chart.of(workshop)
+    session: Any = SimpleNamespace(records=records, builder=SimpleNamespace(sources=sources))
+    chart = Chart.of(session)
     assert {dot.origin.commit for dot in chart.dots} == {drawn, twin}
     assert set(asked) == chart.commits == {drawn, compared, twin}
     assert all(
-        chart.place_of(origin) == Place(line="master", position=ord(commit[0]))
+        chart.place_of(origin) == Position(line="master", position=ord(commit[0]))
         for commit, origin in origins.items()
     )
 
 
 @pytest.fixture
-def step() -> Step:
+def step() -> Changepoint:
     (found,) = surveyed(line(level(0.1, 0.11))).steps
     return found
 
 
-def nominated(step: Step) -> Nomination:
+def nominated(step: Changepoint) -> Nomination:
     """What ``landspeed confirm`` understands of what ``landspeed steps --json`` prints."""
     return Nomination.parse(json.loads(json.dumps(step.facts())))
 
 
-def test_confirm_understands_what_steps_prints(step: Step) -> None:
+def test_confirm_understands_what_steps_prints(step: Changepoint) -> None:
     found = nominated(step)
     assert (found.before, found.after, found.variant) == (step.before, step.after, step.variant)
     assert (found.params, found.metric, found.ratio) == (step.params, step.metric, step.ratio)
@@ -69,14 +71,14 @@ def test_confirm_understands_what_steps_prints(step: Step) -> None:
 @pytest.mark.parametrize(
     ("fates", "status"),
     [
-        ([Fate.CONFIRMED], "confirmed"),
-        ([Fate.CONFIRMED, Fate.REFUTED], "refuted"),
-        ([Fate.UNDECIDED], NOMINATED),
+        ([ConfirmationStatus.CONFIRMED], "confirmed"),
+        ([ConfirmationStatus.CONFIRMED, ConfirmationStatus.REFUTED], "refuted"),
+        ([ConfirmationStatus.UNDECIDED], NOMINATED),
         ([], NOMINATED),
     ],
 )
 def test_the_newest_word_of_fresh_samples_is_a_steps_status(
-    step: Step, fates: list[Fate], status: str
+    step: Changepoint, fates: list[ConfirmationStatus], status: str
 ) -> None:
     notes = [
         Confirmation(nomination=nominated(step), fate=fate, time=f"2026-11-{day:02}T00:00:00Z")

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import landspeed.cli.steps as verb
 from base.errors import RefError
-from landspeed.changepoints.changepoint import Step, Survey
+from landspeed.changepoints.changepoint import Changepoint, ChangepointScan
 from tests.kits.made_up.synthetic_steps import DAYS, commits, level, line, surveyed
 
 
@@ -18,7 +18,7 @@ def test_since_takes_a_release_or_a_date_and_nothing_else() -> None:
     (between,) = surveyed(line(level(0.1, 0.11))).steps
     (later,) = surveyed(commits([0.1] * 40 + [0.12] * 12)).steps
 
-    def passes(since: str) -> list[Step]:
+    def passes(since: str) -> list[Changepoint]:
         return [step for step in (between, later) if verb.since_filter(since, DAYS)(step)]
 
     assert passes("17.6") == [between]
@@ -32,9 +32,11 @@ def test_since_takes_a_release_or_a_date_and_nothing_else() -> None:
 class Shown:
     """What ``landspeed steps`` prints of a Survey."""
 
-    def __init__(self, found: Survey, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    def __init__(
+        self, found: ChangepointScan, monkeypatch: pytest.MonkeyPatch, *arguments: str
+    ) -> None:
         monkeypatch.setattr(verb, "survey_records", lambda *_: found)
-        monkeypatch.setattr(verb.Workshop, "open", lambda: None)
+        monkeypatch.setattr(verb.Session, "open", lambda: None)
         result = CliRunner().invoke(verb.steps_, arguments)
         assert result.exit_code == 0, result.output
         self.data, self.talk = result.stdout, result.stderr

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.records.store import RecordStore
-from landspeed.compare.aa_rates import AlarmRate, Alarms, Ledger, Variation, ledger
+from landspeed.compare.aa_rates import AAReport, AlarmRate, Alarms, Variation, ledger
 from landspeed.site.pages.noise import ledger_body
 from tests.kits.made_up.noise import differences, drifting, normal
 from tests.kits.made_up.synthetic import START, Point, record
@@ -124,7 +124,7 @@ def test_the_ledger_is_json_with_an_account_for_every_cell(store: RecordStore) -
 
 def test_no_records_are_an_empty_ledger(store: RecordStore) -> None:
     nothing = Alarms.of([])
-    assert ledger(store.table()) == Ledger(accounts=(), blind=nothing, replayed=nothing)
+    assert ledger(store.table()) == AAReport(accounts=(), blind=nothing, replayed=nothing)
 
 
 def test_the_page_tells_the_ledger_and_loads_nothing_from_elsewhere(store: RecordStore) -> None:

@@ -14,14 +14,14 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.points import Point
 from benchmarks.workloads.scenario import Mode
-from benchmarks.workloads.sysbench_modes import Oltp
+from benchmarks.workloads.sysbench_modes import SysbenchMode
 from landspeed.compare import aa_schedule
 from landspeed.compare.aa_rates import ledger
 from landspeed.compare.aa_schedule import compare_with_itself, least_tried, point_due
-from tests.kits.made_up.compare_kit import CELL, Bench, bench, build, workshop
+from tests.kits.made_up.compare_kit import CELL, Bench, bench, build, session
 from tests.kits.made_up.stand_ins import timed_record
 
-__all__ = ["bench", "workshop"]
+__all__ = ["bench", "session"]
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def server(tmp_path: Path) -> Build:
     return Build.load(prefix)
 
 
-def go_on(workshop: Any, server: Build, blocks: int) -> Any:
+def go_on(session: Any, server: Build, blocks: int) -> Any:
     return compare_with_itself(
-        workshop,
+        session,
         Pgbench(build=server),
         Point(build=server, cell=CELL),
         seconds=1,
@@ -44,53 +44,53 @@ def go_on(workshop: Any, server: Build, blocks: int) -> Any:
 
 
 def test_a_comparison_grows_by_a_few_blocks_at_a_time_and_then_makes_way(
-    workshop: Any, bench: Bench, server: Build, monkeypatch: pytest.MonkeyPatch
+    session: Any, bench: Bench, server: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(aa_schedule, "BLOCKS", 20)
     bench.noise = 0.2
     names = []
     for blocks in (1, 2, 9, 9, 3):
-        course = go_on(workshop, server, blocks)
+        course = go_on(session, server, blocks)
         names.append((course.identifier, len(course.comparison.blocks)))
     first, second = names[0][0], names[-1][0]
     assert first != second
     assert names == [(first, 1), (first, 3), (first, 12), (first, 20), (second, 3)]
-    found = ledger(workshop.records.table())
+    found = ledger(session.records.table())
     assert (found.blind.stated.comparisons, found.blind.stated.alarms) == (1, 0)
     assert len({run["build"] for run in bench.asked}) == 2
 
 
-def test_one_that_is_the_same_is_finished_early(workshop: Any, bench: Bench, server: Build) -> None:
+def test_one_that_is_the_same_is_finished_early(session: Any, bench: Bench, server: Build) -> None:
     bench.noise = 0.001
-    first = go_on(workshop, server, 60)
+    first = go_on(session, server, 60)
     assert first.comparison.is_settled
-    assert go_on(workshop, server, 1).identifier != first.identifier
+    assert go_on(session, server, 1).identifier != first.identifier
 
 
 def test_what_has_begun_goes_on_before_anything_new(
-    workshop: Any, bench: Bench, server: Build
+    session: Any, bench: Bench, server: Build
 ) -> None:
     bench.noise = 0.2
-    go_on(workshop, server, 1)
+    go_on(session, server, 1)
     for _ in range(5):
-        due = point_due(workshop, [build("17"), server, build("16")], [CELL])
+        due = point_due(session, [build("17"), server, build("16")], [CELL])
         assert due is not None
         assert due.build == server
-    assert point_due(workshop, [], [CELL]) is None
+    assert point_due(session, [], [CELL]) is None
 
 
 def test_only_pgbenchs_own_modes_are_compared_with_themselves(
-    workshop: Any, bench: Bench, server: Build
+    session: Any, bench: Bench, server: Build
 ) -> None:
-    mode = Oltp(name="oltp-read-only", version="1.0.20")
+    mode = SysbenchMode(name="oltp-read-only", version="1.0.20")
     cell = replace(CELL, scenario=replace(CELL.scenario, mode=mode))
-    assert point_due(workshop, [server], [cell]) is None
-    workshop.foreigners = _Known(server)
-    workshop.builder.store.find = lambda identifier: None
+    assert point_due(session, [server], [cell]) is None
+    session.foreigners = _Known(server)
+    session.builder.store.find = lambda identifier: None
     run = {"preset": "sysbench-quick", "seconds": 1}
-    made = timed_record(build=server, cell=cell, machine=workshop.machine, run=run)
-    workshop.records.add(made)
-    point, _ = least_tried(workshop, server)
+    made = timed_record(build=server, cell=cell, machine=session.machine, run=run)
+    session.records.add(made)
+    point, _ = least_tried(session, server)
     assert point.cell.scenario.mode is Mode.READ_ONLY
 
 
@@ -103,32 +103,32 @@ class _Known:
 
 
 def test_the_ledger_asked_for_more_takes_what_it_knows_least_of(
-    workshop: Any, bench: Bench, server: Build
+    session: Any, bench: Bench, server: Build
 ) -> None:
-    workshop.foreigners = _Known(server)
-    workshop.builder.store.find = lambda identifier: None
-    point, seconds = least_tried(workshop, server)
+    session.foreigners = _Known(server)
+    session.builder.store.find = lambda identifier: None
+    point, seconds = least_tried(session, server)
     assert (point.cell.clients, seconds) == (1, 5)
-    go_on(workshop, server, 1)
-    point, seconds = least_tried(workshop, build("19"))
+    go_on(session, server, 1)
+    point, seconds = least_tried(session, build("19"))
     assert (point, seconds) == (Point(build=server, cell=CELL), 1)
 
 
 def test_the_ledger_leaves_scripts_to_their_studies(
-    workshop: Any, bench: Bench, server: Build
+    session: Any, bench: Bench, server: Build
 ) -> None:
     script = Script(name="reads", parts=(("SELECT 1;", 1),))
     scenario = replace(CELL.scenario, mode=script)
     made = bench(
         build=server,
         cell=replace(CELL, scenario=scenario),
-        machine=workshop.machine,
+        machine=session.machine,
         context={"preset": "custom-quick"},
         seconds=1,
         seed=1,
     )
-    workshop.records.add(made)
-    workshop.foreigners = _Known(server)
-    workshop.builder.store.find = lambda identifier: None
-    point, _ = least_tried(workshop, server)
+    session.records.add(made)
+    session.foreigners = _Known(server)
+    session.builder.store.find = lambda identifier: None
+    point, _ = least_tried(session, server)
     assert point.cell.scenario.mode in list(Mode)

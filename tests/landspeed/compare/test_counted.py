@@ -11,27 +11,27 @@ import pytest
 
 from base.build import Build
 from base.errors import MeasureError, UsageError
-from benchmarks.counted.valgrind import CountEpoch
+from benchmarks.counted.valgrind import CountEnvironment
 from benchmarks.workloads.metrics import metric_named
 from benchmarks.workloads.points import scheduled
-from benchmarks.workloads.scenario import Buffers
+from benchmarks.workloads.scenario import CacheState
 from landspeed.compare import counted
 from landspeed.compare.counted import compare_counts
 from landspeed.compare.prepare import cells_of
 from landspeed.compare.report import comparison_text
 from landspeed.compare.side import Question
-from landspeed.compare.timed import Contest
-from landspeed.compare.verdict import Goal, Verdict
+from landspeed.compare.timed import ComparePlan
+from landspeed.compare.verdict import StoppingRule, Verdict
 from landspeed.results.show import as_text
 from landspeed.sampling import counted as campaign_counted
 from landspeed.sampling import sampler
 from landspeed.sampling.sampler import Sampler
-from tests.kits.made_up.compare_kit import CELL, bench, build, contest, workshop
+from tests.kits.made_up.compare_kit import CELL, bench, build, contest, session
 from tests.kits.made_up.synthetic import counted_record
 
-__all__ = ["bench", "workshop"]
-EPOCH = CountEpoch(valgrind="3.19.0", libc="ab" * 32, cpu="cd" * 8, arch="x86_64")
-COUNTED = replace(CELL, buffers=Buffers.WARM)
+__all__ = ["bench", "session"]
+EPOCH = CountEnvironment(valgrind="3.19.0", libc="ab" * 32, cpu="cd" * 8, arch="x86_64")
+COUNTED = replace(CELL, buffers=CacheState.WARM)
 
 
 @dataclass
@@ -83,8 +83,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     return made
 
 
-def asked(*names: str, metric: str = "instructions", **how: Any) -> Contest:
-    one = contest(*names, metric=metric_named(metric), goal=Goal(exact=True), **how)
+def asked(*names: str, metric: str = "instructions", **how: Any) -> ComparePlan:
+    one = contest(*names, metric=metric_named(metric), goal=StoppingRule(exact=True), **how)
     return replace(one, contenders=tuple(replace(c, cell=COUNTED) for c in one.contenders))
 
 
@@ -98,10 +98,10 @@ def asked(*names: str, metric: str = "instructions", **how: Any) -> Contest:
     ],
 )
 def test_one_count_a_side_tells_a_fifth_of_a_percent(
-    workshop: Any, counts: Counts, other: float, apart: float, verdict: Verdict
+    session: Any, counts: Counts, other: float, apart: float, verdict: Verdict
 ) -> None:
     counts.instructions, counts.apart = {"18": other}, apart
-    course = compare_counts(workshop, asked("17", "18"))
+    course = compare_counts(session, asked("17", "18"))
     (finding,) = course.comparison.findings
     assert finding.verdict is verdict
     assert finding.ratio == pytest.approx(other / 50_000)
@@ -114,56 +114,56 @@ def test_one_count_a_side_tells_a_fifth_of_a_percent(
 
 
 def test_what_is_counted_already_is_not_counted_again_unless_asked_for(
-    workshop: Any, counts: Counts
+    session: Any, counts: Counts
 ) -> None:
-    first = compare_counts(workshop, asked("17", "18"))
-    assert compare_counts(workshop, asked("17", "18", budget=0.0)).comparison == first.comparison
-    compare_counts(workshop, asked("18", "19"))
+    first = compare_counts(session, asked("17", "18"))
+    assert compare_counts(session, asked("17", "18", budget=0.0)).comparison == first.comparison
+    compare_counts(session, asked("18", "19"))
     assert sorted(counts.asked) == ["17", "18", "19"]
-    compare_counts(workshop, asked("17", "18"), fresh=True)
+    compare_counts(session, asked("17", "18"), fresh=True)
     assert len(counts.asked) == 5
     with pytest.raises(UsageError, match="no room to count 1 sides"):
-        compare_counts(workshop, asked("17", "16", budget=1.0))
+        compare_counts(session, asked("17", "16", budget=1.0))
 
 
-def test_counting_disturbs_nobody_who_takes_the_time(workshop: Any, counts: Counts) -> None:
-    compare_counts(workshop, asked("17", "18"))
+def test_counting_disturbs_nobody_who_takes_the_time(session: Any, counts: Counts) -> None:
+    compare_counts(session, asked("17", "18"))
     assert counts.held == [{"counting": True}]
-    compare_counts(workshop, asked("17", "18"))
+    compare_counts(session, asked("17", "18"))
     assert len(counts.held) == 1
 
 
 def test_a_count_that_a_comparison_made_is_a_dot_like_any_other(
-    workshop: Any, counts: Counts
+    session: Any, counts: Counts
 ) -> None:
-    compare_counts(workshop, asked("17", "18"))
-    assert scheduled(workshop.records.table()).num_rows == 2
+    compare_counts(session, asked("17", "18"))
+    assert scheduled(session.records.table()).num_rows == 2
 
 
 def test_what_cannot_be_counted_is_an_error_and_the_other_side_is_kept(
-    workshop: Any, counts: Counts
+    session: Any, counts: Counts
 ) -> None:
     counts.failing = "18"
     with pytest.raises(MeasureError, match="counting twice"):
-        compare_counts(workshop, asked("17", "18"))
-    assert workshop.records.table(["id"]).num_rows == 1
+        compare_counts(session, asked("17", "18"))
+    assert session.records.table(["id"]).num_rows == 1
 
 
-def test_a_ratio_to_nothing_is_refused(workshop: Any, counts: Counts) -> None:
+def test_a_ratio_to_nothing_is_refused(session: Any, counts: Counts) -> None:
     with pytest.raises(MeasureError, match="has no wal_bytes to compare"):
-        compare_counts(workshop, asked("17", "18", metric="wal_bytes"))
+        compare_counts(session, asked("17", "18", metric="wal_bytes"))
 
 
-def test_a_sampler_counts_what_is_exact(workshop: Any, counts: Counts) -> None:
+def test_a_sampler_counts_what_is_exact(session: Any, counts: Counts) -> None:
     one = asked("17", "18")
     sampler = Sampler(
-        workshop=workshop, pgbench=one.pgbench, cell=COUNTED, metric=one.metric, seconds=1
+        session=session, pgbench=one.pgbench, cell=COUNTED, metric=one.metric, seconds=1
     )
     assert sampler.sample(build("17"), context={"preset": "bisect"}, seed=3) == 50_000.0
 
 
-def test_what_is_counted_has_one_client_and_small_data(workshop: Any) -> None:
-    cells = cells_of(workshop, Question(), ["default"], Buffers.COLD)
-    assert cells["default"].buffers is Buffers.COLD
+def test_what_is_counted_has_one_client_and_small_data(session: Any) -> None:
+    cells = cells_of(session, Question(), ["default"], CacheState.COLD)
+    assert cells["default"].buffers is CacheState.COLD
     with pytest.raises(UsageError, match="counted with one client"):
-        cells_of(workshop, Question(clients=4), ["default"], Buffers.WARM)
+        cells_of(session, Question(clients=4), ["default"], CacheState.WARM)

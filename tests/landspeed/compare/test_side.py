@@ -17,7 +17,7 @@ from benchmarks.workloads.scenario import Mode, Protocol, Tier
 from landspeed.compare.aa_copy import doubled
 from landspeed.compare.prepare import cells_of, prepare_contest
 from landspeed.compare.side import Question, Side, parse_question
-from landspeed.compare.verdict import Goal
+from landspeed.compare.verdict import StoppingRule
 from landspeed.console.params import parse_duration, parse_share
 from landspeed.session.target import Target
 from tests.kits.made_up.compare_kit import LATENCY, FakeWorkshop, build
@@ -151,56 +151,56 @@ class _Workshop(FakeWorkshop):
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return _Workshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path))
 
 
-def contest_of(workshop: Any, *words: str, aa: bool = False) -> Any:
+def contest_of(session: Any, *words: str, aa: bool = False) -> Any:
     sides = [Side.parse(word, EIGHT, "default") for word in words]
     with ExitStack() as held:
         return prepare_contest(
-            workshop,
+            session,
             sides,
             Question(),
             aa=aa,
             held=held,
             metric=LATENCY,
-            goal=Goal(),
+            goal=StoppingRule(),
             budget=1.0,
         )
 
 
 def test_two_names_of_the_same_server_are_told_apart_only_on_purpose(
-    workshop: Any, monkeypatch: pytest.MonkeyPatch
+    session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="are the same server") as caught:
-        contest_of(workshop, "16.1", "16.2")
+        contest_of(session, "16.1", "16.2")
     assert "--aa" in caught.value.hint
-    profiles = contest_of(workshop, "16.1/default", "16.1/tuned")
+    profiles = contest_of(session, "16.1/default", "16.1/tuned")
     assert [one.label for one in profiles.contenders] == ["16.1 bs8 default", "16.1 bs8 tuned"]
     assert profiles.preset == "compare"
 
 
 def test_what_is_compared_with_itself_is_blind_and_belongs_to_the_ledger(
-    workshop: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    session: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     real = installed(tmp_path / "store" / "18.6")
     monkeypatch.setattr(
-        workshop, "build_all", lambda targets, jobs: dict.fromkeys(targets, real), raising=False
+        session, "build_all", lambda targets, jobs: dict.fromkeys(targets, real), raising=False
     )
-    itself = contest_of(workshop, "18", "18", aa=True)
+    itself = contest_of(session, "18", "18", aa=True)
     assert itself.preset == "ledger"
     assert [one.label for one in itself.contenders] == ["18.6 bs8", "18.6 bs8 (copy)"]
     assert len({one.key for one in itself.contenders}) == 2
-    beside = contest_of(workshop, "18/default", "18/tuned", "18/tuned", aa=True)
+    beside = contest_of(session, "18/default", "18/tuned", "18/tuned", aa=True)
     assert beside.preset == "compare"
 
 
-def test_a_question_that_this_machine_cannot_answer_says_why(workshop: Any) -> None:
+def test_a_question_that_this_machine_cannot_answer_says_why(session: Any) -> None:
     with pytest.raises(NotApplicableError) as caught:
-        cells_of(workshop, Question(clients=100_000), ["default"])
+        cells_of(session, Question(clients=100_000), ["default"])
     assert "100000 clients" in caught.value.detail
-    assert isinstance(workshop.machine, Machine)
+    assert isinstance(session.machine, Machine)
 
 
 def test_a_scenario_and_options_together_say_what_the_other_leaves_open() -> None:

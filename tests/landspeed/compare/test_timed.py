@@ -15,7 +15,7 @@ from base.paths import Paths
 from landspeed.compare import timed
 from landspeed.compare.report import comparison_facts, comparison_text
 from landspeed.compare.timed import compare, recorded
-from landspeed.compare.verdict import Goal, Verdict
+from landspeed.compare.verdict import StoppingRule, Verdict
 from landspeed.results.show import as_text
 from tests.kits.made_up.compare_kit import (
     TPS,
@@ -24,21 +24,21 @@ from tests.kits.made_up.compare_kit import (
     bench,
     contest,
     elsewhere,
-    workshop,
+    session,
 )
 
-__all__ = ["bench", "workshop"]
+__all__ = ["bench", "session"]
 
 
 def test_it_ends_when_it_is_decided_and_every_run_is_a_record_that_names_its_block(
-    workshop: Any, bench: Bench
+    session: Any, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.09}
-    course = compare(workshop, contest("17", "18"))
+    course = compare(session, contest("17", "18"))
     (finding,) = course.comparison.findings
     assert finding.verdict is Verdict.FASTER
     assert finding.ratio == pytest.approx(0.9, rel=0.02)
-    rows = workshop.records.table().to_pylist()
+    rows = session.records.table().to_pylist()
     assert len(rows) == len(bench.asked) == 2 * len(course.comparison.blocks)
     assert {(row["preset"], row["comparison"]) for row in rows} == {("compare", course.identifier)}
     assert Counter(row["block"] for row in rows) == Counter(
@@ -47,24 +47,24 @@ def test_it_ends_when_it_is_decided_and_every_run_is_a_record_that_names_its_blo
 
 
 def test_the_data_of_a_side_is_loaded_where_its_profile_has_it_and_given_back(
-    workshop: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    session: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Any] = []
     monkeypatch.setattr(timed, "give_back", lambda *what: given.append(what))
     asked = contest("17", "18")
     first, second = asked.contenders
     in_memory = replace(first.cell, profile="default-on-tmpfs")
-    compare(workshop, replace(asked, contenders=(first, replace(second, cell=in_memory))))
+    compare(session, replace(asked, contenders=(first, replace(second, cell=in_memory))))
     assert [one["store"] for one in bench.loaded] == [first.cell, in_memory]
     assert [one["build"] for one in bench.loaded] == [first.build, second.build]
-    assert given == [({None, "tmpfs"}, workshop.paths.server_root)]
+    assert given == [({None, "tmpfs"}, session.paths.server_root)]
 
 
 def test_sides_are_interleaved_in_random_order_with_one_seed_a_block(
-    workshop: Any, bench: Bench
+    session: Any, bench: Bench
 ) -> None:
     bench.noise = 0.1
-    compare(workshop, contest("17", "18", "16", budget=360.0))
+    compare(session, contest("17", "18", "16", budget=360.0))
     blocks = [bench.asked[n : n + 3] for n in range(0, len(bench.asked), 3)]
     assert len(blocks) == 40
     assert all(len({run["build"] for run in block}) == 3 for block in blocks)
@@ -73,11 +73,11 @@ def test_sides_are_interleaved_in_random_order_with_one_seed_a_block(
 
 
 def test_a_spent_budget_is_undecided_and_says_what_it_would_take(
-    workshop: Any, bench: Bench
+    session: Any, bench: Bench
 ) -> None:
     bench.noise = 0.1
     asked = contest("17", "18", budget=100.0)
-    course = compare(workshop, asked)
+    course = compare(session, asked)
     (finding,) = course.comparison.findings
     assert finding.verdict is Verdict.UNDECIDED
     assert course.spent <= 100
@@ -90,46 +90,46 @@ def test_a_spent_budget_is_undecided_and_says_what_it_would_take(
 
 
 def test_an_interrupted_comparison_goes_on_with_the_whole_blocks_it_has(
-    workshop: Any, bench: Bench
+    session: Any, bench: Bench
 ) -> None:
     bench.noise, bench.stop_after = 0.1, 15
     asked = contest("17", "18", budget=120.0)
     with pytest.raises(KeyboardInterrupt):
-        compare(workshop, asked)
-    assert workshop.records.table(["id"]).num_rows == 15
-    assert list((workshop.paths.records / "loose").glob("*.json")) == []
+        compare(session, asked)
+    assert session.records.table(["id"]).num_rows == 15
+    assert list((session.paths.records / "loose").glob("*.json")) == []
     bench.stop_after = None
-    course = compare(workshop, asked)
+    course = compare(session, asked)
     assert (course.before, course.attempted) == (7, 20)
     assert len(course.comparison.blocks) == 19  # the eighth was cut in half, and is no pair
     assert course.spent == pytest.approx(39 * 3.0)
-    again = recorded(asked, workshop.records, workshop.machine)
+    again = recorded(asked, session.records, session.machine)
     assert again.comparison == course.comparison
 
 
 def test_one_that_is_finished_answers_from_its_records_unless_it_is_to_begin_anew(
-    workshop: Any, bench: Bench
+    session: Any, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.05}
-    first = compare(workshop, contest("17", "18"))
+    first = compare(session, contest("17", "18"))
     runs = len(bench.asked)
-    again = compare(workshop, contest("17", "18", budget=0.0))
+    again = compare(session, contest("17", "18", budget=0.0))
     assert (len(bench.asked), again.comparison) == (runs, first.comparison)
-    fresh = compare(workshop, contest("17", "18"), fresh=True)
+    fresh = compare(session, contest("17", "18"), fresh=True)
     assert len(bench.asked) > runs
     assert first.identifier != fresh.identifier
-    assert compare(workshop, contest("17", "18")).identifier == fresh.identifier
+    assert compare(session, contest("17", "18")).identifier == fresh.identifier
 
 
 def test_the_same_runs_answer_the_question_the_other_way_round_and_for_another_metric(
-    workshop: Any, bench: Bench
+    session: Any, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.05}
-    compare(workshop, contest("17", "18"))
+    compare(session, contest("17", "18"))
     runs = len(bench.asked)
-    (swapped,) = compare(workshop, contest("18", "17")).comparison.findings
-    goal = Goal(higher_is_better=True)
-    (tps,) = compare(workshop, contest("17", "18", metric=TPS, goal=goal)).comparison.findings
+    (swapped,) = compare(session, contest("18", "17")).comparison.findings
+    goal = StoppingRule(higher_is_better=True)
+    (tps,) = compare(session, contest("17", "18", metric=TPS, goal=goal)).comparison.findings
     assert len(bench.asked) == runs
     assert (swapped.verdict, tps.verdict) == (Verdict.SLOWER, Verdict.FASTER)
     assert swapped.ratio == pytest.approx(2.0, rel=0.02)
@@ -137,24 +137,24 @@ def test_the_same_runs_answer_the_question_the_other_way_round_and_for_another_m
 
 
 def test_a_larger_budget_goes_on_and_no_other_change_of_the_question_does(
-    workshop: Any, bench: Bench
+    session: Any, bench: Bench
 ) -> None:
     bench.noise = 0.1
-    compare(workshop, contest("17", "18", budget=60.0))
-    assert compare(workshop, contest("17", "18", budget=90.0)).before == 10
-    other = recorded(contest("17", "18", seconds=2), workshop.records, workshop.machine)
+    compare(session, contest("17", "18", budget=60.0))
+    assert compare(session, contest("17", "18", budget=90.0)).before == 10
+    other = recorded(contest("17", "18", seconds=2), session.records, session.machine)
     assert other.before == 0
 
 
 def test_runs_of_another_machine_or_epoch_are_told_and_not_used(
-    workshop: Any, bench: Bench, capsys: pytest.CaptureFixture[str]
+    session: Any, bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here = workshop.machine
+    here = session.machine
     for there in (elsewhere(here, name="mammoth"), elsewhere(here, kernel="1.0")):
-        workshop.machine = there
-        compare(workshop, contest("17", "18", budget=12.0))
-    workshop.machine = here
-    course = compare(workshop, contest("17", "18", budget=12.0))
+        session.machine = there
+        compare(session, contest("17", "18", budget=12.0))
+    session.machine = here
+    course = compare(session, contest("17", "18", budget=12.0))
     assert course.before == 0
     said = capsys.readouterr().err
     assert "not used: 4 runs of the same comparison, measured on machine mammoth" in said
@@ -163,57 +163,57 @@ def test_runs_of_another_machine_or_epoch_are_told_and_not_used(
 
 @pytest.mark.parametrize("budget", [0.0, 5.0])
 def test_a_budget_with_no_room_for_a_block_is_an_error(
-    workshop: Any, bench: Bench, budget: float
+    session: Any, bench: Bench, budget: float
 ) -> None:
     with pytest.raises(UsageError, match="measures nothing") as caught:
-        compare(workshop, contest("17", "18", budget=budget))
+        compare(session, contest("17", "18", budget=budget))
     assert "about 6 s" in caught.value.detail
     assert bench.asked == []
 
 
 def test_a_server_that_dies_twice_ends_it_and_one_death_costs_one_block(
-    workshop: Any, bench: Bench
+    session: Any, bench: Bench
 ) -> None:
     bench.failing = "17"
     with pytest.raises(MeasureError, match="the server died"):
-        compare(workshop, contest("17", "18"))
+        compare(session, contest("17", "18"))
     assert {run["block"] for run in bench.asked} == {1, 2}
     bench.failing = ""
-    course = compare(workshop, contest("17", "18", budget=60.0))
+    course = compare(session, contest("17", "18", budget=60.0))
     assert course.comparison.blocks
     assert min(run["block"] for run in bench.asked[-4:]) > 2
 
 
-def test_what_it_says_to_programs_is_json_with_all_of_it(workshop: Any, bench: Bench) -> None:
+def test_what_it_says_to_programs_is_json_with_all_of_it(session: Any, bench: Bench) -> None:
     bench.latency = {"18": 0.085, "19": 0.1}
     asked = contest("17", "18", "19", budget=240.0)
-    facts = comparison_facts(asked, compare(workshop, asked))
+    facts = comparison_facts(asked, compare(session, asked))
     assert json.loads(json.dumps(facts)) == facts
     assert facts["findings"][0]["verdict"] == "FASTER"
     assert {one["against"] for one in facts["findings"]} == {"17"}
     assert [side["summary"]["runs"] for side in facts["sides"]] == [facts["blocks"]] * 3
     assert facts["runs"] == 3 * facts["blocks"]
-    said = as_text(comparison_text(asked, compare(workshop, asked)))
+    said = as_text(comparison_text(asked, compare(session, asked)))
     assert "18 is FASTER: 0.8" in said
 
 
-def test_a_comparison_without_a_block_says_so(workshop: Any, bench: Bench) -> None:
+def test_a_comparison_without_a_block_says_so(session: Any, bench: Bench) -> None:
     asked = replace(contest("17", "18"))
-    course = recorded(asked, workshop.records, workshop.machine)
+    course = recorded(asked, session.records, session.machine)
     assert "nothing is measured yet" in as_text(comparison_text(asked, course))
     assert comparison_facts(asked, course)["findings"][0]["ratio"] is None
 
 
 def test_comparisons_that_were_made_apart_are_not_mixed_when_their_records_are_merged(
-    workshop: Any, bench: Bench, tmp_path: Path
+    session: Any, bench: Bench, tmp_path: Path
 ) -> None:
     bench.noise = 0.1
     asked = contest("17", "18", budget=30.0)
-    course = compare(workshop, asked)
+    course = compare(session, asked)
     apart = FakeWorkshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path / "apart"))
     other = compare(cast(Any, apart), asked)
     assert other.identifier != course.identifier
-    workshop.records.merge(apart.records.root)
-    merged = recorded(asked, workshop.records, workshop.machine)
+    session.records.merge(apart.records.root)
+    merged = recorded(asked, session.records, session.machine)
     assert merged.identifier == other.identifier
     assert merged.comparison == other.comparison

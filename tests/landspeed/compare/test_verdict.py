@@ -13,8 +13,8 @@ from landspeed.compare.verdict import (
     Comparison,
     ExactValue,
     Finding,
-    Goal,
     SideSummary,
+    StoppingRule,
     Verdict,
     block_order,
     judge,
@@ -24,7 +24,7 @@ from landspeed.compare.verdict import (
 from landspeed.stats.confidence_sequence import Floats
 from tests.kits.made_up.noise import differences, drifting, heavy, normal
 
-GOAL = Goal()
+GOAL = StoppingRule()
 
 
 def blocks_of(logs: Floats) -> Floats:
@@ -52,7 +52,7 @@ def quiet(effect: float, *, blocks: int = 60, seed: int = 1) -> Floats:
 def test_faster_means_that_b_is_faster_whatever_the_metrics_direction(
     effect: float, higher: bool, verdict: Verdict
 ) -> None:
-    (finding,) = judge(quiet(effect), Goal(higher_is_better=higher))
+    (finding,) = judge(quiet(effect), StoppingRule(higher_is_better=higher))
     assert finding.verdict is verdict
     assert finding.ratio == pytest.approx(math.exp(effect), rel=0.003)
     assert finding.interval is not None
@@ -70,7 +70,7 @@ def test_without_blocks_or_with_few_nothing_is_decided_and_no_interval_is_claime
     assert few.facts()["interval"] is None
 
 
-def stops(logs: Floats, goal: Goal, every: int = 1) -> Finding:
+def stops(logs: Floats, goal: StoppingRule, every: int = 1) -> Finding:
     """The Finding at which a comparison of these log ratios ends, looking after *every* block."""
     blocks = blocks_of(logs)
     comparison = Comparison(goal=goal, sides=2)
@@ -85,7 +85,7 @@ def stops(logs: Floats, goal: Goal, every: int = 1) -> Finding:
 def test_comparisons_that_stop_as_soon_as_they_may_are_right(noise: Any) -> None:
     for effect, verdict in ((0.0, Verdict.SAME), (0.04, Verdict.SLOWER), (-0.04, Verdict.FASTER)):
         logs = 0.01 * differences(noise, comparisons=6, blocks=120, seed=3) + effect
-        found = [stops(row, Goal(precision=0.02)).verdict for row in logs]
+        found = [stops(row, StoppingRule(precision=0.02)).verdict for row in logs]
         assert found == [verdict] * 6
 
 
@@ -99,7 +99,7 @@ def test_a_difference_smaller_than_the_precision_is_the_same() -> None:
 def test_a_proven_difference_ends_it_unless_its_size_is_asked_for() -> None:
     (logs,) = differences(normal, comparisons=1, blocks=200, seed=5)
     early = stops(0.03 * logs + 0.1, GOAL)
-    late = stops(0.03 * logs + 0.1, Goal(narrow=True, precision=0.02))
+    late = stops(0.03 * logs + 0.1, StoppingRule(narrow=True, precision=0.02))
     assert early.verdict is late.verdict is Verdict.SLOWER
     assert early.blocks < late.blocks < 200
     assert late.interval is not None
@@ -188,7 +188,7 @@ def test_a_summary_is_plain_statistics() -> None:
 
 
 def test_on_an_exact_metric_one_block_is_all_there_is_to_know() -> None:
-    goal = Goal(exact=True)
+    goal = StoppingRule(exact=True)
     none = Comparison(goal=goal, sides=3)
     assert not none.is_settled
     assert [one.verdict for one in none.findings] == [Verdict.UNDECIDED] * 2

@@ -15,7 +15,7 @@ import pytest
 from base.paths import Paths
 from landspeed.doctor import checks, system
 from landspeed.doctor.check import Check, State
-from landspeed.doctor.kernel import Vitals
+from landspeed.doctor.kernel import KernelView
 from landspeed.doctor.script import SETTINGS, fix_hints
 
 CPU = "sys/devices/system/cpu"
@@ -80,12 +80,12 @@ BAD = {
 }
 
 
-def tree(root: Path, files: dict[str, str]) -> Vitals:
+def tree(root: Path, files: dict[str, str]) -> KernelView:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return Vitals(root)
+    return KernelView(root)
 
 
 def programs(directory: Path, *names: str) -> str:

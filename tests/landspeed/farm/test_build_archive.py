@@ -17,7 +17,7 @@ from base.build import Build
 from base.errors import UsageError
 from base.files import digest_tree
 from builders.store import Store
-from landspeed.farm.build_archive import Archive
+from landspeed.farm.build_archive import BuildArchive
 from tests.kits.builds.buildkit import a_build
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.pretended_farm import command
@@ -42,8 +42,8 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def archive(build: Build, tmp_path: Path) -> Archive:
-    made = Archive(file=tmp_path / "builds" / "one.tar.gz")
+def archive(build: Build, tmp_path: Path) -> BuildArchive:
+    made = BuildArchive(file=tmp_path / "builds" / "one.tar.gz")
     made.write(build)
     return made
 
@@ -71,7 +71,7 @@ def test_the_proof_is_the_last_thing_in_an_archive(archive):
         assert tar.getnames()[-1] == "13.16-bs8-0123456789ab/BUILD.json"
 
 
-def remade(archive: Archive, **changes: bytes | None) -> None:
+def remade(archive: BuildArchive, **changes: bytes | None) -> None:
     """*archive* with files (by their last name) that hold something else, or are gone."""
     with tarfile.open(archive.file) as tar:
         members = [(m, tar.extractfile(m).read() if m.isreg() else b"") for m in tar]
@@ -182,7 +182,7 @@ def test_a_damaged_archive_is_made_anew(farm, tmp_path):
     file.write_bytes(b"no archive")
     done = pretended(farm, "build", farm.commits[1], "--archive", str(file))
     assert "made anew" in done.stderr
-    assert Archive(file=file).register(Store(root=tmp_path / "other", limit=10**9))
+    assert BuildArchive(file=file).register(Store(root=tmp_path / "other", limit=10**9))
 
 
 def test_what_does_not_build_is_noted_and_passed_over_after_the_second_time(farm, tmp_path):

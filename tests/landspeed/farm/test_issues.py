@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from base.errors import RemoteError
-from landspeed.changepoints.changepoint import Step
+from landspeed.changepoints.changepoint import Changepoint
 from landspeed.farm.github import GitHub
 from landspeed.farm.issue_text import Mark
-from landspeed.farm.issues import LABEL, Deed, comment, tell
+from landspeed.farm.issues import LABEL, IssueAction, comment, tell
 from landspeed.farm.regressions import Span, regressions
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import Failure, GitHubApi, github_api
@@ -48,14 +48,14 @@ def github(api, waits, monkeypatch) -> GitHub:
     )
 
 
-def deeds(github: GitHub, *steps: Step) -> list[Deed]:
+def deeds(github: GitHub, *steps: Changepoint) -> list[IssueAction]:
     found = regressions(steps, place_of)
     return [one.deed for one in tell(found, place_of, subject_of, github)]
 
 
 def test_an_issue_is_opened_once_and_then_left_as_it_is(github, api):
-    assert deeds(github, step(3, 4)) == [Deed.OPENED]
-    assert deeds(github, step(3, 4)) == [Deed.LEFT]
+    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
+    assert deeds(github, step(3, 4)) == [IssueAction.LEFT]
     assert api.writes() == ["POST /repos/example/landspeed/issues"]
     assert api.issues[0]["labels"] == [LABEL]
     assert api.tokens == {"Bearer a-token"}
@@ -68,37 +68,37 @@ def test_nothing_to_tell_is_one_call(github, api):
 
 def test_an_issue_is_updated_when_more_is_known_of_where(github, api):
     deeds(github, step(3, 9))
-    assert deeds(github, step(5, 6)) == [Deed.UPDATED]
+    assert deeds(github, step(5, 6)) == [IssueAction.UPDATED]
     assert len(api.issues) == 1
     assert "0000000006" in api.issues[0]["title"]
-    assert deeds(github, step(5, 6)) == [Deed.LEFT]
+    assert deeds(github, step(5, 6)) == [IssueAction.LEFT]
 
 
 def test_another_regression_on_the_line_is_another_issue(github, api):
     deeds(github, step(3, 4))
-    assert deeds(github, step(3, 4), step(6, 7)) == [Deed.LEFT, Deed.OPENED]
+    assert deeds(github, step(3, 4), step(6, 7)) == [IssueAction.LEFT, IssueAction.OPENED]
     assert len(api.issues) == 2
 
 
 def test_an_issue_is_closed_when_it_is_gone_and_stays_so(github, api):
     deeds(github, step(3, 4))
     gone = (step(3, 4), step(8, 9, 1 / 1.01))
-    assert deeds(github, *gone) == [Deed.CLOSED]
+    assert deeds(github, *gone) == [IssueAction.CLOSED]
     assert api.issues[0]["state"] == "closed"
     assert f"**Gone since {commit(9)}" in api.issues[0]["body"]
-    assert deeds(github, *gone) == [Deed.LEFT]
+    assert deeds(github, *gone) == [IssueAction.LEFT]
     assert len(api.writes()) == 2
 
 
 def test_what_was_gone_before_it_was_told_is_never_told(github, api):
-    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [Deed.LEFT]
+    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [IssueAction.LEFT]
     assert api.issues == []
 
 
 def test_what_a_person_closed_stays_closed_and_is_not_opened_anew(github, api):
     deeds(github, step(3, 4))
     api.issues[0]["state"] = "closed"
-    assert deeds(github, step(3, 4), step(3, 4, metric="instructions_cold")) == [Deed.LEFT]
+    assert deeds(github, step(3, 4), step(3, 4, metric="instructions_cold")) == [IssueAction.LEFT]
     assert len(api.issues) == 1
 
 
@@ -106,7 +106,7 @@ def test_an_issue_of_somebody_else_with_our_mark_but_not_our_label_is_not_ours(g
     api.issues.append(
         {"number": 1, "state": "open", "labels": [], "title": "x", "body": str(mark(4))}
     )
-    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
 
 
 def mark(number: int) -> Mark:
@@ -119,11 +119,11 @@ def test_what_two_runs_told_at_once_is_one_open_issue_the_older(github, api):
     deeds(github, step(3, 4))
     twin = {**api.issues[0], "number": 2}
     api.issues.append(twin)
-    assert deeds(github, step(3, 4)) == [Deed.LEFT]
+    assert deeds(github, step(3, 4)) == [IssueAction.LEFT]
     assert [one["state"] for one in api.issues] == ["open", "closed"]
     assert api.issues[1]["body"] == "The same as #1: two runs found it at once."
     # nobody's now: it is not the one that is closed, updated or believed
-    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [Deed.CLOSED]
+    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [IssueAction.CLOSED]
     assert "**Gone since" in api.issues[0]["body"]
     assert len(api.writes()) == 3
 
@@ -148,7 +148,7 @@ def test_more_than_a_page_of_issues_is_read(github, api):
         text = str(mark(4)) if number == 130 else "nothing"
         issue = {"number": number, "state": "open", "title": "x", "body": text}
         api.issues.append(issue | {"labels": [LABEL]})
-    assert deeds(github, step(3, 4)) == [Deed.UPDATED]
+    assert deeds(github, step(3, 4)) == [IssueAction.UPDATED]
     assert api.issues[129]["title"] != "x"
 
 
@@ -157,7 +157,7 @@ def test_more_than_a_page_of_issues_is_read(github, api):
 
 def test_a_server_that_fails_is_asked_again_later_and_later(github, api, waits):
     api.failures = [Failure(500), Failure(502), Failure(503)]
-    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
     assert len(waits) == 3
     assert waits[2] > waits[0]
 
@@ -167,7 +167,7 @@ def test_a_server_that_goes_on_failing_is_one_clear_error(github, api):
     with pytest.raises(RemoteError, match="did not do it, though asked 5 times"):
         deeds(github, step(3, 4))
     api.failures = []
-    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
 
 
 def test_an_issue_whose_answer_was_lost_is_not_opened_twice(github, api):
@@ -180,7 +180,7 @@ def test_an_issue_whose_answer_was_lost_is_not_opened_twice(github, api):
         return status, value
 
     api.answer = lose_the_first  # type: ignore[method-assign]
-    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
     assert len(api.issues) == 1
     assert len(api.writes()) == 1
 
@@ -191,7 +191,7 @@ def test_a_rate_limit_is_waited_for_as_long_as_it_says(github, api, waits):
         Failure(429, headers={"retry-after": "7"}),
         Failure(403, message="You have exceeded a secondary rate limit"),
     ]
-    assert deeds(github, step(3, 4)) == [Deed.OPENED]
+    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
     assert waits == [42.0, 7.0, 60.0]
 
 
@@ -239,12 +239,13 @@ def test_nobody_there_is_one_clear_error(github):
 
 def test_a_bisections_report_is_one_comment_however_often_it_runs(github, api):
     report = "# title\n\nThe state is `aaa-bbb-12345678-1.json`; each run is a raw record.\n"
-    assert comment(github, 5, report) is Deed.OPENED
-    assert comment(github, 5, report) is Deed.LEFT
+    assert comment(github, 5, report) is IssueAction.OPENED
+    assert comment(github, 5, report) is IssueAction.LEFT
     assert (
-        comment(github, 5, report.replace("title", "found").replace("-1.", "-2.")) is Deed.UPDATED
+        comment(github, 5, report.replace("title", "found").replace("-1.", "-2."))
+        is IssueAction.UPDATED
     )
-    assert comment(github, 5, report.replace("12345678", "87654321")) is Deed.OPENED
+    assert comment(github, 5, report.replace("12345678", "87654321")) is IssueAction.OPENED
     assert len(api.comments[5]) == 2
     assert "# found" in api.comments[5][0]["body"]
 

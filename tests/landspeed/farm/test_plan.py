@@ -11,7 +11,7 @@ import pytest
 
 from base.build import Origin
 from base.errors import LandspeedError, UsageError
-from landspeed.session.tracking_config import Track
+from landspeed.session.tracking_config import TrackingConfig
 from tests.kits.farm.farm_kit import MACHINE, Farm
 from tests.kits.made_up.synthetic import Point, record
 
@@ -231,7 +231,7 @@ def test_what_cannot_be_tracked_is_refused(text, said, tmp_path):
     path = tmp_path / "landspeed.toml"
     path.write_text(f"[track]\n{text}\n")
     with pytest.raises(LandspeedError) as caught:
-        Track.load(path)
+        TrackingConfig.load(path)
     assert said in str(caught.value)
 
 
@@ -242,10 +242,10 @@ def test_the_environment_outranks_the_file_and_an_empty_variable_says_nothing(
     path.write_text('[track]\nbranches = ["master"]\ndepth = 5\n')
     monkeypatch.setenv("LANDSPEED_TRACK_BRANCHES", "master REL_*_STABLE")
     monkeypatch.setenv("LANDSPEED_TRACK_DEPTH", "")
-    found = Track.load(path)
+    found = TrackingConfig.load(path)
     assert found.branches == ("master", "REL_*_STABLE")
     assert found.depth == 5
-    assert Track.load(tmp_path / "nowhere.toml").depth == 200
+    assert TrackingConfig.load(tmp_path / "nowhere.toml").depth == 200
     monkeypatch.setenv("LANDSPEED_TRACK_DEPTH", "x")
     with pytest.raises(UsageError):
-        Track.load(path)
+        TrackingConfig.load(path)

@@ -10,18 +10,24 @@ from xml.etree import ElementTree
 import pytest
 
 from base.errors import UsageError
-from benchmarks.counted.callgrind import CallProfile, Edge
+from benchmarks.counted.callgrind import Edge, Profile
 from benchmarks.machine.machine import Machine
-from benchmarks.workloads.scenario import Buffers, Mode, Protocol
+from benchmarks.workloads.scenario import CacheState, Mode, Protocol
 from landspeed.cli.explain import counted_cell
-from landspeed.profiling.diff import Explained, costs, explained_text, incomparable, whole_functions
+from landspeed.profiling.diff import (
+    ExplainResult,
+    costs,
+    explained_text,
+    incomparable,
+    whole_functions,
+)
 from landspeed.profiling.flamegraph import Frame, draw, frames
 from landspeed.results.show import as_text
 
 
-def profile(own: dict[str, float], **edges: float) -> CallProfile:
+def profile(own: dict[str, float], **edges: float) -> Profile:
     pairs = {tuple(name.split("__")): cost for name, cost in edges.items()}
-    return CallProfile(
+    return Profile(
         own=own,
         edges={
             (caller, callee): Edge(calls=1, inclusive=cost)
@@ -49,7 +55,7 @@ AFTER = profile(
 )
 
 
-def explained(**changes: Any) -> Explained:
+def explained(**changes: Any) -> ExplainResult:
     facts: dict[str, Any] = {
         "before": "13.16 bs8",
         "after": "18.6 bs8",
@@ -59,7 +65,7 @@ def explained(**changes: Any) -> Explained:
         "costs": costs(BEFORE, AFTER),
         "files": None,
     }
-    return Explained(**(facts | changes))
+    return ExplainResult(**(facts | changes))
 
 
 def test_the_function_that_differs_most_itself_comes_first_with_its_callers_inclusive():
@@ -80,7 +86,7 @@ def test_parts_that_a_compiler_split_off_belong_to_their_function():
         f__x=1,
     )
     edges = {**split.edges, ("f", "f.isra.0"): Edge(calls=1, inclusive=20)}
-    whole = whole_functions(CallProfile(own=split.own, edges=edges))
+    whole = whole_functions(Profile(own=split.own, edges=edges))
     assert whole.own == {"f": 35, "g": 1}
     assert set(whole.edges) == {("f", "x")}
 
@@ -153,25 +159,25 @@ def test_the_picture_is_an_svg_that_is_the_same_again(tmp_path: Path):
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Any:
+def session(tmp_path: Path) -> Any:
     return SimpleNamespace(
         machine=Machine.detect("here"), paths=SimpleNamespace(server_root=tmp_path)
     )
 
 
-def test_a_scenario_is_spelled_as_show_spells_it(workshop: Any):
-    cell = counted_cell("read-write/simple/small/c1/default/cold", workshop)
+def test_a_scenario_is_spelled_as_show_spells_it(session: Any):
+    cell = counted_cell("read-write/simple/small/c1/default/cold", session)
     assert (cell.scenario.mode, cell.scenario.protocol) == (Mode.READ_WRITE, Protocol.SIMPLE)
-    assert (cell.clients, cell.buffers) == (1, Buffers.COLD)
-    assert counted_cell("tpcb-like", workshop).buffers is Buffers.WARM
-    assert counted_cell("read-only/*/small-2", workshop).scenario.scale == 2
+    assert (cell.clients, cell.buffers) == (1, CacheState.COLD)
+    assert counted_cell("tpcb-like", session).buffers is CacheState.WARM
+    assert counted_cell("read-only/*/small-2", session).scenario.scale == 2
 
 
 @pytest.mark.parametrize(
     "scenario",
     ["read", "read-only/x", "read-only/prepared/large", "read-only///c4", "read-only/////tepid"],
 )
-def test_what_cannot_be_counted_is_refused(workshop: Any, scenario: str):
+def test_what_cannot_be_counted_is_refused(session: Any, scenario: str):
     with pytest.raises(UsageError) as caught:
-        counted_cell(scenario, workshop)
+        counted_cell(scenario, session)
     assert "is not a scenario that can be counted" in caught.value.message

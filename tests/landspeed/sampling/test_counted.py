@@ -13,10 +13,10 @@ import pytest
 from base.build import Build
 from base.errors import MeasureError
 from base.paths import Paths
-from benchmarks.counted.valgrind import CountEpoch
+from benchmarks.counted.valgrind import CountEnvironment
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
-from benchmarks.workloads.scenario import Buffers, preset_named
+from benchmarks.workloads.scenario import CacheState, preset_named
 from landspeed.campaign import campaign as campaign_
 from landspeed.campaign.campaign import Campaign, Request
 from landspeed.sampling import counted
@@ -25,7 +25,7 @@ from tests.kits.made_up.stand_ins import nothing
 from tests.kits.made_up.synthetic import counted_record
 from tests.landspeed.campaign.test_campaign import _Workshop
 
-EPOCH = CountEpoch(valgrind="3.19.0", libc="ab" * 32, cpu="cd" * 8, arch="x86_64")
+EPOCH = CountEnvironment(valgrind="3.19.0", libc="ab" * 32, cpu="cd" * 8, arch="x86_64")
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Counts:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> _Workshop:
+def session(tmp_path: Path) -> _Workshop:
     return _Workshop(paths=Paths(cache=tmp_path, project=tmp_path))
 
 
@@ -64,55 +64,55 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     return made
 
 
-def campaign(workshop: Any, *words: str) -> Campaign:
+def campaign(session: Any, *words: str) -> Campaign:
     request = Request(
         targets=parse_targets(words, default=campaign_.Variant()),
         preset=preset_named("quick"),
         scales={},
         counted=True,
     )
-    return Campaign(workshop=workshop, requests=[request], publish=None)
+    return Campaign(session=session, requests=[request], publish=None)
 
 
-def test_every_mode_is_counted_warm_and_cold_and_never_twice(workshop: _Workshop, counts: Counts):
-    tally = campaign(workshop, "18", "17").run()
+def test_every_mode_is_counted_warm_and_cold_and_never_twice(session: _Workshop, counts: Counts):
+    tally = campaign(session, "18", "17").run()
     assert (tally.measured, tally.present) == (8, 0)
     assert sorted(counts.asked) == sorted(
         f"{build} {mode} {buffers}"
         for build in ("17.1-bs8", "18.1-bs8")
         for mode in ("read-only", "read-write")
-        for buffers in Buffers
+        for buffers in CacheState
     )
-    tally = campaign(workshop, "18", "17").run()
+    tally = campaign(session, "18", "17").run()
     assert (tally.measured, tally.present) == (0, 8)
     assert len(counts.asked) == 8
 
 
-def test_timed_runs_do_not_stand_for_counted_ones(workshop: _Workshop, counts: Counts):
-    campaign(workshop, "18").run()
-    table = workshop.records.table()
+def test_timed_runs_do_not_stand_for_counted_ones(session: _Workshop, counts: Counts):
+    campaign(session, "18").run()
+    table = session.records.table()
     assert table["latency_ms"].null_count == table.num_rows == 4
     assert set(table["buffers"].to_pylist()) == {"warm", "cold"}
     assert set(table["instrument"].to_pylist()) == {"callgrind"}
 
 
 def test_counts_of_another_epoch_do_not_count(
-    workshop: _Workshop, counts: Counts, monkeypatch: pytest.MonkeyPatch
+    session: _Workshop, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ):
-    campaign(workshop, "18").run()
-    other = CountEpoch(valgrind="3.24.0", libc=EPOCH.libc, cpu=EPOCH.cpu, arch=EPOCH.arch)
+    campaign(session, "18").run()
+    other = CountEnvironment(valgrind="3.24.0", libc=EPOCH.libc, cpu=EPOCH.cpu, arch=EPOCH.arch)
     monkeypatch.setattr("benchmarks.counted.valgrind.count_epoch", lambda: other)
-    assert campaign(workshop, "18").run().measured == 4
+    assert campaign(session, "18").run().measured == 4
 
 
-def test_a_server_that_cannot_be_counted_costs_its_own_points(workshop: _Workshop, counts: Counts):
+def test_a_server_that_cannot_be_counted_costs_its_own_points(session: _Workshop, counts: Counts):
     counts.failing = "17.1"
-    tally = campaign(workshop, "18", "17").run()
+    tally = campaign(session, "18", "17").run()
     assert (tally.measured, len(tally.errors)) == (4, 4)
 
 
 def test_an_interrupted_count_keeps_what_is_done_and_goes_on(
-    workshop: _Workshop, counts: Counts, monkeypatch: pytest.MonkeyPatch
+    session: _Workshop, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ):
     tell = counted._tell
 
@@ -123,8 +123,8 @@ def test_an_interrupted_count_keeps_what_is_done_and_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(counted, "_tell", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            campaign(workshop, "18").run()
-    kept = RecordStore(workshop.paths.records).table().num_rows
+            campaign(session, "18").run()
+    kept = RecordStore(session.paths.records).table().num_rows
     assert kept == 1
-    tally = campaign(workshop, "18").run()
+    tally = campaign(session, "18").run()
     assert (tally.measured, tally.present) == (3, 1)

@@ -43,9 +43,9 @@ def sampler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, latency: float | No
         return record
 
     monkeypatch.setattr(module, "measure", measure)
-    workshop: Any = _Workshop(records=RecordStore(tmp_path), machine=Machine.detect("elephant"))
+    session: Any = _Workshop(records=RecordStore(tmp_path), machine=Machine.detect("elephant"))
     pgbench: Any = None
-    return Sampler(workshop=workshop, pgbench=pgbench, cell=CELL, metric=METRICS[0], seconds=1)
+    return Sampler(session=session, pgbench=pgbench, cell=CELL, metric=METRICS[0], seconds=1)
 
 
 def test_a_sample_is_the_metrics_value_and_its_record_is_kept_with_the_context(

@@ -20,9 +20,9 @@ from scipy import stats
 
 from base.build import Origin
 from landspeed.changepoints.changepoint import DOUBTFUL
-from landspeed.changepoints.nomination import Fate
-from landspeed.site.pages.changes import Fortune, changes
-from landspeed.site.pages.data import Tidings, write_page_files
+from landspeed.changepoints.nomination import ConfirmationStatus
+from landspeed.site.pages.changes import ChangepointStatus, changes
+from landspeed.site.pages.data import PageInputs, write_page_files
 from landspeed.site.pages.frame import STATIC, VIEWS, SitePage, page
 from landspeed.site.pages.page_files import sync
 from landspeed.site.pages.panels import PanelKey
@@ -270,26 +270,28 @@ def states(**notes: Any) -> dict[int, str]:
 def test_what_became_of_a_change_is_its_state() -> None:
     one, *_ = stepped().steps
     clients = one.params.clients
-    assert states()[clients] == Fortune.NOMINATED
+    assert states()[clients] == ChangepointStatus.NOMINATED
     for fate, state in (
-        (Fate.CONFIRMED, Fortune.CONFIRMED),
-        (Fate.REFUTED, Fortune.REFUTED),
-        (Fate.UNDECIDED, Fortune.UNDECIDED),
+        (ConfirmationStatus.CONFIRMED, ChangepointStatus.CONFIRMED),
+        (ConfirmationStatus.REFUTED, ChangepointStatus.REFUTED),
+        (ConfirmationStatus.UNDECIDED, ChangepointStatus.UNDECIDED),
     ):
         assert states(confirmations=[confirmed(one, fate)])[clients] == state
-    notes = {"confirmations": [confirmed(one, Fate.CONFIRMED)]}
-    assert states(**notes, bisections=[bisected(one)])[clients] == Fortune.BISECTED
+    notes = {"confirmations": [confirmed(one, ConfirmationStatus.CONFIRMED)]}
+    assert states(**notes, bisections=[bisected(one)])[clients] == ChangepointStatus.BISECTED
     # a bisection that found nothing leaves it confirmed
     assert states(**notes, bisections=[bisected(one, answer="no culprit")])[clients] == (
-        Fortune.CONFIRMED
+        ChangepointStatus.CONFIRMED
     )
 
 
 def test_a_change_tells_its_size_what_fresh_runs_said_and_who_did_it() -> None:
     one, *_ = stepped().steps
-    rows = changes(stepped().steps, [confirmed(one, Fate.CONFIRMED)], [bisected(one)], commits(3))
+    rows = changes(
+        stepped().steps, [confirmed(one, ConfirmationStatus.CONFIRMED)], [bisected(one)], commits(3)
+    )
     row = rows[0]
-    assert row["state"] == Fortune.BISECTED
+    assert row["state"] == ChangepointStatus.BISECTED
     assert (row["before"]["name"], row["after"]["name"]) == ("16.10", "17.6")
     assert row["interval"][0] < row["ratio"] < row["interval"][1]
     assert row["confirmation"]["ratio"] == 1.2
@@ -301,16 +303,16 @@ def test_a_change_tells_its_size_what_fresh_runs_said_and_who_did_it() -> None:
 def test_what_noise_alone_may_show_is_doubtful_until_it_is_put_to_the_test() -> None:
     one = replace(stepped().steps[0], status=DOUBTFUL)
     (row,) = changes([one], [], [], {})
-    assert row["state"] == Fortune.DOUBTFUL
-    (row,) = changes([one], [confirmed(one, Fate.CONFIRMED)], [], {})
-    assert row["state"] == Fortune.CONFIRMED
+    assert row["state"] == ChangepointStatus.DOUBTFUL
+    (row,) = changes([one], [confirmed(one, ConfirmationStatus.CONFIRMED)], [], {})
+    assert row["state"] == ChangepointStatus.CONFIRMED
 
 
 def test_the_most_certain_comes_first_of_those_what_got_worse_and_then_the_largest() -> None:
     one, *_ = stepped().steps
     sizes = {"small": 1.05, "gain": 0.5, "large": 1.3, "sure": 1.01}
     steps = [replace(one, machine=name, ratio=ratio) for name, ratio in sizes.items()]
-    rows = changes(steps, [confirmed(steps[-1], Fate.CONFIRMED)], [], {})
+    rows = changes(steps, [confirmed(steps[-1], ConfirmationStatus.CONFIRMED)], [], {})
     assert [row["machine"] for row in rows] == ["sure", "large", "small", "gain"]
     assert [row["worse"] for row in rows] == [True, True, True, False]
 
@@ -318,24 +320,27 @@ def test_the_most_certain_comes_first_of_those_what_got_worse_and_then_the_large
 def test_a_bisection_of_the_cell_that_found_the_change_by_itself_is_told_with_it() -> None:
     one, *_ = stepped().steps
     note = bisected(one, ref="17.6") | {"nomination": ""}
-    confirmations = [confirmed(one, Fate.CONFIRMED)]
+    confirmations = [confirmed(one, ConfirmationStatus.CONFIRMED)]
     clients = one.params.clients
-    assert states(confirmations=confirmations, bisections=[note])[clients] == Fortune.BISECTED
+    assert (
+        states(confirmations=confirmations, bisections=[note])[clients]
+        == ChangepointStatus.BISECTED
+    )
     for other in ({"machine": {"name": "mammoth"}}, {"metric": "tps"}, {"variant": "bs4"}):
         elsewhere = note | {"report": note["report"] | other}
         told = states(confirmations=confirmations, bisections=[elsewhere])
-        assert told[clients] == Fortune.CONFIRMED
+        assert told[clients] == ChangepointStatus.CONFIRMED
 
 
 def test_what_no_trend_shows_any_more_is_told_of_as_past() -> None:
     one, *_ = stepped().steps
-    (row,) = changes([], [confirmed(one, Fate.REFUTED)], [], {})
-    assert (row["current"], row["state"]) == (False, Fortune.REFUTED)
+    (row,) = changes([], [confirmed(one, ConfirmationStatus.REFUTED)], [], {})
+    assert (row["current"], row["state"]) == (False, ChangepointStatus.REFUTED)
 
 
 def test_changes_are_a_file_also_where_there_are_none(files: dict[str, str]) -> None:
     assert json.loads(files["changes.json"])["rows"] == []
-    told = Tidings(steps=stepped().steps, commits={})
+    told = PageInputs(steps=stepped().steps, commits={})
     assert json.loads(files_of(whole_table(), told)["changes.json"])["rows"]
 
 

@@ -14,9 +14,9 @@ import pytest
 from playwright.sync_api import Page
 from scipy import stats
 
-from landspeed.changepoints.nomination import Fate
+from landspeed.changepoints.nomination import ConfirmationStatus
 from landspeed.compare.aa_rates import ledger
-from landspeed.site.pages.data import Tidings, write_page_files
+from landspeed.site.pages.data import PageInputs, write_page_files
 from landspeed.site.pages.frame import VIEWS, SitePage
 from landspeed.site.pages.noise import write_ledger_page
 from landspeed.site.publish import publish
@@ -54,9 +54,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.add(runs(releases(), at=timedelta(hours=3), tier="large", scale=900, count=2))
     project.derive()
     one, two, *_ = stepped().steps
-    told = Tidings(
+    told = PageInputs(
         steps=stepped().steps,
-        confirmations=[confirmed(one, Fate.CONFIRMED), confirmed(two, Fate.REFUTED)],
+        confirmations=[
+            confirmed(one, ConfirmationStatus.CONFIRMED),
+            confirmed(two, ConfirmationStatus.REFUTED),
+        ],
         bisections=[bisected(one)],
         commits=commits(3),
     )

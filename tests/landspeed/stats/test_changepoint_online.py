@@ -13,8 +13,8 @@ from landspeed.stats.changepoint_online import (
     LEVEL,
     SHORTEST,
     SMALLEST_P,
-    Basis,
     Jump,
+    NoiseModel,
     p_value,
     scan_points,
 )
@@ -184,7 +184,7 @@ def test_lines_side_by_side_are_judged_as_if_alone() -> None:
 
 def test_a_short_line_says_nothing() -> None:
     (scan,) = scan_points([noisy(1, {6: 2.0}, commits=SHORTEST - 1)])
-    assert scan.basis is Basis.NONE
+    assert scan.basis is NoiseModel.NONE
     assert scan.jumps == ()
 
 

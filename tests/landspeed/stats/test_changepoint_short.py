@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from landspeed.stats.changepoint_online import Basis
+from landspeed.stats.changepoint_online import NoiseModel
 from landspeed.stats.changepoint_short import EXACT_SHARE, scan_exact, scan_samples
 from landspeed.stats.glr import Floats
 from perf.noise import heavy, normal
@@ -22,7 +22,7 @@ def line(seed: int, levels: list[float], runs: int = 8, noise: float = 0.02) -> 
 
 def test_two_releases_are_enough_where_their_runs_tell_the_noise() -> None:
     scan = scan_samples(line(1, [1.0, 1.1]))
-    assert scan.basis is Basis.SAMPLES
+    assert scan.basis is NoiseModel.SAMPLES
     (jump,) = scan.jumps
     assert (jump.previous, jump.at, jump.seen) == (0, 1, 1)
     assert jump.low < 1.1 < jump.high
@@ -33,7 +33,7 @@ def test_two_releases_are_enough_where_their_runs_tell_the_noise() -> None:
 @pytest.mark.parametrize("points", [[], [3], [2, 2], [8, 1], [8, 2, 1]])
 def test_too_few_runs_say_nothing(points: list[int]) -> None:
     scan = scan_samples([np.ones(runs) for runs in points])
-    assert scan.basis is Basis.NONE
+    assert scan.basis is NoiseModel.NONE
     assert scan.jumps == ()
 
 
@@ -101,4 +101,4 @@ def test_an_exact_number_steps_where_neighbours_differ_by_two_in_a_thousand(
 
 
 def test_one_exact_number_has_nothing_to_be_compared_with() -> None:
-    assert scan_exact(np.array([1.0])).basis is Basis.NONE
+    assert scan_exact(np.array([1.0])).basis is NoiseModel.NONE

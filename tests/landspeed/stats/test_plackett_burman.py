@@ -9,9 +9,9 @@ import pytest
 
 from base.errors import UsageError
 from base.version import Version
-from benchmarks.server.configuration import Profile, difference
+from benchmarks.server.configuration import Configuration, difference
 from landspeed.stats.plackett_burman import MANY, fold_over
-from landspeed.study.ablation import Ablation, NameValue, Star
+from landspeed.study.ablation import Ablation, NameValue, SettingPattern
 
 EIGHTEEN = [Version.parse("18.1")]
 OWN: tuple[NameValue, ...] = (
@@ -25,7 +25,7 @@ OWN: tuple[NameValue, ...] = (
 
 def own(*words: str, number: int = len(OWN)) -> Ablation:
     """The Ablation of the first settings of OWN."""
-    return Ablation.of(words or (Star.ABLATION,), OWN[:number])
+    return Ablation.of(words or (SettingPattern.ABLATION,), OWN[:number])
 
 
 @pytest.mark.parametrize("factors", range(1, 61))
@@ -68,7 +68,7 @@ def test_many_settings_are_screened_and_few_are_taken_one_at_a_time() -> None:
 
 
 def test_all_that_tuned_has_is_screened_between_default_and_tuned() -> None:
-    ablation = Ablation.of((Star.ABLATION,), (), EIGHTEEN)
+    ablation = Ablation.of((SettingPattern.ABLATION,), (), EIGHTEEN)
     assert set(ablation.names) == set(difference(EIGHTEEN))
     assert {"default", "tuned"} < set(ablation.profiles)
     assert len(set(ablation.profiles)) == len(ablation.design) == 24
@@ -76,17 +76,20 @@ def test_all_that_tuned_has_is_screened_between_default_and_tuned() -> None:
 
 def test_a_row_is_a_profile_with_what_is_on_in_it_and_nothing_else() -> None:
     version, memory = EIGHTEEN[0], 16 << 30
-    default, tuned = (Profile.named(n).settings(version, memory) for n in ("default", "tuned"))
-    ablation = Ablation.of((Star.SCREEN,), (), EIGHTEEN)
+    default, tuned = (
+        Configuration.named(n).settings(version, memory) for n in ("default", "tuned")
+    )
+    ablation = Ablation.of((SettingPattern.SCREEN,), (), EIGHTEEN)
     for name, row in zip(ablation.screen, ablation.design, strict=True):
-        found = Profile.named(name).settings(version, memory)
+        found = Configuration.named(name).settings(version, memory)
         for setting, sign in zip(ablation.names, row, strict=True):
             assert found.get(setting) == (tuned if sign > 0 else default).get(setting)
 
 
 def test_settings_of_ones_own_are_added_to_default_with_their_values() -> None:
     settings = [
-        Profile.named(one).settings(EIGHTEEN[0], 16 << 30) for one in own(Star.ALL).profiles
+        Configuration.named(one).settings(EIGHTEEN[0], 16 << 30)
+        for one in own(SettingPattern.ALL).profiles
     ]
     (found,) = settings
     assert found["wal_compression"] == "on"
@@ -96,11 +99,13 @@ def test_settings_of_ones_own_are_added_to_default_with_their_values() -> None:
 
 
 def test_the_same_settings_are_the_same_profiles_in_whatever_order_they_are_given() -> None:
-    assert Ablation.of((Star.ABLATION,), OWN[::-1]) == own()
+    assert Ablation.of((SettingPattern.ABLATION,), OWN[::-1]) == own()
 
 
 def test_a_star_is_every_setting_that_tuned_has() -> None:
-    found = Ablation.of(("default", Star.ADDED, Star.ALL, Star.WITHOUT), ()).profiles
+    found = Ablation.of(
+        ("default", SettingPattern.ADDED, SettingPattern.ALL, SettingPattern.WITHOUT), ()
+    ).profiles
     assert (found[0], "tuned" in found) == ("default", True)
     assert "default-with-shared_buffers" in found
     assert "tuned-without-max_wal_size" in found
@@ -109,12 +114,12 @@ def test_a_star_is_every_setting_that_tuned_has() -> None:
 
 def test_a_setting_named_twice_is_refused() -> None:
     with pytest.raises(UsageError, match="does not exist") as caught:
-        _ = Ablation.of((Star.ABLATION,), [("jit", "on"), ("jit", "off")]).profiles
+        _ = Ablation.of((SettingPattern.ABLATION,), [("jit", "on"), ("jit", "off")]).profiles
     assert caught.value.detail == "jit is named twice."
 
 
 def test_profiles_whose_names_say_many_settings_have_a_short_one_each() -> None:
-    ablation = Ablation.of((Star.ABLATION,), (), EIGHTEEN)
+    ablation = Ablation.of((SettingPattern.ABLATION,), (), EIGHTEEN)
     assert ablation.labels.keys() == set(ablation.screen) - {"default", "tuned"}
     assert ablation.labels[ablation.screen[1]] == "screen-02"
     assert len(set(ablation.labels.values())) == 22

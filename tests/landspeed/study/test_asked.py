@@ -12,7 +12,7 @@ from benchmarks.workloads.points import Point
 from benchmarks.workloads.scenario import Tier
 from landspeed.study.plan import plan_study
 from landspeed.study.report import told_apart, write_report
-from landspeed.study.request import Wish
+from landspeed.study.request import StudyRequest
 from landspeed.study.samples import grouped
 from landspeed.study.schema import Axes, Kind, PlotExhibit, load_study
 from tests.kits.made_up.study_kit import (
@@ -104,7 +104,7 @@ def test_commands_have_every_axis_that_a_person_chose(tmp_path: Path) -> None:
 
 
 def test_a_report_tells_the_scale_and_what_took_the_place_of_its_sizes_own(tmp_path: Path) -> None:
-    wish = Wish(scales={Tier.SMALL: 3}, seconds=2, axes=Axes(refs=("18",)))
+    wish = StudyRequest(scales={Tier.SMALL: 3}, seconds=2, axes=Axes(refs=("18",)))
     study = load_study(CHECKOUT, "page-size")
     other = reported(plan_study(pretended(tmp_path), "page-size", study, wish))
     text = (write_report(other, tmp_path / "a/quick").parent / "report.md").read_text()

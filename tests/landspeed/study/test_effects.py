@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from landspeed.stats.students_t import f_tail
-from landspeed.study.ablation import Ablation, Star
-from landspeed.study.effects import SURE, Attribution, Company, Screened, holm, screen
+from landspeed.study.ablation import Ablation, SettingPattern
+from landspeed.study.effects import SURE, Attribution, ScreeningResult, StudyContext, holm, screen
 from landspeed.study.effects_text import ranking_table, ranking_text
 from landspeed.study.samples import StudyRow
 
@@ -25,7 +25,7 @@ PLANTED = {"s0": 0.2, "s3": -0.1, "s7": 0.05}
 
 
 def ablation(names: tuple[str, ...] = TEN, *words: str) -> Ablation:
-    return Ablation.of(words or (Star.SCREEN,), [(name, "1") for name in names])
+    return Ablation.of(words or (SettingPattern.SCREEN,), [(name, "1") for name in names])
 
 
 def runs(
@@ -62,7 +62,7 @@ def runs(
     return found
 
 
-def screened(rows: list[StudyRow], asked: Ablation | None = None) -> Screened:
+def screened(rows: list[StudyRow], asked: Ablation | None = None) -> ScreeningResult:
     found = screen(rows, "tps", asked or ablation())
     assert found is not None
     return found
@@ -164,7 +164,9 @@ def test_company_is_told_of_settings_that_only_add_up_no_oftener_than_stated() -
 
 def test_a_screen_is_as_sure_of_each_effect_as_if_all_runs_were_of_it() -> None:
     """Its standard error, against that of one at a time with the same profiles' repeats."""
-    alone = ablation(TEN, Star.ADDED, Star.WITHOUT, Star.ALL, "default")
+    alone = ablation(
+        TEN, SettingPattern.ADDED, SettingPattern.WITHOUT, SettingPattern.ALL, "default"
+    )
     dice = np.random.default_rng(6)
     spread: dict[str, list[float]] = {"screen": [], "one at a time": []}
     for _ in range(200):
@@ -172,7 +174,9 @@ def test_a_screen_is_as_sure_of_each_effect_as_if_all_runs_were_of_it() -> None:
         first = screened(runs(ablation(), {}, noise)).effects[0]
         spread["screen"].append(math.log(first.ratio.value))
         ranking = Attribution.of(runs(alone, {}, noise[:22]), "tps", alone)
-        both = [ranking.effect("s0", company) for company in (Company.ALONE, Company.LAST)]
+        both = [
+            ranking.effect("s0", company) for company in (StudyContext.ALONE, StudyContext.LAST)
+        ]
         spread["one at a time"].append(sum(math.log(one.ratio.value) for one in both if one) / 2)
     ratio = np.var(spread["one at a time"]) / np.var(spread["screen"])
     # 24 / 4; an F of 199 and 199 degrees is within a factor of 1.6 but once in 1,000
@@ -249,13 +253,13 @@ def test_profiles_that_were_not_measured_are_counted_and_said_and_too_few_tell_n
 
 
 def test_a_ranking_has_what_is_averaged_first_and_one_at_a_time_beside_it() -> None:
-    asked = ablation(TEN, Star.SCREEN, Star.ADDED, Star.WITHOUT)
+    asked = ablation(TEN, SettingPattern.SCREEN, SettingPattern.ADDED, SettingPattern.WITHOUT)
     noise = np.random.default_rng(10).normal(0, 0.01, (len(asked.profiles), ROUNDS))
     ranking = Attribution.of(runs(asked, PLANTED, noise), "tps", asked)
     assert ranking.settings[:3] == ("s0", "s3", "s7")
-    assert ranking.companies == tuple(Company)
+    assert ranking.companies == tuple(StudyContext)
     assert ranking.settings_to_look_closer_at == ("s0", "s3", "s7")
-    for setting, company in itertools.product(TEN, Company):
+    for setting, company in itertools.product(TEN, StudyContext):
         one = ranking.effect(setting, company)
         assert one is not None
         assert math.log(one.ratio.value) == pytest.approx(PLANTED.get(setting, 0), abs=0.03)

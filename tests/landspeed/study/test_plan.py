@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from base.build import Build, Foreign, Origin
+from base.build import Build, ExternalServer, Origin
 from base.errors import UsageError
 from benchmarks import applicability as planning_
-from benchmarks.workloads.sysbench_modes import Oltp
+from benchmarks.workloads.sysbench_modes import SysbenchMode
 from landspeed.cli.study import parse_setting, render_study
 from landspeed.study import plan as study_planning
 from landspeed.study.plan import StudyPlan, plan_study, study_facts
-from landspeed.study.request import Wish
+from landspeed.study.request import StudyRequest
 from landspeed.study.schema import Axes, Size, load_study
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.made_up.study_kit import CHECKOUT, GIB, MACHINE, pretended
@@ -32,12 +32,16 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with pgbouncer and sysbench, whatever this one has."""
     monkeypatch.setattr(planning_, "pooler_reason", lambda: None)
     monkeypatch.setattr(planning_, "sysbench_reason", lambda _: None)
-    monkeypatch.setattr(study_planning, "oltp_of", lambda name: Oltp(name=name, version="1.0.20"))
+    monkeypatch.setattr(
+        study_planning, "oltp_of", lambda name: SysbenchMode(name=name, version="1.0.20")
+    )
 
 
-def planned(cache: Path, name: str, wish: Wish | None = None, **rest: Any) -> tuple[Any, StudyPlan]:
-    workshop = pretended(cache, **rest)
-    return workshop, plan_study(workshop, name, load_study(CHECKOUT, name), wish or Wish())
+def planned(
+    cache: Path, name: str, wish: StudyRequest | None = None, **rest: Any
+) -> tuple[Any, StudyPlan]:
+    session = pretended(cache, **rest)
+    return session, plan_study(session, name, load_study(CHECKOUT, name), wish or StudyRequest())
 
 
 @pytest.mark.parametrize("name", ["page-size", "archaeology", "pooler", "tuned", "sysbench"])
@@ -61,7 +65,7 @@ def test_every_major_is_its_newest_release_within_reach_and_the_others_are_told(
 
 def test_what_a_person_names_takes_the_place_of_an_axis(tmp_path: Path) -> None:
     axes = Axes(refs=("17", "18:bs4"), clients=(2,))
-    wish = Wish(axes=axes, repeats=9, seconds=1)
+    wish = StudyRequest(axes=axes, repeats=9, seconds=1)
     _, plan = planned(tmp_path, "archaeology", wish)
     assert [str(t) for t in plan.requests[0].targets] == ["17:bs8", "18:bs4"]
     assert {one.cell.clients for one in plan.parts[0].cells} == {2}
@@ -71,7 +75,9 @@ def test_what_a_person_names_takes_the_place_of_an_axis(tmp_path: Path) -> None:
 def test_a_larger_size_measures_more(tmp_path: Path) -> None:
     runs = []
     for size in Size:
-        runs.append(study_facts(*planned(tmp_path, "page-size", Wish(size=size)))["about_seconds"])
+        runs.append(
+            study_facts(*planned(tmp_path, "page-size", StudyRequest(size=size)))["about_seconds"]
+        )
     assert runs == sorted(runs)
     assert len(set(runs)) == 3
 
@@ -105,7 +111,7 @@ def test_without_sysbench_the_study_measures_what_pgbench_can_and_says_what_woul
 
 def test_both_load_generators_have_data_of_their_own(tmp_path: Path) -> None:
     both = study_facts(*planned(tmp_path, "sysbench"))
-    wish = Wish(axes=Axes(modes=("read-only", "read-write")))
+    wish = StudyRequest(axes=Axes(modes=("read-only", "read-write")))
     alone = study_facts(*planned(tmp_path, "sysbench", wish))
     assert both["disk_bytes"] == 2 * alone["disk_bytes"]
 
@@ -113,10 +119,10 @@ def test_both_load_generators_have_data_of_their_own(tmp_path: Path) -> None:
 def test_a_mode_that_a_person_names_is_pgbenchs_sysbenchs_or_the_studys(tmp_path: Path) -> None:
     known = {"sysbench": "oltp-read-only", "custom": "custom", "pooler": "read-only"}
     for name, word in known.items():
-        _, plan = planned(tmp_path, name, Wish(axes=Axes(modes=(word,))))
+        _, plan = planned(tmp_path, name, StudyRequest(axes=Axes(modes=(word,))))
         assert {str(c.cell.scenario.mode).startswith(word) for c in plan.parts[0].cells} == {True}
     with pytest.raises(UsageError, match='"oltp" is no mode of study "sysbench"') as caught:
-        planned(tmp_path, "sysbench", Wish(axes=Axes(modes=("oltp",))))
+        planned(tmp_path, "sysbench", StudyRequest(axes=Axes(modes=("oltp",))))
     assert "oltp-read-only" in caught.value.hint
 
 
@@ -132,7 +138,7 @@ def test_a_fork_is_measured_beside_the_release_that_it_is_of(tmp_path: Path) -> 
     known = Origin(release=None, commit=None, tree="", date="2025-01-01", registered="vendor")
     vendor = replace(made_up_build("vendor", known, version="17.11"))
     settings = (("vendor.turbo", "on"),)
-    _, plan = planned(tmp_path, "forks", Wish(settings=settings), registered=[vendor])
+    _, plan = planned(tmp_path, "forks", StudyRequest(settings=settings), registered=[vendor])
     equal, extras = plan.parts
     assert [str(t) for t in equal.request.targets] == ["@vendor", "17:bs8"]
     assert [str(t) for t in extras.request.targets] == ["@vendor"]
@@ -151,16 +157,16 @@ def test_without_extras_a_fork_is_measured_on_equal_settings_alone(tmp_path: Pat
 def test_scripts_of_ones_own_take_the_place_of_the_studys(tmp_path: Path) -> None:
     path = tmp_path / "mine.sql"
     path.write_text("SELECT 1;")
-    _, plan = planned(tmp_path, "custom", Wish(files=((path, 3),)))
+    _, plan = planned(tmp_path, "custom", StudyRequest(files=((path, 3),)))
     (mode,) = plan.preset.modes
     assert getattr(mode, "parts", None) == (("SELECT 1;", 3),)
     with pytest.raises(UsageError, match="has no script"):
-        planned(tmp_path, "pooler", Wish(files=((path, 3),)))
+        planned(tmp_path, "pooler", StudyRequest(files=((path, 3),)))
 
 
 def test_larger_rows_need_more_disk(tmp_path: Path) -> None:
     facts = study_facts(*planned(tmp_path, "page-size"))
-    less = planned(tmp_path, "page-size", Wish(axes=Axes(modes=("read-write",))))
+    less = planned(tmp_path, "page-size", StudyRequest(axes=Axes(modes=("read-write",))))
     assert facts["disk_bytes"] > study_facts(*less)["disk_bytes"]
 
 
@@ -175,7 +181,7 @@ def test_a_setting_that_the_measured_version_does_not_have_is_not_left_out_of_it
 
 def test_settings_of_ones_own_take_the_place_of_what_tuned_has(tmp_path: Path) -> None:
     settings = tuple((name, "on") for name in ("jit", "wal_compression"))
-    _, plan = planned(tmp_path, "tuned", Wish(settings=settings))
+    _, plan = planned(tmp_path, "tuned", StudyRequest(settings=settings))
     both = "default-with-jit=on-with-wal_compression=on"
     first, ablation = (one.request.preset.profiles for one in plan.parts)
     assert first == ("default", both)
@@ -186,7 +192,7 @@ def test_settings_of_ones_own_take_the_place_of_what_tuned_has(tmp_path: Path) -
 
 def test_which_of_eleven_settings_it_is_takes_24_profiles(tmp_path: Path) -> None:
     settings = tuple((f"enable_{letter}", "off") for letter in "abcdefghijk")
-    facts = study_facts(*planned(tmp_path, "tuned", Wish(settings=settings)))
+    facts = study_facts(*planned(tmp_path, "tuned", StudyRequest(settings=settings)))
     told = facts["parts"][1]["ablation"]
     assert len(told["settings"]) == 11
     assert (told["screen"], told["one_at_a_time"]) == (24, 24)
@@ -194,7 +200,7 @@ def test_which_of_eleven_settings_it_is_takes_24_profiles(tmp_path: Path) -> Non
 
 
 def test_the_full_size_has_one_at_a_time_too(tmp_path: Path) -> None:
-    _, plan = planned(tmp_path, "tuned", Wish(size=Size.FULL))
+    _, plan = planned(tmp_path, "tuned", StudyRequest(size=Size.FULL))
     names = {
         n for one in plan.parts if one.part.name == "ablation" for n in one.request.preset.profiles
     }
@@ -203,11 +209,11 @@ def test_the_full_size_has_one_at_a_time_too(tmp_path: Path) -> None:
 
 def test_settings_that_a_study_does_not_ask_for_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match='"page-size" does not ask for settings') as caught:
-        planned(tmp_path, "page-size", Wish(settings=(("jit", "off"),)))
+        planned(tmp_path, "page-size", StudyRequest(settings=(("jit", "off"),)))
     assert "tuned" in caught.value.hint
     axes = Axes(profiles=("tuned",))
     with pytest.raises(UsageError, match="does not ask for settings"):
-        planned(tmp_path, "tuned", Wish(axes=axes, settings=(("jit", "off"),)))
+        planned(tmp_path, "tuned", StudyRequest(axes=axes, settings=(("jit", "off"),)))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +238,7 @@ def with_citus(root: Path, name: str) -> Build:
     control.parent.mkdir(parents=True)
     control.touch()
     places = dict.fromkeys(("pg_config", "bindir", "libdir", "pkglibdir", "said"), "/nowhere")
-    foreign = Foreign(**places, sharedir=str(control.parent.parent))
+    foreign = ExternalServer(**places, sharedir=str(control.parent.parent))
     return replace(made_up_build(name, known, version="18.1"), foreign=foreign)
 
 
@@ -241,9 +247,9 @@ def test_servers_with_citus_are_sharded_and_the_others_are_told_what_would_bring
 ) -> None:
     known = Origin(release=None, commit=None, tree="", date="2025-01-01", registered="plain")
     servers = [with_citus(tmp_path, "citus18"), made_up_build("plain", known)]
-    wish = Wish(size=Size.REGULAR)
-    workshop, plan = planned(tmp_path, "sharded", wish, registered=servers)
-    facts = study_facts(workshop, plan)
+    wish = StudyRequest(size=Size.REGULAR)
+    session, plan = planned(tmp_path, "sharded", wish, registered=servers)
+    facts = study_facts(session, plan)
     assert [part["targets"] for part in facts["parts"]] == [["@citus18"], ["@citus18"]]
     profiles = {one.cell.profile for part in plan.parts for one in part.cells}
     assert profiles == {"default", "default-across-2-workers"}
@@ -255,16 +261,16 @@ def test_servers_with_citus_are_sharded_and_the_others_are_told_what_would_bring
 
 def test_a_release_that_landspeed_builds_has_no_extension_to_shard_it_by(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing of study") as caught:
-        planned(tmp_path, "sharded", Wish(axes=Axes(refs=("18",))))
+        planned(tmp_path, "sharded", StudyRequest(axes=Axes(refs=("18",))))
     assert "18:bs8: its build has no extension citus" in caught.value.detail
 
 
 def test_several_servers_take_the_memory_of_all_and_the_disk_of_all(tmp_path: Path) -> None:
     server = with_citus(tmp_path, "citus18")
-    alone = Wish(axes=Axes(topologies=("single",)))
+    alone = StudyRequest(axes=Axes(topologies=("single",)))
     one, all_ = (
         study_facts(*planned(tmp_path, "sharded", wish, registered=[server]))
-        for wish in (alone, Wish())
+        for wish in (alone, StudyRequest())
     )
     assert all_["memory_bytes"] == 3 * one["memory_bytes"]
     assert all_["disk_bytes"] - one["disk_bytes"] > one["disk_bytes"]
@@ -283,7 +289,7 @@ def test_a_limit_of_memory_is_not_shared_out_among_servers(tmp_path: Path) -> No
 
 def test_pgbenchs_own_scripts_are_not_sharded(tmp_path: Path) -> None:
     server = with_citus(tmp_path, "citus18")
-    wish = Wish(axes=Axes(modes=("read-only",)))
+    wish = StudyRequest(axes=Axes(modes=("read-only",)))
     _, plan = planned(tmp_path, "sharded", wish, registered=[server])
     reasons = {one.cell.profile: one.reason for one in plan.parts[0].cells}
     assert reasons["default"] is None

@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import applicability
-from benchmarks.server.configuration import Profile
+from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.points import Point
-from benchmarks.workloads.sysbench_modes import Oltp
+from benchmarks.workloads.sysbench_modes import SysbenchMode
 from landspeed.study import plan as study_planning
 from landspeed.study.html import study_page
 from landspeed.study.plan import plan_study
 from landspeed.study.report import StudyReport, write_index, write_report
-from landspeed.study.request import Wish
+from landspeed.study.request import StudyRequest
 from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped
 from landspeed.study.schema import Axes, load_study
 from tests.kits.made_up.study_kit import CHECKOUT, GIB, planned, pretended, reported
@@ -94,7 +94,9 @@ def of_both(report: StudyReport, part: str, generator: str) -> tuple[list[StudyR
 def by_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyReport:
     """A report of two load generators: 18 reads 2 times as fast by pgbench, 4 by sysbench."""
     monkeypatch.setattr(applicability, "sysbench_reason", lambda _: None)
-    monkeypatch.setattr(study_planning, "oltp_of", lambda name: Oltp(name=name, version="1.0.20"))
+    monkeypatch.setattr(
+        study_planning, "oltp_of", lambda name: SysbenchMode(name=name, version="1.0.20")
+    )
 
     def latency(point: Point) -> float:
         mode = point.cell.scenario.mode
@@ -156,11 +158,11 @@ def test_other_releases_are_told_by_their_medians(by_both: StudyReport, tmp_path
     assert "Medians, in tx/s." in text
 
 
-def tuned_report(cache: Path, wish: Wish) -> StudyReport:
+def tuned_report(cache: Path, wish: StudyRequest) -> StudyReport:
     """Of servers that are twice as fast with larger buffers, and a little with more WAL."""
 
     def latency(point: Point) -> float:
-        known = Profile.named(point.cell.profile).settings(point.build.version, 16 * GIB)
+        known = Configuration.named(point.cell.profile).settings(point.build.version, 16 * GIB)
         return (1 if known["shared_buffers"] == "4096MB" else 2) - 0.2 * ("max_wal_size" in known)
 
     study = load_study(CHECKOUT, "tuned")
@@ -168,7 +170,7 @@ def tuned_report(cache: Path, wish: Wish) -> StudyReport:
 
 
 def test_screened_settings_are_ranked_with_what_carries_the_gain_first(tmp_path: Path) -> None:
-    page = write_report(tuned_report(tmp_path, Wish()), tmp_path / "tuned/quick")
+    page = write_report(tuned_report(tmp_path, StudyRequest()), tmp_path / "tuned/quick")
     text = (page.parent / "report.md").read_text()
     assert "\n## Which settings it is\n" in text
     ranked = re.findall(r"^\| (\w+) \| ([+-][\d.]+)% \[.*\] \| (<?[\d.]+) \|$", text, re.M)
@@ -185,7 +187,9 @@ def test_screened_settings_are_ranked_with_what_carries_the_gain_first(tmp_path:
 
 def test_few_settings_are_ranked_one_at_a_time(tmp_path: Path) -> None:
     settings = (("max_wal_size", None), ("shared_buffers", "4096MB"))
-    page = write_report(tuned_report(tmp_path, Wish(settings=settings)), tmp_path / "tuned/quick")
+    page = write_report(
+        tuned_report(tmp_path, StudyRequest(settings=settings)), tmp_path / "tuned/quick"
+    )
     text = (page.parent / "report.md").read_text()
     assert "| setting | added to default, 95 % | added to all others, 95 % |" in text
     (first,) = re.findall(r"^\| shared_buffers \| \+(\d+).*\| \+(\d+)", text, re.M)
@@ -201,7 +205,9 @@ def test_a_long_list_of_settings_is_spelled_out_once_and_has_a_name_elsewhere(
     tmp_path: Path,
 ) -> None:
     settings = tuple((f"enable_thing_{letter}", "off") for letter in "abcdefghijk")
-    page = write_report(tuned_report(tmp_path, Wish(settings=settings)), tmp_path / "tuned/quick")
+    page = write_report(
+        tuned_report(tmp_path, StudyRequest(settings=settings)), tmp_path / "tuned/quick"
+    )
     text = (page.parent / "report.md").read_text()
     assert len(re.findall(r"^\| screen-\d\d \| 3 \| ", text, re.M)) == 22
     assert len(re.findall(r"^\| with all settings \| read-only \| ", text, re.M)) == 3
@@ -211,7 +217,7 @@ def test_a_long_list_of_settings_is_spelled_out_once_and_has_a_name_elsewhere(
 
 
 def test_without_profiles_that_tell_settings_apart_there_is_no_ranking(tmp_path: Path) -> None:
-    wish = Wish(axes=Axes(profiles=("default", "tuned")))
+    wish = StudyRequest(axes=Axes(profiles=("default", "tuned")))
     page = write_report(tuned_report(tmp_path, wish), tmp_path / "tuned/quick")
     assert "Which settings it is" not in (page.parent / "report.md").read_text()
 

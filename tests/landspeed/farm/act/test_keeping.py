@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from landspeed.session.tracking_config import Keep
+from landspeed.session.tracking_config import ResultsKind
 from tests.kits.farm.act_kit import needs_act
 from tests.kits.farm.track_kit import records_in
 from tests.kits.farm.track_world import NOTHING_NEW, TrackWorld, assert_fine, pretended_farm, world
@@ -28,11 +28,11 @@ ALL_JOBS = (
 )
 
 
-def keep(world: TrackWorld, how: Keep) -> None:
+def keep(world: TrackWorld, how: ResultsKind) -> None:
     """Have the farm keep its results so, as docs/your-own-farm.md says."""
     variables = world.tracked.hub.variables
     variables["LANDSPEED_TRACK_KEEP"] = how.value
-    if how is Keep.DIRECTORY:
+    if how is ResultsKind.DIRECTORY:
         kept(world).mkdir()
         variables["LANDSPEED_TRACK_DIRECTORY"] = str(kept(world))
         variables["LANDSPEED_RESULTS_LABEL"] = "landspeed-bench"
@@ -50,10 +50,10 @@ def wholes(world: TrackWorld) -> list[Path]:
     return sorted(found, key=lambda path: int(path.parent.parent.name))
 
 
-def records(world: TrackWorld, how: Keep, scratch: Path) -> Counter[tuple[Any, ...]]:
+def records(world: TrackWorld, how: ResultsKind, scratch: Path) -> Counter[tuple[Any, ...]]:
     """How many records are kept of each commit, warm and cold."""
     directory = kept(world)
-    if how is Keep.ARTIFACT:
+    if how is ResultsKind.ARTIFACT:
         newest = wholes(world)[-1]
         directory = scratch / newest.parent.parent.name
         with tarfile.open(newest) as tar:
@@ -72,7 +72,7 @@ def drawn(world: TrackWorld) -> set[str]:
     return {index["revision_to_hash"][dot] for dot in dots}
 
 
-@pytest.mark.parametrize("how", [Keep.ARTIFACT, Keep.DIRECTORY])
+@pytest.mark.parametrize("how", [ResultsKind.ARTIFACT, ResultsKind.DIRECTORY])
 def test_what_one_run_has_kept_the_next_one_finds_and_adds_to(world, tmp_path, how):
     tracked, farm = world.tracked, world.farm
     keep(world, how)

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from base.build import Origin
-from builders.source import Place
+from builders.source import Position
 from landspeed.changepoints.changepoint import survey
 from landspeed.results.points import dots
 from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_incremental.make import Renewal
-from landspeed.site.asv_incremental.manifest import Imprint
+from landspeed.site.asv_incremental.manifest import SiteManifest
 from landspeed.site.asv_incremental.refs import MadeAnewError
 from landspeed.site.asv_results import derive
 from landspeed.site.publish import publish
@@ -53,9 +53,9 @@ def imprint_of(project: Project) -> Path:
 
 
 def renewal_of(project: Project) -> Renewal:
-    workshop = imprint_of(project).parent
+    session = imprint_of(project).parent
     results = project.layout.results
-    return Renewal(config=workshop / "asv.conf.json", results=results, site=project.paths.site)
+    return Renewal(config=session / "asv.conf.json", results=results, site=project.paths.site)
 
 
 def same_as_by_asv(project: Project, branches: tuple[str, ...] = ()) -> bool:
@@ -115,7 +115,7 @@ def test_where_files_cannot_be_linked_they_are_copied(
         raise PermissionError
 
     monkeypatch.setattr(Path, "hardlink_to", refused)
-    last = Imprint.load(imprint_of(published))
+    last = SiteManifest.load(imprint_of(published))
     assert last is not None
     renewal_of(published).make(last, tmp_path / "fresh")
     assert tree(tmp_path / "fresh") == tree(published.paths.site)
@@ -222,7 +222,7 @@ def test_whatever_else_changes_is_for_asv(
     root = published.paths.project
     subprocess.run(["cp", "-a", root, kept], check=True)
     try:
-        last = Imprint.load(imprint_of(published))
+        last = SiteManifest.load(imprint_of(published))
         assert last is not None
         renewal_of(published).make(last, tmp_path / "fine")
         spoil(published)
@@ -240,15 +240,15 @@ def test_a_publish_killed_before_it_wrote_down_what_it_made_is_followed_by_asvs(
     before = imprint.read_text()
     publish(published.paths, quiet)
     imprint.write_text(before)
-    last = Imprint.load(imprint)
+    last = SiteManifest.load(imprint)
     assert last is not None
     with pytest.raises(MadeAnewError, match="not the one that was made"):
         renewal_of(published).make(last, published.paths.project / "fresh")
     imprint.write_text(before[:100])
-    assert Imprint.load(imprint) is None
+    assert SiteManifest.load(imprint) is None
     site = publish(published.paths, quiet)
     assert (site / "index.json").is_file()
-    assert Imprint.load(imprint) is not None
+    assert SiteManifest.load(imprint) is not None
 
 
 BRANCHES = ("master", "REL_18_STABLE")
@@ -283,7 +283,7 @@ class Farm:
     def measure(self, commits: Iterable[str], **point: Any) -> None:
         """Two cells of each of *commits*; derive what they give."""
         places = {
-            one: Place(line=branch, position=number)
+            one: Position(line=branch, position=number)
             for branch, some in self.branches.items()
             for number, one in enumerate(some)
         }
@@ -291,7 +291,7 @@ class Farm:
         def commit_of(origin: Mapping[str, Any]) -> tuple[str, int]:
             return origin["commit"], 1000
 
-        def place_of(origin: Origin) -> Place | None:
+        def place_of(origin: Origin) -> Position | None:
             return places.get(origin.commit or "")
 
         for commit in commits:

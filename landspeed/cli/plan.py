@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -14,7 +15,7 @@ from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
 from builders.builder import Builder
 from builders.recipe import BuildSystem
-from landspeed.campaign.plan import plan_cells_facts, plan_recipe_facts, render_plan
+from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.cli.options.common import (
     emit,
     emit_json,
@@ -25,7 +26,7 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.memory import memory_option
 from landspeed.cli.options.preset import chosen_preset, preset_options
-from landspeed.console.progress import say
+from landspeed.console.progress import duration, say
 from landspeed.session.target import parse_targets, require_sources
 
 
@@ -65,11 +66,10 @@ def plan_(
     paths = Paths.find()
     builder = Builder.open(paths, say)
     system = BuildSystem(build_system) if build_system else None
-    facts: dict[str, Any] = {
-        "recipes": [plan_recipe_facts(builder, target, system) for target in targets]
-    }
+    builds = [BuildPlan.of(builder, target, system) for target in targets]
+    measurements = None
     if preset is not None:
-        facts["measurements"] = plan_cells_facts(
+        measurements = MeasurementPlan.of(
             Machine.detect().limited(memory),
             paths.server_root,
             chosen_preset(preset, **changes),
@@ -78,6 +78,54 @@ def plan_(
             counted=metric == INSTRUCTIONS,
         )
     if as_json:
-        emit_json(facts)
+        facts: dict[str, Any] = {"recipes": [one.facts() for one in builds]}
+        emit_json(facts | ({"measurements": measurements.facts()} if measurements else {}))
     else:
-        emit(render_plan(facts))
+        parts = [build_plan_text(one) for one in builds]
+        emit("\n\n".join(parts + ([measurement_plan_text(measurements)] if measurements else [])))
+
+
+def build_plan_text(plan: BuildPlan) -> str:
+    """Return *plan* as text, its steps as commands that can be typed."""
+    tree = f"tree {plan.origin.tree}" if plan.origin else "not on this machine yet"
+    lines = [
+        f"{plan.identifier or plan.target} ({'built' if plan.is_built else 'not built'})",
+        f"  source   PostgreSQL {plan.recipe.version}, {tree}",
+        f"  prefix   {plan.prefix or 'known when the source is here'}",
+        f"  cc       {plan.toolchain['cc']}",
+    ]
+    if "native" in plan.toolchain:
+        lines.append(f"  native   {plan.toolchain['native']}: for this processor alone")
+    for quirk in plan.recipe.quirks:
+        lines += [f"  quirk    {quirk.name}: {quirk.because}", f"           {quirk.see}"]
+    lines.append("  steps, in the source tree:")
+    for step in plan.recipe.steps:
+        environment = "".join(f"{k}={shlex.quote(v)} " for k, v in dict(step.environment).items())
+        # The sandbox fills in {stage} and {jobs}; quotes would only hide that.
+        words = (one if "{" in one else shlex.quote(one) for one in step.argv)
+        lines.append(f"    {environment}{' '.join(words)}")
+    return "\n".join(lines)
+
+
+def measurement_plan_text(plan: MeasurementPlan) -> str:
+    """Return *plan* as text: the runs, their time, and each cell or why it is not possible."""
+    machine, preset = plan.machine, plan.preset
+    each = "counted" if plan.counted else f"of {preset.seconds} s"
+    lines = [
+        f"preset {preset.name}: {preset.description}",
+        f"  machine  {machine.name}, {machine.cores} cores, {machine.memory_bytes / 2**30:.1f} GiB",
+        f"  runs     {plan.runs} {each} "
+        f"({plan.samples} of each point), about {duration(round(plan.seconds))}",
+        f"  {'mode':<10} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} "
+        f"{'threads':>7} profile",
+    ]
+    for planned in plan.cells:
+        cell, scenario = planned.cell, planned.cell.scenario
+        settings = f"{cell.profile} {cell.buffers.value}" if cell.buffers else cell.profile
+        reason = f"  not applicable: {planned.reason}" if planned.reason else ""
+        lines.append(
+            f"  {scenario.mode.value:<10} {scenario.protocol.value:<8} {scenario.tier.value:<6} "
+            f"{scenario.scale:>5} {cell.clients:>7} {cell.threads(machine.cores):>7} "
+            f"{settings}{reason}"
+        )
+    return "\n".join(lines)

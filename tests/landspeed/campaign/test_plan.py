@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,8 @@ from builders.builder import Builder
 from builders.recipe import BuildSystem
 from builders.sandbox import Host
 from builders.store import Store
-from landspeed.campaign.plan import plan_recipe_facts, render_plan
+from landspeed.campaign.plan import BuildPlan
+from landspeed.cli.plan import build_plan_text
 from landspeed.session.target import Target
 from tests.kits.builds.buildkit import TOOLCHAIN, PretendedSources
 
@@ -32,8 +32,8 @@ class KnownHost(Host):
 
 def planned(
     word: str, version: str, system: BuildSystem | None = None, *, is_here: bool = True
-) -> dict[str, Any]:
-    """The facts of the plan for *word*, on a machine that is not this one."""
+) -> BuildPlan:
+    """Plan the build of *word* on a machine that is not this one."""
     paths = Paths(cache=Path("/cache"), project=Path("/project"))
     builder = Builder(
         paths=paths,
@@ -41,7 +41,7 @@ def planned(
         sandbox=KnownHost(ccache=paths.ccache, jobs=2),
         store=Store(root=paths.store, limit=0),
     )
-    return plan_recipe_facts(builder, Target.parse(word, Variant()), system)
+    return BuildPlan.of(builder, Target.parse(word, Variant()), system)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def planned(
 def test_a_plan_reads_as_it_did(name, word, version, system):
     """Rewrite the golden files with LANDSPEED_GOLDEN=write, and read the difference."""
     path = GOLDEN / f"{name}.txt"
-    text = render_plan({"recipes": [planned(word, version, system)]}) + "\n"
+    text = build_plan_text(planned(word, version, system)) + "\n"
     if os.environ.get("LANDSPEED_GOLDEN") == "write":
         path.write_text(text)
     assert text == path.read_text()
@@ -68,9 +68,9 @@ def test_a_plan_reads_as_it_did(name, word, version, system):
 
 def test_a_plan_of_a_source_that_is_not_here_has_all_but_its_identity():
     here, elsewhere = planned("18.6", "18.6"), planned("18.6", "18.6", is_here=False)
-    assert elsewhere["recipe"] == here["recipe"]
-    assert elsewhere["identifier"] is elsewhere["origin"] is elsewhere["prefix"] is None
-    assert "not on this machine yet" in render_plan({"recipes": [elsewhere]})
+    assert elsewhere.recipe == here.recipe
+    assert elsewhere.identifier is elsewhere.origin is elsewhere.prefix is None
+    assert "not on this machine yet" in build_plan_text(elsewhere)
 
 
 def test_a_plan_of_a_commit_goes_by_what_is_in_its_source(monkeypatch):
@@ -81,17 +81,17 @@ def test_a_plan_of_a_commit_goes_by_what_is_in_its_source(monkeypatch):
         lambda self, source, paths: "".join(set(paths) & set(here)),
         raising=False,
     )
-    assert planned("16devel", "16devel")["recipe"]["build_system"] == "configure"
+    assert planned("16devel", "16devel").recipe.system == "configure"
     here.append("meson.build")
-    assert planned("16devel", "16devel")["recipe"]["build_system"] == "meson"
+    assert planned("16devel", "16devel").recipe.system == "meson"
 
 
 def test_a_plan_names_every_quirk_with_its_reason_and_link():
-    facts = planned("18.6", "18.6")
-    text = render_plan({"recipes": [facts]})
-    for quirk in facts["recipe"]["quirks"]:
-        assert f"{quirk['name']}: {quirk['because']}" in text
-        assert quirk["see"] in text
+    plan = planned("18.6", "18.6")
+    text = build_plan_text(plan)
+    for quirk in plan.recipe.quirks:
+        assert f"{quirk.name}: {quirk.because}" in text
+        assert quirk.see in text
 
 
 def identity(*, version: str = "18.6", tree: str = "a" * 40, **toolchain: str) -> str:

@@ -10,7 +10,7 @@ from benchmarks.workloads.metrics import Metric
 
 # By whether a metric is exact: the variable that names the labels of the runner, and its default.
 _LABELS = {
-    True: ("LANDSPEED_EXACT_LABELS", "ubuntu-latest"),
+    True: ("LANDSPEED_EXACT_LABELS", "ubuntu-24.04"),
     False: ("LANDSPEED_BENCH_LABELS", "self-hosted landspeed-bench"),
 }
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -106,7 +106,7 @@ def test_a_hostile_subject_and_author_stay_words_from_the_summary_to_the_artifac
     assert run.code == 0, run.told()
     assert run.errors == [], run.told()
     assert_harmless(hub, run)
-    assert run.outputs("check")["runner"] == '["ubuntu-latest"]'
+    assert run.outputs("check")["runner"] == '["ubuntu-24.04"]'
     (comment,) = api.comments[7]
     for text in (run.summary("bisect"), comment["body"]):
         assert "touch pwned" in text
@@ -153,7 +153,7 @@ def test_a_hostile_branch_is_compared_by_no_other_name(hub):
 
 def test_a_label_that_is_none_is_refused(hub, upstream):
     commits = upstream.git("rev-list", "--reverse", "master").split()
-    hub.variables["LANDSPEED_EXACT_LABELS"] = 'ubuntu-latest"]; evil'
+    hub.variables["LANDSPEED_EXACT_LABELS"] = 'ubuntu-24.04"]; evil'
     run = hub.run("bisect.yml", inputs={"good": commits[0], "bad": commits[-1]})
     assert run.jobs == {"check": "failure"}
     assert "is not the label of a runner" in run.log("check")
@@ -207,7 +207,7 @@ def test_the_test_can_see_a_command(hub):
     # a workflow that does print what it is given: what is asserted above would notice
     workflow = hub.repository / ".github/workflows/bad.yml"
     workflow.write_text(
-        "name: bad\non: workflow_dispatch\njobs:\n  bad:\n    runs-on: ubuntu-latest\n"
+        "name: bad\non: workflow_dispatch\njobs:\n  bad:\n    runs-on: ubuntu-24.04\n"
         '    steps:\n      - run: printf "%s\\n" "$SUBJECT"\n'
         "        env:\n          SUBJECT: ${{ github.event.inputs.subject }}\n"
     )

@@ -1,6 +1,6 @@
-"""The workflows are safe by construction: read here, file by file, and checked by two linters.
+"""Check by reading that the workflows are safe, and run two linters over them.
 
-What runs is no workflow's business: one command a step, and every decision is landspeed's.
+A step is one command; landspeed decides everything else.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from tests.kits.verbs import every_verb
 
 PROJECT = Path(__file__).resolve().parents[2]
 FILES = sorted(WORKFLOWS.glob("*.yml"))
-HOSTED = re.compile(r"(ubuntu|windows|macos)-[\w.]+")
-# GitHub's machine, unless who owns the farm keeps its results on one of theirs
-WHERE_RESULTS_ARE = "${{ vars.LANDSPEED_RESULTS_LABEL || 'ubuntu-latest' }}"
-# what a person outside could have written: only in env, and never in what a shell is given
+ACTIONS = sorted(WORKFLOWS.parent.glob("actions/*/action.yml"))
+SETUP = "./.github/actions/setup"
+HOSTED = re.compile(r"ubuntu-\d\d\.\d\d")
+# A hosted machine, unless the farm's owner keeps its results on a machine of theirs.
+WHERE_RESULTS_ARE = "${{ vars.LANDSPEED_RESULTS_LABEL || 'ubuntu-24.04' }}"
 ALLOWED_RIGHTS = {
     "actions": {"read"},
     "contents": {"read", "write"},
@@ -59,6 +60,10 @@ def jobs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def steps() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the steps of all jobs and of all local actions."""
+    for path in ACTIONS:
+        for step in workflow(path)["runs"]["steps"]:
+            yield f"{path.parent.name}:{step['name']}", step
     for name, job in jobs():
         for number, step in enumerate(job.get("steps", ())):
             yield f"{name}:{step.get('name', number)}", step
@@ -76,7 +81,7 @@ def strings(value: object) -> Iterator[str]:
 
 
 def is_hosted(job: dict[str, Any]) -> bool:
-    """Whether it runs on machines of GitHub's only: what an expression says can be anything."""
+    """Return whether a job runs on GitHub's machines only; an expression can mean any machine."""
     labels = job.get("runs-on")
     hosted = isinstance(labels, str) and HOSTED.fullmatch(labels) is not None
     return hosted or labels == WHERE_RESULTS_ARE
@@ -86,7 +91,7 @@ def test_there_are_the_workflows_that_the_documentation_tells_of():
     assert {path.name for path in FILES} >= {"ci.yml", "bisect.yml", "compare.yml", "publish.yml"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*FILES, *ACTIONS], ids=lambda path: path.name)
 def test_every_action_is_pinned_to_a_full_sha_with_its_version_beside_it(path):
     lines = [line for line in path.read_text().splitlines() if re.match(r"\s*(- )?uses:", line)]
     remote = [line for line in lines if "uses: ./" not in line]
@@ -133,8 +138,24 @@ def test_what_may_write_to_the_repository_unpacks_nothing_that_another_job_can_l
         if "steps" in job and job["permissions"].get("contents") == "write"
     }
     assert set(writers) == {"publish.yml:results"}
-    used = [step.get("uses", "") for job in writers.values() for step in job["steps"]]
-    assert [action for action in used if "cache" in action] == []
+    for step in (step for job in writers.values() for step in job["steps"]):
+        assert "cache" not in step.get("uses", "")
+        assert step.get("with", {}).get("sources", "false") == "false"
+    inputs = workflow(WORKFLOWS.parent / "actions/setup/action.yml")["inputs"]
+    assert inputs["sources"]["default"] == "false"
+    cached = [step for _, step in steps() if step.get("name") == "Restore the sources"]
+    assert [step["if"] for step in cached] == ["inputs.sources == 'true'"]
+
+
+def test_every_job_sets_up_by_the_one_local_action_before_anything_measured_can_change_it():
+    for name, job in jobs():
+        uses = [step.get("uses", "") for step in job.get("steps", ())]
+        local = [number for number, used in enumerate(uses) if used.startswith("./")]
+        assert local in ([], [1]), name
+        assert [uses[number] for number in local] in ([], [SETUP]), name
+        assert not local or uses[0].startswith("actions/checkout@"), name
+    run = [step["run"] for _, step in steps() if "run" in step]
+    assert run.count("tools/setup") == 1
 
 
 def test_a_checkout_leaves_no_token_behind():
@@ -198,6 +219,41 @@ def test_what_comes_by_a_pull_request_is_given_no_secret():
         if "pull_request" in triggers(path):
             assert "secrets" not in path.read_text()
             assert "token" not in path.read_text()
+
+
+@pytest.mark.parametrize("name", ["bisect.yml", "compare.yml", "track.yml"])
+def test_a_question_is_cancelled_by_no_other_question(name):
+    # A group holds one run that waits; a third cancels it.
+    # https://docs.github.com/actions/how-tos/write-workflows/choose-when-workflows-run/control-workflow-concurrency
+    given = workflow(WORKFLOWS / name)
+    asked = re.findall(r"inputs\.(\w+)", given["concurrency"]["group"])
+    assert asked == list(given["on"]["workflow_dispatch"]["inputs"])
+
+
+def test_a_job_after_one_that_may_be_skipped_says_itself_when_it_runs():
+    # Without a status function in "if", success() is assumed, which is false after a skipped job.
+    # https://docs.github.com/actions/reference/workflows-and-actions/expressions#status-check-functions
+    for path in FILES:
+        found = workflow(path)["jobs"]
+        for name, job in found.items():
+            needs = job.get("needs", [])
+            needed = [needs] if isinstance(needs, str) else needs
+            # the jobs of publish.yml also follow those that its caller has skipped
+            if any("if" in found[one] for one in needed) or (needed and path.name == "publish.yml"):
+                assert re.search(r"(always|cancelled)\(\)", job.get("if", "")), f"{path}:{name}"
+
+
+def test_what_is_hosted_runs_on_an_image_that_does_not_move():
+    for path in [*FILES, PROJECT / "landspeed/farm/runners.py"]:
+        assert not re.search(r"(ubuntu|windows|macos)-latest", path.read_text()), path
+
+
+def test_dependabot_looks_after_every_action_and_every_package():
+    config = yaml.safe_load((WORKFLOWS.parent / "dependabot.yml").read_text())
+    assert {one["package-ecosystem"] for one in config["updates"]} == {"github-actions", "pip"}
+    (actions,) = [one for one in config["updates"] if "directories" in one]
+    assert actions["directories"] == ["/", "/.github/actions/*"]
+    assert {path.parent.parent for path in ACTIONS} == {WORKFLOWS.parent / "actions"}
 
 
 def test_every_job_ends_by_itself():

@@ -35,7 +35,7 @@ STUBS = CHECKOUT / "tests" / "actions"
 WORKFLOWS = CHECKOUT / ".github" / "workflows"
 CHECKOUT_ACTION = "actions/checkout"  # act does that one itself
 _USES = re.compile(r"^\s*(?:-\s+)?uses:\s*([\w.-]+/[\w.-]+)([\w./-]*)@([\w.-]+)", re.M)
-_LABELS = ("ubuntu-latest", "ubuntu-24.04", "self-hosted", "landspeed-bench")
+_LABELS = ("ubuntu-24.04", "self-hosted", "landspeed-bench")
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "A Maintainer",
     "GIT_AUTHOR_EMAIL": "maintainer@example.org",

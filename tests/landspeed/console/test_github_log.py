@@ -161,8 +161,8 @@ def test_publish_of_nothing_is_no_error_where_that_is_asked_for(tmp_path):
     ("words", "runner"),
     [
         (["bisect", "{good}", "{bad}", "--metric", "tps"], ["self-hosted", "landspeed-bench"]),
-        (["bisect", "{good}", "{bad}", "--metric", "wal_bytes"], ["ubuntu-latest"]),
-        (["compare", "{good}", "{bad}", "--metric", "instructions"], ["ubuntu-latest"]),
+        (["bisect", "{good}", "{bad}", "--metric", "wal_bytes"], ["ubuntu-24.04"]),
+        (["compare", "{good}", "{bad}", "--metric", "instructions"], ["ubuntu-24.04"]),
         (["bisect", "{bad}:bs4", "{bad}:bs8", "--over", "variants"], ["self-hosted", "bench"]),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_counted_bisection_needs_no_machine_of_ours_and_its_report_is_the_summ
         ),
         "success",
     )
-    assert run.outputs("check")["runner"] == '["ubuntu-latest"]'
+    assert run.outputs("check")["runner"] == '["ubuntu-24.04"]'
     assert f"commit {CULPRIT}" in run.summary("bisect")
     (report,) = (hub.stubs / "artifacts").glob("*/report/bisect.md")
     assert report.read_text().strip() == run.summary("bisect").strip()

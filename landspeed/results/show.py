@@ -52,9 +52,10 @@ _COUNTED_COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """An Estimate is a median of runs with its 99 % interval, as asv publishes it.
+    """Median of runs, in their metric's unit, with its 99 % interval.
 
-    Too few runs have no interval: ``low`` and ``high`` are None.
+    Both are asv's (``compute_stats``), the interval on logarithms, so that it cannot begin below
+    zero. Too few runs have no interval: ``low`` and ``high`` are None.
     """
 
     median: float
@@ -63,11 +64,15 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate | None:
-        """The Estimate from *values*, one per run; None if there is none (asv's compute_stats)."""
+        """Return the estimate from *values*, one per run; None if there are none."""
         if not values:
             return None
         median, stats = compute_stats(list(values), 1)
-        low, high = (v if math.isfinite(v) else None for v in (stats["ci_99_a"], stats["ci_99_b"]))
+        on_logs = min(values) > 0
+        if on_logs:
+            _, stats = compute_stats([math.log(value) for value in values], 1)
+        ends = (v if math.isfinite(v) else None for v in (stats["ci_99_a"], stats["ci_99_b"]))
+        low, high = (math.exp(v) if on_logs and v is not None else v for v in ends)
         return cls(median=median, low=low, high=high)
 
     def __str__(self) -> str:

@@ -176,6 +176,14 @@ def test_a_single_run_has_a_median_and_no_interval():
     assert str(one) == "0.25"
 
 
+def test_an_interval_of_few_noisy_runs_does_not_begin_below_zero() -> None:
+    noisy = Estimate.of([0.03, 0.054672, 0.0846])
+    assert noisy is not None
+    assert noisy.low is not None
+    assert noisy.high is not None
+    assert 0 < noisy.low < noisy.median < noisy.high
+
+
 def test_runs_of_comparisons_are_shown_beside_the_point_and_are_never_the_published_ones(
     tmp_path: Path,
 ) -> None:

@@ -6,6 +6,7 @@ benchmarks run in asv's own interpreter and find the Build by $LANDSPEED_PREFIX.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ class PgBuild(Environment):  # type: ignore[misc]
         self._python = python
         self._requirements = requirements
         super().__init__(conf, python, requirements, tagged_env_vars)
+        logging.getLogger("builders").setLevel(logging.INFO)
         self._global_env_vars["LANDSPEED_PROJECT"] = str(Path.cwd())
         try:
             self._variant = Variant.from_axes(requirements)
@@ -72,7 +74,7 @@ class PgBuild(Environment):  # type: ignore[misc]
         self._global_env_vars["LANDSPEED_PGBENCH_PREFIX"] = str(client.prefix)
 
     def _build(self, commit_hash: str) -> tuple[Build, Build]:
-        builder = Builder.open(Paths.find(), log.info)
+        builder = Builder.open(Paths.find())
 
         def show(progress: Progress) -> None:
             log.debug(f"{progress.step} {progress.share:.0%}")

@@ -55,7 +55,7 @@ class Builder:
     keeps_trees: bool = True
 
     @classmethod
-    def open(cls, paths: Paths, say: Callable[[str], None], sandbox: Sandbox | None = None) -> Self:
+    def open(cls, paths: Paths, sandbox: Sandbox | None = None) -> Self:
         """The Builder of this machine, with the sources that the project's landspeed.toml names.
 
         It builds in *sandbox*, by default on the Host.
@@ -63,7 +63,7 @@ class Builder:
         config = SourceConfig.load(paths.project / CONFIG_NAME)
         return cls(
             paths=paths,
-            sources=Sources(paths=paths, catalog=Catalog.load(), config=config, say=say),
+            sources=Sources(paths=paths, catalog=Catalog.load(), config=config),
             sandbox=sandbox or Host(ccache=paths.ccache, jobs=cores()),
             store=Store(root=paths.store, limit=limit_from_environment()),
         )

@@ -65,7 +65,7 @@ def main(ref: str) -> None:
             detail=f"Headers are missing: {', '.join(missing)}.",
             hint=f"apt-get install {' '.join(missing)}",
         )
-    shared = Builder.open(Paths.find(), say)
+    shared = Builder.open(Paths.find())
     source = shared.sources.resolve(ref)
     with tempfile.TemporaryDirectory(prefix="landspeed-perf-") as name:
         own = Path(name)

@@ -18,7 +18,7 @@ from builders.build_set import BuildSetProgress, Order, build_many
 from builders.builder import Builder
 from builders.sandbox import Host
 from builders.store import Store
-from landspeed.console.progress import meter, say
+from landspeed.console.progress import meter
 from perf.figure import Figure, cpu_seconds
 
 _REFS = ("13", "15", "17", "18")
@@ -35,7 +35,7 @@ def busy_seconds() -> float:
 
 def main(refs: list[str]) -> None:
     """Print the figure for *refs*."""
-    shared = Builder.open(Paths.find(), say)
+    shared = Builder.open(Paths.find())
     sources = [shared.sources.resolve(ref) for ref in refs]
     orders = [
         Order(source=source, variant=Variant(blocksize=size))

@@ -100,7 +100,7 @@ def walk(builder: Builder, history: History, tree: str) -> dict[str, float]:
 
 def main(ref: str) -> None:
     """Print the figures for commits on top of *ref*."""
-    shared = Builder.open(Paths.find(), say)
+    shared = Builder.open(Paths.find())
     release = shared.sources.resolve(ref)
     with tempfile.TemporaryDirectory(prefix="landspeed-walk-") as name:
         own = Path(name)

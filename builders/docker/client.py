@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import select
 import subprocess
@@ -16,6 +17,8 @@ from typing import IO, Any
 
 from base.errors import BuildError
 from builders.docker.toolchain import DIRECTORY, Toolchain
+
+_log = logging.getLogger(__name__)
 
 _INSTEAD = "or leave out --in docker to build on this machine itself."
 _NO_DAEMON = re.compile(
@@ -73,13 +76,13 @@ def image_id(tag: str) -> str:
     return said.strip()
 
 
-def require_image(toolchain: Toolchain, say: Callable[[str], None]) -> str:
+def require_image(toolchain: Toolchain) -> str:
     """The tag of *toolchain*'s image, which is made now if it is not here."""
     dockerfile = (DIRECTORY / "builder.Dockerfile").read_text()
     tag = toolchain.image(dockerfile)
     if image_id(tag):
         return tag
-    say(f"making the toolchain image {tag} (once; a minute or two)")
+    _log.info(f"making the toolchain image {tag} (once; a minute or two)")
     settings = {"BASE_IMAGE": toolchain.base_image, "CC": toolchain.cc}
     arguments = [word for pair in settings.items() for word in ("--build-arg", "=".join(pair))]
     code, said, words = _run(("build", "--tag", tag, *arguments, "-"), dockerfile)

@@ -20,7 +20,6 @@ from typing import ClassVar, Self
 from base.build import Compiler, Variant
 from base.errors import BuildError, VariantError
 from base.files import digest_text, remove_tree
-from builders.build_progress import BuildProgress
 from builders.docker import inside
 from builders.docker.client import (
     Worker,
@@ -32,11 +31,12 @@ from builders.docker.client import (
     working,
 )
 from builders.docker.toolchain import Toolchain
-from builders.failure import SETUP_HINT, failure
-from builders.jobserver import JobServer
-from builders.march_native import NATIVE_QUESTION, is_native, native_processor
 from builders.recipe import BuildStep, Recipe
-from builders.sandbox import Host, Progress, fill, step_environment
+from builders.sandbox.build_progress import BuildProgress
+from builders.sandbox.failure import SETUP_HINT, failure
+from builders.sandbox.host import Host, Progress, fill, step_environment
+from builders.sandbox.jobserver import JobServer
+from builders.sandbox.march_native import NATIVE_QUESTION, is_native, native_processor
 
 _SOURCE, _TREE, _STAGE = "/landspeed/source", "/landspeed/tree", "/landspeed/stage"
 _CCACHE, _LOG, _LIBRARY = "/landspeed/ccache", "/landspeed/log", "/landspeed/lib"
@@ -60,7 +60,6 @@ class Container:
     tools: Toolchain
     ccache: Path
     jobs: int
-    say: Callable[[str], None]
     memory: int | None = None
     cpus: float | None = None
     ccache_limit: str = "10G"
@@ -73,7 +72,7 @@ class Container:
         """
         if variant.compiler != self.tools.compiler:
             raise _other_compiler(variant, self.tools)
-        image = require_image(self.tools, self.say)
+        image = require_image(self.tools)
         facts = _facts(image_id(image), self.tools.compiler, is_native=is_native(variant))
         return {**facts, "image": image}
 

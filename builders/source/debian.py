@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -14,6 +15,8 @@ from base.errors import SourceError
 from base.files import canonical_json, write_atomic
 from base.version import Version
 from builders.source.apt import Apt
+
+_log = logging.getLogger(__name__)
 
 DAY = 86400
 # After a failed refresh an index that is already here serves this long before another try.
@@ -65,7 +68,6 @@ class DebianArchive:
     """A DebianArchive fetches release tarballs out of Debian's source packages."""
 
     apt: Apt
-    say: Callable[[str], None]
     clock: Callable[[], float] = time.time
     _problems: list[str] = field(default_factory=list)
 
@@ -95,14 +97,16 @@ class DebianArchive:
         if not self.is_due():
             return
         old, now = self.index(), self.clock()
-        self.say("refreshing the index of Debian's source packages")
+        _log.info("refreshing the index of Debian's source packages")
         problem = self.apt.update()
         packages = read_packages(self.apt.lists())
         if problem and not packages and not old.packages:
             self._problems.append(problem)  # one try a process is enough
             raise SourceError("the Debian archive could not be reached", detail=problem)
         if problem:
-            self.say(f"the Debian archive could not be reached, using the index at hand: {problem}")
+            _log.info(
+                f"the Debian archive could not be reached, using the index at hand: {problem}"
+            )
         index = Index(
             packages=packages or old.packages,
             refreshed=old.refreshed if problem else now,
@@ -112,7 +116,7 @@ class DebianArchive:
 
     def download(self, package: Package, into: Path) -> Path:
         """The upstream tarball in *package*, verified by apt against Debian's signature."""
-        self.say(f"fetching {package.file} from Debian {package.suite}")
+        _log.info(f"fetching {package.file} from Debian {package.suite}")
         return self.apt.download(package.name, package.version, package.file, into)
 
 

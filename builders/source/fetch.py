@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from builders.source.debian import DebianArchive, Package
 from builders.source.repository import Repository, TreeRef
 from builders.source.tarball import Download, UnreachableError
 from builders.source.upstream import DAY, MINUTES, TaggedRelease, Upstream
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +57,11 @@ class Fetcher:
     catalog: Catalog
     config: SourceConfig
     downloads: Path
-    say: Callable[[str], None]
     clock: Callable[[], float] = time.time
     _dead_hosts: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def create(
-        cls, paths: Paths, catalog: Catalog, config: SourceConfig, say: Callable[[str], None]
-    ) -> Fetcher:
+    def create(cls, paths: Paths, catalog: Catalog, config: SourceConfig) -> Fetcher:
         """The fetcher of a cache, with its upstream and its Debian archive."""
         repository = Repository(directory=paths.sources)
         apt = Apt(
@@ -71,12 +71,11 @@ class Fetcher:
         )
         return cls(
             repository=repository,
-            upstream=Upstream(repository=repository, config=config, say=say),
-            debian=DebianArchive(apt=apt, say=say),
+            upstream=Upstream(repository=repository, config=config),
+            debian=DebianArchive(apt=apt),
             catalog=catalog,
             config=config,
             downloads=paths.downloads,
-            say=say,
         )
 
     def offers(self) -> Offers:
@@ -136,7 +135,7 @@ class Fetcher:
                 return self._obtain_by(kind, version)
             except SourceError as error:
                 if self._prospect(kind, version, self.offers()).is_possible:
-                    self.say(f"{kind}: {error.message}")
+                    _log.info(f"{kind}: {error.message}")
                 detail = error.detail.replace("\n", "\n  ")
                 failures.append(f"{kind}: {error.message}" + (f"\n  {detail}" if detail else ""))
         self._remember_failure(version)
@@ -193,7 +192,7 @@ class Fetcher:
         host = urlsplit(url).netloc
         if host in self._dead_hosts:
             raise SourceError(f"{host} did not answer a moment ago", detail=self._dead_hosts[host])
-        download = Download(url=url, sha256=release.sha256, directory=self.downloads, say=self.say)
+        download = Download(url=url, sha256=release.sha256, directory=self.downloads)
         try:
             archive = download.fetch()
         except UnreachableError as error:
@@ -222,7 +221,7 @@ class Fetcher:
         return self._import(version, archive, origin)
 
     def _import(self, version: Version, archive: Path, origin: str) -> TreeRef:
-        self.say(f"importing {archive.name}")
+        _log.info(f"importing {archive.name}")
         try:
             return self.repository.import_tarball(
                 version, archive, day=self._day(version), origin=origin

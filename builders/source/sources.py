@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+import logging
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,13 +19,15 @@ from builders.catalog import OLDEST, Catalog, is_covered
 from builders.config import SourceConfig, SourceKind
 from builders.source.difference import Change, apply, changes
 from builders.source.fetch import Fetcher, Prospect
-from builders.source.history import Position, places
+from builders.source.history import History
 from builders.source.inventory import Inventory, ReleaseStatus
-from builders.source.lineage import History
+from builders.source.position import Position, places
 from builders.source.refs import Exact, Major, Revision, parse_ref
 from builders.source.repository import Repository, TreeRef, noon
 from builders.source.upstream import DAY, MINUTES, Upstream
 from builders.source.view import View
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,19 +40,15 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """A Sources resolves refs to Sources and exports their trees, by one bare repository.
-
-    *say* receives one line for every thing that takes a while or is worth knowing.
-    """
+    """A Sources resolves refs to Sources and exports their trees, by one bare repository."""
 
     paths: Paths
     catalog: Catalog
     config: SourceConfig
-    say: Callable[[str], None]
     _fetcher: Fetcher = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        fetcher = Fetcher.create(self.paths, self.catalog, self.config, self.say)
+        fetcher = Fetcher.create(self.paths, self.catalog, self.config)
         object.__setattr__(self, "_fetcher", fetcher)
 
     @property
@@ -358,7 +357,7 @@ class Sources:
         try:
             yield
         except SourceError as error:
-            self.say(": ".join(filter(None, (error.message, error.detail))))
+            _log.info(": ".join(filter(None, (error.message, error.detail))))
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -367,7 +366,7 @@ class Sources:
             try:
                 stack.enter_context(locked(path, wait=False))
             except BusyError:
-                self.say("waiting for another landspeed that is fetching sources")
+                _log.info("waiting for another landspeed that is fetching sources")
                 stack.enter_context(locked(path))
             yield
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import logging
 import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 from base.errors import SourceError
 from base.files import digest_file, storage_errors
+
+_log = logging.getLogger(__name__)
 
 TIMEOUT = 10  # seconds to connect, and for each answer
 _CHUNK = 1 << 18
@@ -38,7 +40,6 @@ class Download:
     url: str
     sha256: str
     directory: Path
-    say: Callable[[str], None]
 
     @property
     def path(self) -> Path:
@@ -76,7 +77,7 @@ class Download:
             )
 
     def _transfer(self) -> None:
-        self.say(f"downloading {self.url}")
+        _log.info(f"downloading {self.url}")
         problem = ""
         for _ in range(_TRIES):
             try:
@@ -121,7 +122,7 @@ class Download:
             if time.monotonic() - spoken > _TALK:
                 spoken = time.monotonic()
                 of = f" of {total / 1e6:.1f}" if total else ""
-                self.say(f"{self.path.name}: {(have + copied) / 1e6:.1f}{of} MB")
+                _log.info(f"{self.path.name}: {(have + copied) / 1e6:.1f}{of} MB")
         stream.flush()
         os.fsync(stream.fileno())
         return copied

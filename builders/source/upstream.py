@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from builders.config import SourceConfig
 from builders.source.git import Git
 from builders.source.refs import Revision
 from builders.source.repository import Repository
+
+_log = logging.getLogger(__name__)
 
 HEADS = "refs/landspeed/heads"
 TRACKED = "refs/landspeed/tracked"
@@ -55,7 +58,6 @@ class Upstream:
 
     repository: Repository
     config: SourceConfig
-    say: Callable[[str], None]
     clock: Callable[[], float] = time.time
 
     @property
@@ -85,7 +87,7 @@ class Upstream:
         """Fetch, unless that was done within *older_than* seconds; the caller holds the lock."""
         if self.age <= older_than:
             return
-        self.say(f"fetching the git upstream {self.config.upstream}")
+        _log.info(f"fetching the git upstream {self.config.upstream}")
         before = self._tips()
         try:
             self._fetch()
@@ -154,7 +156,7 @@ class Upstream:
         All of their contents that is not here: only the upstream is asked for files later.
         """
         location = self.config.remotes[name]
-        self.say(f"fetching remote {name}, {location}")
+        _log.info(f"fetching remote {name}, {location}")
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
         refspec = f"+refs/heads/*:{REMOTES}/{name}/*"
         try:
@@ -176,7 +178,7 @@ class Upstream:
             new = after.get(name)
             if new == old or (new and self._git.test("merge-base", "--is-ancestor", old, new)):
                 continue
-            self.say(f"{name.rpartition('/')[2]} was rewritten upstream; its old commits are kept")
+            _log.info(f"{name.rpartition('/')[2]} was rewritten upstream; its old commits are kept")
             self._git.run("update-ref", f"{KEPT}/{old}", old)
             self._copy_borrowed(old)
 

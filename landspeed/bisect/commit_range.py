@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from base.errors import RefError, UsageError
 from builders.source import Source
-from builders.source.lineage import Commit, History
+from builders.source.history import Commit, History
 from builders.source.sources import Sources
 
 

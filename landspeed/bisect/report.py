@@ -7,7 +7,7 @@ from math import exp
 from statistics import median
 from typing import Any, assert_never
 
-from builders.source.lineage import History
+from builders.source.history import History
 from landspeed.bisect.commit_range import Candidate, CommitRange, Over
 from landspeed.bisect.model import Culprit, NoCulprit, Probe, Reversed
 from landspeed.bisect.replay import skipped, spent

@@ -12,6 +12,7 @@ import click
 
 from base.errors import LandspeedError, UsageError
 from landspeed.console.github_log import print_no_commands
+from landspeed.console.log import install_log_handler
 from landspeed.console.progress import say
 
 _INTERRUPTED = 130  # what a shell calls a command that SIGINT ended
@@ -94,6 +95,7 @@ class _Verbs(click.Group):
 @click.version_option(package_name="landspeed", allow_from_autoenv=False)
 def cli() -> None:
     """Measure the land speed of an elephant: performance trends of PostgreSQL, 8.3 to current."""
+    install_log_handler()
 
 
 def _terminated(number: int, frame: object) -> None:

@@ -9,7 +9,6 @@ from base.files import canonical_json
 from base.paths import Paths
 from builders.builder import Builder
 from landspeed.cli.options.common import emit, variants_options
-from landspeed.console.progress import say
 from landspeed.farm.matrix import matrix_facts, matrix_targets
 
 
@@ -26,4 +25,4 @@ def matrix_(*, refs: tuple[str, ...], variants: list[Variant]) -> None:
       echo "matrix=$(landspeed matrix 17 18:bs4)" >> "$GITHUB_OUTPUT"
     """
     targets = matrix_targets(refs, variants)
-    emit(canonical_json(matrix_facts(Builder.open(Paths.find(), say).sources, targets)))
+    emit(canonical_json(matrix_facts(Builder.open(Paths.find()).sources, targets)))

@@ -26,7 +26,7 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.memory import memory_option
 from landspeed.cli.options.preset import chosen_preset, preset_options
-from landspeed.console.progress import duration, say
+from landspeed.console.progress import duration
 from landspeed.session.target import parse_targets, require_sources
 
 
@@ -64,7 +64,7 @@ def plan_(
     targets = parse_targets(refs, variant)
     require_sources(targets)
     paths = Paths.find()
-    builder = Builder.open(paths, say)
+    builder = Builder.open(paths)
     system = BuildSystem(build_system) if build_system else None
     builds = [BuildPlan.of(builder, target, system) for target in targets]
     measurements = None

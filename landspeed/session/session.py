@@ -46,7 +46,7 @@ class Session:
 
     @cached_property
     def builder(self) -> Builder:
-        return Builder.open(self.paths, say, self.sandbox)
+        return Builder.open(self.paths, self.sandbox)
 
     @cached_property
     def foreigners(self) -> ExternalServers:

@@ -16,7 +16,7 @@ from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError
 from builders.build_set import BuildSetProgress, Order, build_many
 from builders.builder import Builder
-from builders.jobserver import job_server
+from builders.sandbox.jobserver import job_server
 from landspeed.session.session import build_failure
 from tests.kits.builds.buildkit import (
     PretendedSources,

@@ -30,7 +30,7 @@ NEEDED = {"postgres", "initdb", "pg_config", "pg_controldata", "pgbench"}
 
 @pytest.fixture(scope="module")
 def maker() -> Builder:
-    return Builder.open(Paths.find(), print)
+    return Builder.open(Paths.find())
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ FLAGS = {"-O3", "-march=native", "-flto=auto"}
 
 def configured(tmp_path: Path, name: str, system: BuildSystem) -> Path:
     """The tree of the newest release, configured as variant *name*."""
-    builder = Builder.open(Paths.find(), print)
+    builder = Builder.open(Paths.find())
     source, variant = builder.newest_stable(), Variant.parse(name)
     plan = builder.recipe(source, variant, system)
     until = next(i for i, step in enumerate(plan.steps) if step.configures)

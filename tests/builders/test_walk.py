@@ -118,7 +118,7 @@ def digest(one: Outcome) -> str | None:
 def walked(request, tmp_path_factory) -> Walked:
     """The whole walk on top of one release."""
     root = tmp_path_factory.mktemp("walk")
-    shared = Builder.open(Paths.find(), print)
+    shared = Builder.open(Paths.find())
     release = shared.sources.resolve(request.param)
     system = shared.recipe(release, Variant()).system
     history = History(root / "history.git", shared.paths.sources)

@@ -90,7 +90,6 @@ def _container(
         tools=toolchain_named(name),
         ccache=paths.ccache,
         jobs=cores(),
-        say=say,
         memory=memory,
         cpus=cpus,
     )

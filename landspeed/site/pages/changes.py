@@ -8,7 +8,7 @@ from typing import Any
 
 from base.build import Origin, Variant
 from benchmarks.workloads.metrics import benchmark_name, metric_named
-from builders.source.lineage import Commit
+from builders.source.history import Commit
 from landspeed.changepoints.changepoint import DOUBTFUL, Changepoint
 from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination, newest
 from landspeed.console.markdown import plain

@@ -83,7 +83,7 @@ def tools(daemon: None) -> Toolchain:
 @pytest.fixture(scope="module")
 def container(tools: Toolchain) -> Container:
     paths = Paths.find()
-    return Container(tools=tools, ccache=paths.ccache, jobs=2, say=print)
+    return Container(tools=tools, ccache=paths.ccache, jobs=2)
 
 
 class Site:

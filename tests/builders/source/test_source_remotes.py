@@ -39,7 +39,6 @@ def sources_of(tmp_path: Path, upstream: str, **remotes: str) -> Sources:
         paths=made.paths,
         catalog=made.catalog,
         config=replace(made.config, remotes=remotes),
-        say=made.say,
     )
 
 

@@ -49,7 +49,7 @@ def serving(*cuts: int, ranges: bool = True, status: int = 200) -> Iterator[tupl
 
 
 def download(url: str, directory: Path, *, sha256: str = SHA256) -> Download:
-    return Download(url=url, sha256=sha256, directory=directory, say=lambda _: None)
+    return Download(url=url, sha256=sha256, directory=directory)
 
 
 def test_a_download_is_verified_and_then_has_its_name(tmp_path: Path) -> None:

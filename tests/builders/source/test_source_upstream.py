@@ -132,13 +132,16 @@ def test_a_url_whose_server_does_not_filter_works_too(
 
 
 def test_a_rewritten_branch_is_followed_and_its_old_commits_stay(
-    sources: Sources, harness: Harness, postgres: GitUpstream, tmp_path: Path
+    sources: Sources,
+    postgres: GitUpstream,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     old = sources.resolve("master")
     postgres.git("reset", "--quiet", "--hard", "HEAD~1")
     new = postgres.commit("18devel", "third, better")
     assert sources.resolve("master").origin.commit == new
-    assert any("master was rewritten upstream" in line for line in harness.said)
+    assert any("master was rewritten upstream" in line for line in caplog.messages)
     postgres.git("reflog", "expire", "--expire=now", "--all")
     postgres.git("gc", "--quiet", "--prune=now")
     assert sources.resolve(old.origin.commit or "") == old
@@ -212,12 +215,12 @@ def test_without_an_upstream_a_branch_is_unknown_and_the_hint_says_how(harness: 
 
 
 def test_an_upstream_that_cannot_be_reached_is_no_obstacle_to_what_is_known(
-    sources: Sources, postgres: GitUpstream, harness: Harness
+    sources: Sources, postgres: GitUpstream, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = sources.resolve("master")
     (postgres.directory / ".git" / "HEAD").write_text("nonsense")
     assert sources.resolve("master") == found
-    assert any("could not be fetched" in line for line in harness.said)
+    assert any("could not be fetched" in line for line in caplog.messages)
 
 
 def test_a_clone_that_was_moved_away_is_named(

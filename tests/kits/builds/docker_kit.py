@@ -129,28 +129,7 @@ class PretendedDocker:
     def container(self, paths: Paths, **limits: Any) -> Container:
         """A Container on this machine; *limits* may name other ``tools`` too."""
         given: dict[str, Any] = {"tools": Toolchain(debian="bookworm", cc="gcc-12")} | limits
-        return Container(ccache=paths.ccache, jobs=4, say=self.said.append, **given)
-
-    @property
-    def said(self) -> Said:
-        """What was said to the person."""
-        return Said(path=self.root / "said")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Said:
-    """What was said, one text a line."""
-
-    path: Path
-
-    def append(self, text: str) -> None:
-        """Say *text*."""
-        with self.path.open("a") as stream:
-            stream.write(f"{text}\n")
-
-    def lines(self) -> list[str]:
-        """All that was said so far."""
-        return self.path.read_text().splitlines() if self.path.exists() else []
+        return Container(ccache=paths.ccache, jobs=4, **given)
 
 
 def in_docker(docker: PretendedDocker, cache: Path, main: str = "true", **limits) -> Builder:

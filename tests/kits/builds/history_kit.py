@@ -102,7 +102,7 @@ def builder_of(history: History, shared: Builder, cache: Path) -> Builder:
     return replace(
         shared,
         paths=paths,
-        sources=Sources(paths=paths, catalog=shared.sources.catalog, config=config, say=print),
+        sources=Sources(paths=paths, catalog=shared.sources.catalog, config=config),
         store=Store(root=paths.store, limit=limit_from_environment()),
     )
 

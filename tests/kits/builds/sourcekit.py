@@ -78,7 +78,6 @@ class Harness:
         self.root = root
         self.pool = root / "pool"
         self.pool.mkdir(exist_ok=True)
-        self.said: list[str] = []
         self.paths = Paths(cache=root / "cache", project=root)
 
     @property
@@ -95,9 +94,7 @@ class Harness:
         """Sources over a catalog of *releases*."""
         kinds = tuple(SourceKind(kind) for kind in order)
         settings = SourceConfig(order=kinds, tarball_url=self.url, upstream=upstream)
-        return Sources(
-            paths=self.paths, catalog=catalog(*releases), config=settings, say=self.said.append
-        )
+        return Sources(paths=self.paths, catalog=catalog(*releases), config=settings)
 
 
 class GitUpstream:

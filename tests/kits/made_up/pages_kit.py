@@ -12,7 +12,7 @@ import pyarrow as pa
 from base.build import Origin
 from benchmarks.records.columns import scalars
 from builders.source import Position
-from builders.source.lineage import Commit
+from builders.source.history import Commit
 from landspeed.changepoints.changepoint import ChangepointScan, survey
 from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination
 from landspeed.results.points import dots

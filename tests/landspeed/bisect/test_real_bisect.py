@@ -117,7 +117,7 @@ def go_back(history: History, name: str) -> None:
 def made(newest_build: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, History]:
     root = tmp_path_factory.mktemp("bisect")
     root.chmod(0o755)
-    shared = Builder.open(Paths.find(), print)
+    shared = Builder.open(Paths.find())
     history = History(root / "history.git", shared.paths.sources)
     make_history(history, newest_build.origin.tree)
     paths = Paths(cache=root / "cache", project=make_project(root / "project"))

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from base.errors import BuildError
-from builders.march_native import NATIVE_QUESTION, native_processor
+from builders.sandbox.march_native import NATIVE_QUESTION, native_processor
 
 GCC = """Using built-in specs.
 COLLECT_GCC=gcc

@@ -15,9 +15,8 @@ from base.build import Compiler, Flag, Variant
 from base.errors import BuildError, BusyError
 from base.files import locked
 from base.version import Version
-from builders import failure, process_session
 from builders.recipe import BuildStep, BuildSystem, Recipe
-from builders.sandbox import Host, Progress
+from builders.sandbox import Host, Progress, failure, process_session
 from tests.kits.builds.buildkit import alive, ended, eventually, forked, programs
 
 # What a session holds that no process group does: ninja starts compilers like this.
@@ -157,7 +156,7 @@ def test_progress_names_each_step_and_grows_with_what_is_compiled(site):
 
 
 def test_progress_believes_ninja_when_it_counts(site, monkeypatch):
-    monkeypatch.setattr("builders.sandbox._TICK_SECONDS", 0.0)
+    monkeypatch.setattr("builders.sandbox.host._TICK_SECONDS", 0.0)
     site.run(shell("echo '[30/120] Compiling C object a.o'; sleep 0.05", "ninja"))
     assert site.seen[0].share == 0.0
     assert site.seen[-1] == Progress(step="ninja", share=0.25)

@@ -18,12 +18,12 @@ from typing import ClassVar, Self
 from base.build import Build, Compiler, Variant
 from base.errors import BuildError
 from base.files import canonical_json
-from builders import process_session
-from builders.build_progress import BuildProgress
-from builders.failure import SETUP_HINT, failure, memory_kills
-from builders.jobserver import JobServer
-from builders.march_native import NATIVE_QUESTION, is_native, native_processor
 from builders.recipe import BuildStep, Recipe
+from builders.sandbox import process_session
+from builders.sandbox.build_progress import BuildProgress
+from builders.sandbox.failure import SETUP_HINT, failure, memory_kills
+from builders.sandbox.jobserver import JobServer
+from builders.sandbox.march_native import NATIVE_QUESTION, is_native, native_processor
 
 _POLL_SECONDS = (0.005, 0.25)
 _TICK_SECONDS = 5.0
@@ -227,7 +227,7 @@ def _search_path() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Watch:
-    """A _Watch sees to it that no process of a step outlives us: see builders.process_session."""
+    """A _Watch sees to it that no process of a step outlives us: see builders.sandbox.process_session."""
 
     watcher: subprocess.Popen[bytes]
     lock: int

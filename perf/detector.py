@@ -16,7 +16,7 @@ from asv.step_detect import detect_regressions, detect_steps
 from landspeed.stats.changepoint_online import scan_points
 from landspeed.stats.changepoint_short import scan_samples
 from landspeed.stats.glr import Floats
-from landspeed.stats.multiple_testing import RATE, bar
+from landspeed.stats.multiple_testing import RATE, discovery_limit
 from perf.figure import Figure
 from perf.noise import BEYOND, STATED, Noise, normal
 
@@ -182,7 +182,7 @@ def family_figures(families: int, seed: int) -> Iterator[Figure]:
         logs[:10, 100:] += 3 * NOISE
         scans = scan_points(list(np.exp(logs)))
         p = np.array([min((j.p_value or 0 for j in s.jumps), default=1.0) for s in scans])
-        named = p <= bar(p.tolist())
+        named = p <= discovery_limit(p.tolist())
         false_shares.append(named[10:].sum() / max(1, named.sum()))
         found.append(named[:10].mean())
         alone.append(bool((p[10:] < 1).any()))

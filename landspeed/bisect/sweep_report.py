@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from landspeed.compare.verdict import EXACT_DIFFERENCE, ExactValue, Verdict, judge_exact
+from landspeed.stats.multiple_testing import holm
 from landspeed.stats.students_t import welch
 
 
@@ -58,7 +59,9 @@ def ranking(values: Mapping[str, Sequence[float]], *, higher_is_better: bool) ->
     """The Ranking of *values*, Runs by variant in order of size, at least one each."""
     medians = {name: median(runs) for name, runs in values.items()}
     pairs = list(pairwise(values))
-    raised = _holm([_p(values[first], values[second]) for first, second in pairs])
+    each = [_p(values[first], values[second]) for first, second in pairs]
+    corrected = iter(holm([p for p in each if p is not None]))
+    raised = [None if p is None else next(corrected) for p in each]
     return Ranking(
         order=_order(medians, higher_is_better=higher_is_better),
         medians=medians,
@@ -111,16 +114,6 @@ def _p(first: Sequence[float], second: Sequence[float]) -> float | None:
         return None
     p = welch(list(np.log(first)), list(np.log(second)))
     return p if np.isfinite(p) else None
-
-
-def _holm(each: Sequence[float | None]) -> list[float | None]:
-    known = sorted((p, at) for at, p in enumerate(each) if p is not None)
-    raised: list[float | None] = [None] * len(each)
-    highest = 0.0
-    for rank, (p, at) in enumerate(known):
-        highest = max(highest, min(1.0, p * (len(known) - rank)))
-        raised[at] = highest
-    return raised
 
 
 def ranking_markdown(found: Ranking, title: str, unit: str, confidence: float) -> str:

@@ -24,7 +24,7 @@ from landspeed.stats.changepoint_online import (
     scan_points,
 )
 from landspeed.stats.changepoint_short import SAMPLES_NEEDED, scan_exact, scan_samples
-from landspeed.stats.multiple_testing import RATE, bar
+from landspeed.stats.multiple_testing import RATE, discovery_limit
 
 NOMINATED = "nominated"
 DOUBTFUL = "doubtful"
@@ -146,7 +146,9 @@ def survey_series(
     """
     scans = scan(series, level, memory)
     family = [s for s in scans if s.basis in (NoiseModel.POINTS, NoiseModel.SAMPLES)]
-    limit = bar([min((_p(jump) for jump in s.jumps), default=1.0) for s in family], rate)
+    limit = discovery_limit(
+        [min((_p(jump) for jump in s.jumps), default=1.0) for s in family], rate
+    )
     steps = [
         _with_status(_step(one, jump, found.basis), limit, verdict_of)
         for one, found in zip(series, scans, strict=True)

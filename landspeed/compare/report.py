@@ -8,9 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from landspeed.compare.timed import ComparePlan, CompareState
-from landspeed.compare.verdict import EXACT_DIFFERENCE, READABLE, Finding, SideSummary, Verdict
+from landspeed.compare.verdict import EXACT_DIFFERENCE, READABLE, Finding, Verdict
 from landspeed.console.progress import duration
 from landspeed.stats.confidence_sequence import Interval
+from landspeed.stats.summary import Summary
 
 _EXACT = "how well it repeats does not tell the two apart, and a second measurement would not"
 
@@ -19,7 +20,7 @@ def comparison_facts(contest: ComparePlan, course: CompareState) -> dict[str, An
     """All that is known, as JSON can hold it; sides in the order that was asked for."""
     comparison, each = course.comparison, course.each
     first, *others = contest.contenders
-    summaries: tuple[SideSummary | None, ...] = comparison.summaries() or (None,) * comparison.sides
+    summaries = comparison.summaries() or (None,) * comparison.sides
     further = comparison.further
     return {
         "comparison": course.identifier,
@@ -79,19 +80,19 @@ def _table(contest: ComparePlan, course: CompareState) -> Table:
     interval = "" if contest.goal.exact else f"{_percent(contest.goal.confidence)} "
     for title in (*titles, f"{interval}interval", "verdict"):
         table.add_column(title, justify="right", no_wrap=True)
-    summaries: tuple[SideSummary | None, ...] = comparison.summaries() or (None,) * comparison.sides
+    summaries = comparison.summaries() or (None,) * comparison.sides
     findings: list[Finding | None] = [None, *comparison.findings]
     for contender, summary, finding in zip(contest.contenders, summaries, findings, strict=True):
         table.add_row(contender.label, *_numbers(summary), *_result(finding))
     return table
 
 
-def _numbers(summary: SideSummary | None) -> tuple[str, ...]:
+def _numbers(summary: Summary | None) -> tuple[str, ...]:
     if summary is None:
         return ("0", *["-"] * 5)
     spread = "-" if summary.stddev is None else f"{summary.stddev:.4g}"
     rest = (summary.minimum, summary.median, summary.maximum)
-    return (str(summary.runs), f"{summary.mean:.5g}", spread, *(f"{n:.5g}" for n in rest))
+    return (str(summary.count), f"{summary.mean:.5g}", spread, *(f"{n:.5g}" for n in rest))
 
 
 def _result(finding: Finding | None) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Self
@@ -26,6 +26,7 @@ from landspeed.stats.confidence_sequence import (
     log_wealth,
     typical,
 )
+from landspeed.stats.summary import Summary
 
 READABLE = 0.95
 """The confidence of the second, narrower interval that is shown and decides nothing."""
@@ -100,35 +101,6 @@ class Finding:
             "blocks": self.blocks,
             "further_blocks": self.further,
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class SideSummary:
-    """A SideSummary is the plain statistics of one side's Runs, in the metric's unit."""
-
-    runs: int
-    mean: float
-    stddev: float | None
-    minimum: float
-    median: float
-    maximum: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Self:
-        """The summary of *values*, at least one; one value has no standard deviation."""
-        numbers = np.asarray(values, dtype=float)
-        return cls(
-            runs=len(numbers),
-            mean=float(numbers.mean()),
-            stddev=float(numbers.std(ddof=1)) if len(numbers) > 1 else None,
-            minimum=float(numbers.min()),
-            median=float(np.median(numbers)),
-            maximum=float(numbers.max()),
-        )
-
-    def facts(self) -> dict[str, Any]:
-        """The summary as JSON can hold it."""
-        return asdict(self)
 
 
 def judge(blocks: Floats, goal: StoppingRule) -> tuple[Finding, ...]:
@@ -225,9 +197,9 @@ class Comparison:
         each = [finding.further for finding in self.findings]
         return None if None in each else max(n for n in each if n is not None)
 
-    def summaries(self) -> tuple[SideSummary, ...]:
-        """The plain statistics of every side; none without a block."""
-        return tuple(map(SideSummary.of, zip(*self.blocks, strict=True)))
+    def summaries(self) -> tuple[Summary | None, ...]:
+        """Return the statistics of each side; nothing without a block."""
+        return tuple(map(Summary.of, zip(*self.blocks, strict=True)))
 
 
 def _is_narrow(finding: Finding, goal: StoppingRule) -> bool:

@@ -27,7 +27,7 @@ from landspeed.stats.glr import (
     scores,
 )
 from landspeed.stats.glr_table import COMMITS, TAILS
-from landspeed.stats.students_t import t_quantile
+from landspeed.stats.students_t import interval_quantile
 
 LEVEL = 0.009
 """The probability that a line of COMMITS commits without a step has any Jump.
@@ -37,9 +37,6 @@ A tenth below the 1 % that is stated: the table it is looked up in is itself onl
 
 SMALLEST_P = 1e-9
 """No p-value is said to be smaller: nobody has simulated what is that rare."""
-
-CONFIDENCE = 0.95
-"""Of the interval of a Jump's ratio."""
 
 SHORTEST = MIN_HISTORY + min(WINDOWS)
 """A line of fewer commits says nothing of its noise."""
@@ -356,7 +353,7 @@ class Noise:
     def reach(self, before: int, after: int) -> float:
         """Half the width of the interval of a change from *before* to *after* commits."""
         variance = sum(self._inflation(count) / count for count in (before, after))
-        quantile = t_quantile((1 + CONFIDENCE) / 2, self.freedom)
+        quantile = interval_quantile(self.freedom)
         return quantile * self.deviation * float(np.sqrt(variance))
 
     def _inflation(self, count: int) -> float:

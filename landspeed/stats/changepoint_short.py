@@ -16,9 +16,9 @@ from math import comb
 import numpy as np
 from scipy.special import ndtri
 
-from landspeed.stats.changepoint_online import CONFIDENCE, LEVEL, SMALLEST_P, Jump, NoiseModel, Scan
+from landspeed.stats.changepoint_online import LEVEL, SMALLEST_P, Jump, NoiseModel, Scan
 from landspeed.stats.glr import Floats
-from landspeed.stats.students_t import t_quantile, t_tail
+from landspeed.stats.students_t import interval_quantile, t_quantile, t_tail
 
 SAMPLES_NEEDED = 3
 """A point of fewer Runs tells nothing of how they vary."""
@@ -117,7 +117,7 @@ def scan_samples(points: Sequence[Floats], level: float = LEVEL) -> Scan:
 def _jump(pool: _Pool, ends: Sequence[int], *, usable: Sequence[int], seen: int) -> Jump:
     begin, at, end = ends
     before, after = pool.level(begin, at), pool.level(at, end)
-    quantile = t_quantile((1 + CONFIDENCE) / 2, pool.freedom)
+    quantile = interval_quantile(pool.freedom)
     reach = quantile * pool.error(begin, at, end)
     return Jump(
         at=usable[at],

@@ -1,40 +1,97 @@
-"""Student's t: quantiles, tails, and Welch's test of two means; the tail of Snedecor's F.
+"""Student's t: quantiles, tails, intervals, Welch's comparison of means; and the tail of F.
 
-The numbers are those of scipy.stats, which takes most of a second to import: every verb would.
+The results equal those of scipy.stats, which takes most of a second to import; every command
+would pay for it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import special
 
+CONFIDENCE = 0.95
+"""Confidence of every t interval."""
+
+_TINY = 1e-300
+
 
 def t_quantile(probability: float, freedom: float) -> float:
-    """What Student's t of *freedom* degrees is below with *probability*."""
+    """Return the quantile of Student's t with *freedom* degrees of freedom at *probability*."""
     return float(special.stdtrit(freedom, probability))
 
 
 def t_tail(value: float, freedom: float) -> float:
-    """The probability that Student's t of *freedom* degrees exceeds *value*."""
+    """Return the probability that Student's t of *freedom* degrees exceeds *value*."""
     return float(special.stdtr(freedom, -value))
 
 
-def welch(first: Sequence[float], second: Sequence[float]) -> float:
-    """The two-sided p-value that two means are equal, variances unknown; NaN if it has none.
-
-    Each of at least two values. SOURCE: B. L. Welch, The generalization of "Student's" problem
-    when several different population variances are involved, Biometrika 34 (1947).
-    """
-    one, two = (np.asarray(values, dtype=float) for values in (first, second))
-    each = np.array([one.var(ddof=1) / one.size, two.var(ddof=1) / two.size])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = each.sum() ** 2 / (each**2 / (np.array([one.size, two.size]) - 1)).sum()
-        value = abs(one.mean() - two.mean()) / np.sqrt(each.sum())
-    return 2 * t_tail(value, freedom)
-
-
 def f_tail(value: float, first: float, second: float) -> float:
-    """The probability that Snedecor's F of *first* and *second* degrees exceeds *value*."""
+    """Return the probability that Snedecor's F of *first* and *second* degrees exceeds *value*."""
     return float(special.fdtrc(first, second, max(0.0, value)))
+
+
+@cache
+def interval_quantile(freedom: float) -> float:
+    """Return half the width of a 95 % t interval, in standard errors."""
+    return t_quantile((1 + CONFIDENCE) / 2, freedom)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """Estimate of a signed sum of means, with its standard error and degrees of freedom."""
+
+    value: float
+    error: float
+    freedom: float
+
+    @classmethod
+    def paired(cls, groups: Sequence[Sequence[float]], signs: Sequence[int]) -> Contrast:
+        """Return the contrast of *groups* whose values belong together by index (2 or more)."""
+        each = np.array(signs) @ np.array(groups)
+        return cls(
+            value=_signed_sum(groups, signs),
+            error=math.sqrt(each.var(ddof=1) / each.size),
+            freedom=each.size - 1,
+        )
+
+    @classmethod
+    def welch(cls, groups: Sequence[Sequence[float]], signs: Sequence[int]) -> Contrast:
+        """Return the contrast of independent *groups* of 2 or more values, variances unknown.
+
+        SOURCE: B. L. Welch, The generalization of "Student's" problem when several different
+        population variances are involved, Biometrika 34 (1947).
+        """
+        each = np.array([np.var(group, ddof=1) / len(group) for group in groups])
+        less = np.array([len(group) - 1 for group in groups])
+        return cls(
+            value=_signed_sum(groups, signs),
+            error=math.sqrt(each.sum()),
+            freedom=max(1.0, each.sum() ** 2 / max((each**2 / less).sum(), _TINY)),
+        )
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % t interval of the value."""
+        half = interval_quantile(self.freedom) * self.error
+        return self.value - half, self.value + half
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value that the true value is 0; NaN where nothing varies."""
+        return 2 * t_tail(abs(self.value) / self.error, self.freedom) if self.error else math.nan
+
+
+def welch(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return the two-sided p-value that two means are equal; NaN where nothing varies."""
+    return Contrast.welch((first, second), (1, -1)).p_value
+
+
+def _signed_sum(groups: Sequence[Sequence[float]], signs: Sequence[int]) -> float:
+    return math.fsum(
+        sign * float(np.mean(group)) for sign, group in zip(signs, groups, strict=True)
+    )

@@ -1,101 +1,74 @@
-"""What independent Runs of one server say in one cell: mean, interval, spread."""
+"""Plain statistics of one sample: count, mean, standard deviation, minimum, median, maximum."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from statistics import median
-from typing import Any, Self
+from typing import Any
 
-from landspeed.stats.students_t import t_quantile
+from landspeed.stats.students_t import interval_quantile
 
-CONFIDENCE = 0.95
 _DIGITS = 7
-# From here on Student's t is the normal distribution to three digits, or a little wider.
-LARGEST_FREEDOM = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numbers:
-    """Numbers are what the values of some Runs amount to, in their metric's unit.
+class Summary:
+    """Statistics of the values of some runs, in their metric's unit.
 
-    ``interval`` is the 95 % t-interval of the mean: mean ± t · s / √n with n - 1 degrees of
-    freedom ("Student", The probable error of a mean, Biometrika 6(1), 1908). It takes Runs for
-    independent, as they are: each on a server started for it. One Run has no ``interval`` and no
-    ``deviation``. ``log_mean`` and ``log_deviation`` are of the natural logarithms: ratios of
-    two servers are made of them. None where a value is not above 0.
+    ``stddev`` is the sample standard deviation (n - 1), None for a single value.
     """
 
-    values: tuple[float, ...]
+    count: int
     mean: float
-    deviation: float | None
-    interval: tuple[float, float] | None
-    log_mean: float | None
-    log_deviation: float | None
+    stddev: float | None
+    minimum: float
+    median: float
+    maximum: float
 
     @classmethod
-    def of(cls, values: Iterable[float | None]) -> Self | None:
-        """The Numbers of *values*, without those that are None; None if that leaves nothing."""
-        known = tuple(value for value in values if value is not None)
+    def of(cls, values: Iterable[float | None]) -> Summary | None:
+        """Return the summary of *values* without those that are None; None if nothing is left."""
+        known = [float(value) for value in values if value is not None]
         if not known:
             return None
-        mean, deviation = _moments(known)
-        half = half_width(deviation, len(known)) if deviation is not None else None
-        logs = [math.log(value) for value in known] if min(known) > 0 else None
-        log_mean, log_deviation = _moments(logs) if logs else (None, None)
+        mean = math.fsum(known) / len(known)
+        squares = math.fsum((value - mean) ** 2 for value in known)
         return cls(
-            values=known,
+            count=len(known),
             mean=mean,
-            deviation=deviation,
-            interval=None if half is None else (mean - half, mean + half),
-            log_mean=log_mean,
-            log_deviation=log_deviation,
+            stddev=math.sqrt(squares / (len(known) - 1)) if len(known) > 1 else None,
+            minimum=min(known),
+            median=median(known),
+            maximum=max(known),
         )
 
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % t interval of the mean, mean ± t · s / √n; None for a single value.
+
+        It assumes independent runs ("Student", The probable error of a mean, Biometrika 6(1),
+        1908). They are: a server is started for each.
+        """
+        if self.stddev is None:
+            return None
+        half = interval_quantile(self.count - 1) * self.stddev / math.sqrt(self.count)
+        return self.mean - half, self.mean + half
+
     def facts(self) -> dict[str, Any]:
-        """The Numbers as JSON can hold them, to seven digits; what they do not have is left out."""
-        low, high = self.interval or (None, None)
-        all_of = {
-            "n": len(self.values),
+        """Return the summary as JSON can hold it."""
+        return {
+            "runs": self.count,
             "mean": self.mean,
-            "low": low,
-            "high": high,
-            "sd": self.deviation,
-            "min": min(self.values),
-            "median": median(self.values),
-            "max": max(self.values),
-            "lm": self.log_mean,
-            "ls": self.log_deviation,
+            "stddev": self.stddev,
+            "minimum": self.minimum,
+            "median": self.median,
+            "maximum": self.maximum,
         }
-        return {name: rounded(one) for name, one in all_of.items() if one is not None}
-
-
-def _moments(values: Sequence[float]) -> tuple[float, float | None]:
-    mean = math.fsum(values) / len(values)
-    if len(values) < 2:
-        return mean, None
-    square = math.fsum((value - mean) ** 2 for value in values)
-    return mean, math.sqrt(square / (len(values) - 1))
-
-
-def half_width(deviation: float, runs: int) -> float:
-    """Half of the 95 % t-interval of the mean of *runs* Runs (2 or more)."""
-    return t_975(runs - 1) * deviation / math.sqrt(runs)
-
-
-@cache
-def t_975(freedom: int) -> float:
-    """What Student's t of *freedom* degrees is below with probability 0.975."""
-    return t_quantile((1 + CONFIDENCE) / 2, freedom)
-
-
-def t_table() -> list[float]:
-    """``t_975`` of 1 … LARGEST_FREEDOM degrees, for pages that compare what they are told."""
-    return [round(t_975(freedom), 6) for freedom in range(1, LARGEST_FREEDOM + 1)]
 
 
 def rounded(value: float) -> float:
-    """*value* to seven significant digits: what no measurement has, and equal everywhere."""
+    """Return *value* with seven significant digits: more than any measurement has."""
     return value if isinstance(value, int) else float(f"{value:.{_DIGITS}g}")

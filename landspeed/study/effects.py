@@ -10,15 +10,15 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from landspeed.stats.multiple_testing import holm
 from landspeed.stats.plackett_burman import MANY
-from landspeed.stats.students_t import f_tail, t_quantile, t_tail
+from landspeed.stats.students_t import f_tail, interval_quantile, t_tail
 from landspeed.study.ablation import Ablation
 from landspeed.study.samples import Ratio, StudyRow, Value, goes, grouped
 
 SURE = 0.05
 """The share of rankings in which a setting that does nothing may be said to do something."""
 
-_MISSES = 0.05  # of the intervals, the true effect
 _Floats = npt.NDArray[np.float64]
 
 
@@ -192,7 +192,7 @@ def _effects(
             ratio = Ratio(value=math.exp(middle), low=None, high=None)
             yield Effect(setting=name, company=StudyContext.AVERAGED, ratio=ratio)
         return
-    halves = t_quantile(1 - _MISSES / 2, freedom) * errors
+    halves = interval_quantile(freedom) * errors
     corrected = holm(
         [
             2 * t_tail(abs(middle) / error if error else math.inf, freedom)
@@ -203,15 +203,6 @@ def _effects(
         low, high = math.exp(middle - half), math.exp(middle + half)
         ratio = Ratio(value=math.exp(middle), low=low, high=high)
         yield Effect(setting=name, company=StudyContext.AVERAGED, ratio=ratio, p=p)
-
-
-def holm(values: Sequence[float]) -> list[float]:
-    """The p-*values*, each corrected for there being so many (Holm 1979)."""
-    p, number = np.asarray(values, dtype=float), len(values)
-    order = np.argsort(p)
-    found = np.empty(number)
-    found[order] = np.minimum(1, np.maximum.accumulate((number - np.arange(number)) * p[order]))
-    return [float(one) for one in found]
 
 
 def _context(row: StudyRow) -> tuple[Value, ...]:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from base.files import storage_errors
 from benchmarks.workloads.metrics import metric_named
-from landspeed.study.samples import StudyRow, Summary, Value, grouped
+from landspeed.study.samples import StudyRow, Value, grouped, summary
 from landspeed.study.schema import Kind, PlotExhibit
 
 Series = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -195,7 +195,7 @@ def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: St
         points = [
             (key[0], found)
             for key, some in grouped(group, [plot.x]).items()
-            if (found := Summary.of(some, column))
+            if (found := summary(some, column))
         ]
         # a little apart, so that no bar hides another
         shift = _APART * style.shift
@@ -246,7 +246,7 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
     for style, group in _each_line(plot, rows, styles):
         for key, some in grouped(group, [plot.x]).items():
             place = values.index(key[0]) + 0.6 * style.shift
-            found = Summary.of(some, column)
+            found = summary(some, column)
             if found is None:
                 continue
             numbers = [v for row in some if (v := row.scalars[column]) is not None]
@@ -262,8 +262,8 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
             )
             panel.errorbar(
                 [place + 2.4 * half],
-                [found.average],
-                yerr=[found.deviation or 0.0],
+                [found.mean],
+                yerr=[found.stddev or 0.0],
                 color=style.colour,
                 marker="_",
                 ms=9,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from base.build import Build
@@ -16,14 +15,13 @@ from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.points import Point, PointKey, rows_of
 from benchmarks.workloads.scenario import Cell, Mode
 from benchmarks.workloads.sysbench_modes import OLTPS, SYSBENCH, SysbenchMode
-from landspeed.stats.students_t import t_quantile
+from landspeed.stats.students_t import Contrast
+from landspeed.stats.summary import Summary
 from landspeed.study.schema import DIRECT, DISK, SINGLE
 
 STOCK = "stock"
 """The settings of a profile that changes none."""
 
-_MISSES = 0.05  # of the intervals, the true ratio
-_LEAST = 1e-300
 # What a person knows the order of; anything else is in the order of its text.
 _ORDERS: Mapping[str, tuple[str, ...]] = {
     "tier": ("small", "medium", "large"),
@@ -137,34 +135,9 @@ def untold(rows: Sequence[StudyRow], axes: Sequence[str]) -> tuple[str, ...]:
     return tuple(more)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """A Summary is what some Runs say of one metric; the deviation is that between Runs.
-
-    ``deviation`` is None of a single Run.
-    """
-
-    count: int
-    average: float
-    deviation: float | None
-    minimum: float
-    median: float
-    maximum: float
-
-    @classmethod
-    def of(cls, rows: Iterable[StudyRow], column: str) -> Summary | None:
-        """The Summary of *column* over the *rows* that have it; None if none has."""
-        values = np.array([v for row in rows if (v := row.scalars[column]) is not None])
-        if not len(values):
-            return None
-        return cls(
-            count=len(values),
-            average=float(values.mean()),
-            deviation=float(values.std(ddof=1)) if len(values) > 1 else None,
-            minimum=float(values.min()),
-            median=float(np.median(values)),
-            maximum=float(values.max()),
-        )
+def summary(rows: Iterable[StudyRow], column: str) -> Summary | None:
+    """Return the summary of *column* over the *rows* that have it; None if none has."""
+    return Summary.of(row.scalars[column] for row in rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,20 +183,16 @@ class Ratio:
         logs = [_logs(rows, column, at) for _, rows in signed]
         if not all(logs):
             return None
-        groups = [np.array(list(one.values())) for one in logs]
-        middle = math.fsum(s * group.mean() for s, group in zip(signs, groups, strict=True))
-        low = high = None
-        if min(map(len, groups)) > 1:
-            if all(one.keys() == logs[0].keys() for one in logs):
-                rounds = np.array([[one[key] for one in logs] for key in logs[0]])
-                pairs = rounds @ np.array(signs)
-                low, high = _interval(middle, pairs.var(ddof=1) / len(pairs), len(pairs) - 1)
-            else:
-                each = np.array([group.var(ddof=1) / len(group) for group in groups])
-                less = np.array([len(group) - 1 for group in groups])
-                freedom = max(1.0, each.sum() ** 2 / max((each**2 / less).sum(), _LEAST))
-                low, high = _interval(middle, each.sum(), freedom)
-        return cls(value=float(math.exp(middle)), low=low, high=high)
+        if min(map(len, logs)) < 2:
+            means = (math.fsum(one.values()) / len(one) for one in logs)
+            middle = math.fsum(s * mean for s, mean in zip(signs, means, strict=True))
+            return cls(value=math.exp(middle), low=None, high=None)
+        if all(one.keys() == logs[0].keys() for one in logs):
+            contrast = Contrast.paired([[one[key] for key in logs[0]] for one in logs], signs)
+        else:
+            contrast = Contrast.welch([list(one.values()) for one in logs], signs)
+        low, high = map(math.exp, contrast.interval)
+        return cls(value=math.exp(contrast.value), low=low, high=high)
 
     @property
     def is_sure(self) -> bool:
@@ -261,9 +230,3 @@ def _logs(rows: Sequence[StudyRow], column: str, at: Mapping[str, int]) -> dict[
     distinct = len(set(rounds)) == len(rounds) and all(r is not None for *_, r in rounds)
     keys = rounds if distinct else [row["id"] for row in having]
     return {key: math.log(row[column]) for key, row in zip(keys, having, strict=True)}
-
-
-def _interval(middle: float, variance: float, freedom: float) -> tuple[float, float]:
-    """The 95 % interval of a log ratio, as ratios; *variance* is that of *middle*."""
-    half = t_quantile(1 - _MISSES / 2, freedom) * math.sqrt(variance)
-    return math.exp(middle - half), math.exp(middle + half)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks.workloads.metrics import metric_named
 from landspeed.console.markdown import plain
 from landspeed.study.plots import axis_name
-from landspeed.study.samples import Ratio, StudyRow, Summary, Value, grouped
+from landspeed.study.samples import Ratio, StudyRow, Value, grouped, summary
 from landspeed.study.schema import TableExhibit
 
 _LONGEST = 500  # characters of a cell
@@ -68,10 +68,10 @@ def _statistics(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
     titles = [*map(axis_name, table.rows), "runs", *_STATISTICS, *against]
     lines = []
     for key, group in groups.items():
-        found = Summary.of(group, metric.column)
+        found = summary(group, metric.column)
         if found is None:
             continue
-        numbers = (found.average, found.deviation, found.minimum, found.median, found.maximum)
+        numbers = (found.mean, found.stddev, found.minimum, found.median, found.maximum)
         ratio = _ratio(table, key, group, groups, metric.column) if base else []
         lines.append([*map(str, key), str(found.count), *map(number, numbers), *ratio])
     return markdown_table(titles, lines, len(table.rows))
@@ -96,7 +96,7 @@ def _matrix(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
     values = [key[0] for key in grouped(rows, [axis])]
     lines = []
     for key, group in grouped(rows, table.rows).items():
-        cells = {k[0]: Summary.of(g, column) for k, g in grouped(group, [axis]).items()}
+        cells = {k[0]: summary(g, column) for k, g in grouped(group, [axis]).items()}
         found = [cells.get(value) for value in values]
         lines.append([*map(str, key), *(number(one.median) if one else "-" for one in found)])
     first = " / ".join(map(axis_name, table.rows)) + f" \\ {axis_name(axis)}"

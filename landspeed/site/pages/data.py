@@ -18,10 +18,13 @@ from landspeed.site.pages.finder import measured, search_lists
 from landspeed.site.pages.page_files import json_file, sync
 from landspeed.site.pages.panels import Panel, panels
 from landspeed.site.pages.versions import categories, versions_of
-from landspeed.stats.summary import CONFIDENCE, t_table
+from landspeed.stats.students_t import CONFIDENCE, interval_quantile
 
 PAGES_DATA = "pages"
 """The directory beside the records that has the data files of the pages."""
+
+LARGEST_FREEDOM = 200
+"""From here on pages take the normal distribution: Student's t is the same to three digits."""
 
 _METHOD = (
     "Bars are 95 % t-intervals of the mean of independent runs, each on a server started for it "
@@ -69,7 +72,7 @@ def page_files(dots: Dots, place_of: PlaceOf, tidings: PageInputs) -> dict[str, 
             "metrics": {metric.name: _metric(metric) for metric in METRICS},
             "searches": sorted(lists, reverse=True),
             "confidence": CONFIDENCE,
-            "t_975": t_table(),
+            "t_975": [round(interval_quantile(n), 6) for n in range(1, LARGEST_FREEDOM + 1)],
             "method": _METHOD,
         }
     )

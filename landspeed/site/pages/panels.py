@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.workloads.metrics import METRICS, Metric, metrics_of, scale_param
 from landspeed.results.points import Dot, Dots
 from landspeed.site.pages.versions import Category
-from landspeed.stats.summary import Numbers, rounded
+from landspeed.stats.summary import Summary, rounded
 
 # file systems take 255 bytes; a profile's name may say more settings than that
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -138,10 +139,10 @@ class Panel:
         }
         for metric in self.metrics:
             values = [row[metric.column] for row in rows]
-            numbers = Numbers.of(values)
-            if numbers is not None:
+            numbers = sample_facts(values)
+            if numbers:
                 drawn = [None if one is None else rounded(one) for one in values]
-                point[metric.name] = {**numbers.facts(), "values": drawn}
+                point[metric.name] = {**numbers, "values": drawn}
         return point
 
     def runs_csv(self) -> str:
@@ -186,6 +187,34 @@ def panels(dots: Dots, categories: Mapping[str, Category]) -> list[Panel]:
             )
         )
     return found
+
+
+def sample_facts(values: Iterable[float | None]) -> dict[str, float]:
+    """Return the statistics of the values of some runs, to seven digits; empty without a value.
+
+    ``low`` to ``high`` is the 95 % interval of the mean. ``lm`` and ``ls`` are mean and standard
+    deviation of the natural logarithms, from which a page computes ratios of two servers. What
+    does not exist, such as the deviation of a single value, is left out.
+    """
+    known = [value for value in values if value is not None]
+    found = Summary.of(known)
+    if found is None:
+        return {}
+    logs = Summary.of(map(math.log, known)) if found.minimum > 0 else None
+    low, high = found.interval or (None, None)
+    facts = {
+        "n": found.count,
+        "mean": found.mean,
+        "low": low,
+        "high": high,
+        "sd": found.stddev,
+        "min": found.minimum,
+        "median": found.median,
+        "max": found.maximum,
+        "lm": logs.mean if logs else None,
+        "ls": logs.stddev if logs else None,
+    }
+    return {name: rounded(one) for name, one in facts.items() if one is not None}
 
 
 def _runs_of(table: pa.Table) -> dict[tuple[Any, ...], list[Row]]:

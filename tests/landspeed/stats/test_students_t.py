@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from landspeed.stats.students_t import t_quantile, t_tail, welch
+from landspeed.stats.students_t import f_tail, t_quantile, t_tail, welch
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 7.3, 198, 1e6])
@@ -33,6 +33,12 @@ def test_welchs_test_is_that_of_scipy():
 def test_values_that_never_vary_differ_for_sure_or_cannot_be_told_apart():
     assert not welch([1, 1], [2, 2]) > 0
     assert math.isnan(welch([1, 1], [1, 1]))
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 4), (13, 46), (30, 2)])
+def test_the_tail_of_f_is_that_of_scipy(first: int, second: int) -> None:
+    for value in (0.0, 0.3, 1.0, 4.7):
+        assert f_tail(value, first, second) == pytest.approx(stats.f.sf(value, first, second))
 
 
 def test_the_command_line_does_without_scipys_statistics():

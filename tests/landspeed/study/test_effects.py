@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from landspeed.stats.students_t import f_tail
 from landspeed.study.ablation import Ablation, SettingPattern
-from landspeed.study.effects import SURE, Attribution, ScreeningResult, StudyContext, holm, screen
+from landspeed.study.effects import SURE, Attribution, ScreeningResult, StudyContext, screen
 from landspeed.study.effects_text import ranking_table, ranking_text
 from landspeed.study.samples import StudyRow
 
@@ -268,20 +267,3 @@ def test_a_ranking_has_what_is_averaged_first_and_one_at_a_time_beside_it() -> N
     first = ranking_table(ranking).splitlines()[2]
     assert first.startswith("| s0 | +2")
     assert first.endswith("| <0.001 |")
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holms_correction_is_by_the_number_of_hypotheses_that_are_left(values: list[float]) -> None:
-    """Holm's own wording: reject in turn while the next is at most α / (how many are left)."""
-    corrected = holm(values)
-    for alpha in (0.01, 0.05, 0.3):
-        left, rejected = sorted(range(len(values)), key=lambda i: values[i]), set()
-        while left and values[left[0]] * len(left) <= alpha:
-            rejected.add(left.pop(0))
-        assert rejected == {i for i, p in enumerate(corrected) if p <= alpha}
-
-
-@pytest.mark.parametrize(("first", "second"), [(1, 4), (13, 46), (30, 2)])
-def test_the_tail_of_f_is_that_of_scipy(first: int, second: int) -> None:
-    for value in (0.0, 0.3, 1.0, 4.7):
-        assert f_tail(value, first, second) == pytest.approx(stats.f.sf(value, first, second))

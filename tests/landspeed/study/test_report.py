@@ -21,7 +21,7 @@ from landspeed.study.html import study_page
 from landspeed.study.plan import plan_study
 from landspeed.study.report import StudyReport, write_index, write_report
 from landspeed.study.request import StudyRequest
-from landspeed.study.samples import Ratio, StudyRow, Summary, goes, grouped
+from landspeed.study.samples import Ratio, StudyRow, goes, grouped, summary
 from landspeed.study.schema import Axes, load_study
 from tests.kits.made_up.study_kit import CHECKOUT, GIB, planned, pretended, reported
 
@@ -54,17 +54,17 @@ def test_rows_are_grouped_in_the_order_a_person_expects(tmp_path: Path) -> None:
 def test_a_summary_is_of_the_runs_and_their_deviation(report: StudyReport) -> None:
     some = of(report, "blocks", blocksize=8)
     values = sorted(row.scalars["tps"] for row in some)
-    found = Summary.of(some, "tps")
+    found = summary(some, "tps")
     assert found is not None
     assert (found.count, found.minimum, found.median, found.maximum) == (3, *values)
     mean = sum(values) / 3
-    assert found.average == pytest.approx(mean)
+    assert found.mean == pytest.approx(mean)
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)
-    assert found.deviation == pytest.approx(spread)
-    one = Summary.of(some[:1], "tps")
+    assert found.stddev == pytest.approx(spread)
+    one = summary(some[:1], "tps")
     assert one is not None
-    assert one.deviation is None
-    assert Summary.of([], "tps") is None
+    assert one.stddev is None
+    assert summary([], "tps") is None
 
 
 def test_a_ratio_tells_what_is_there_and_of_too_few_runs_no_interval(report: StudyReport) -> None:

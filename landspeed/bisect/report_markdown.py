@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from landspeed.console.markdown import cell, code, plain
+from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.progress import duration
 
 Facts = Mapping[str, Any]
@@ -194,25 +194,30 @@ def _measurements(facts: Facts) -> Iterator[str]:
 
 
 def _counts(facts: Facts) -> Iterator[str]:
-    yield f"| # | {facts['over'][:-1]} | date | {facts['unit']} | against GOOD |"
-    yield "|---:|---|---|---:|---:|"
-    for row in facts["measurements"]:
-        yield f"{_place(row)} | {_number(row['median'])} | {_change(row)} |"
+    titles = ("#", facts["over"][:-1], "date", facts["unit"], "against GOOD")
+    rows = ((*_place(row), _number(row["median"]), _change(row)) for row in facts["measurements"])
+    yield markdown_table(titles, rows, align="rllr")
 
 
 def _run_table(facts: Facts) -> Iterator[str]:
-    yield f"| # | {facts['over'][:-1]} | date | runs | {facts['unit']} | range | against GOOD |"
-    yield "|---:|---|---|---:|---:|---|---:|"
-    for row in facts["measurements"]:
-        span = f"{_number(row['least'])} – {_number(row['most'])}" if row["runs"] > 1 else ""
-        numbers = f"{row['runs']} | {_number(row['median'])} | {span} | {_change(row)}"
-        yield f"{_place(row)} | {numbers} |"
+    titles = ("#", facts["over"][:-1], "date", "runs", facts["unit"], "range", "against GOOD")
+    rows = (
+        (
+            *_place(row),
+            str(row["runs"]),
+            _number(row["median"]),
+            f"{_number(row['least'])} – {_number(row['most'])}" if row["runs"] > 1 else "",
+            _change(row),
+        )
+        for row in facts["measurements"]
+    )
+    yield markdown_table(titles, rows, align="rllrrlr")
     yield ""
     yield "A number of several runs is their median."
 
 
-def _place(row: Facts) -> str:
-    return f"| {row['position']} | {row['name']} {cell(row['subject'])} | {row['date']}"
+def _place(row: Facts) -> tuple[str, str, str]:
+    return str(row["position"]), f"{row['name']} {code(row['subject'])}", row["date"]
 
 
 def _change(row: Facts) -> str:

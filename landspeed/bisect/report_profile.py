@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.counted.count import kept_profile
 from landspeed.bisect.model import Culprit
 from landspeed.bisect.run import BisectResult
+from landspeed.console.markdown import markdown_table
 from landspeed.profiling.diff import Cost, costs, whole_functions
 
 _TOP = 10
@@ -39,16 +40,12 @@ def _record(bisected: BisectResult, position: int) -> str | None:
 
 def cost_table(found: Sequence[Cost]) -> str:
     """The largest of *found*, instructions per transaction before and after, as Markdown."""
-    lines = [
-        "Instructions per transaction that a function executes itself:",
-        "",
-        "| function | before | after | change |",
-        "|---|---:|---:|---:|",
-    ]
     shown = [cost for cost in found if abs(cost.own) >= _LEAST]
-    for cost in shown[:_TOP]:
-        before, after = f"{cost.own_before:.1f}", f"{cost.own_after:.1f}"
-        lines.append(f"| `{cost.function}` | {before} | {after} | {cost.own:+.1f} |")
+    rows = [
+        (f"`{one.function}`", f"{one.own_before:.1f}", f"{one.own_after:.1f}", f"{one.own:+.1f}")
+        for one in shown[:_TOP]
+    ]
     rest = sum(cost.own for cost in shown[_TOP:])
-    lines.append(f"| {len(shown[_TOP:])} others | | | {rest:+.1f} |")
-    return "\n".join(lines)
+    rows.append((f"{len(shown[_TOP:])} others", "", "", f"{rest:+.1f}"))
+    table = markdown_table(("function", "before", "after", "change"), rows, align="lr")
+    return f"Instructions per transaction that a function executes itself:\n\n{table}"

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from landspeed.compare.verdict import EXACT_DIFFERENCE, ExactValue, Verdict, judge_exact
+from landspeed.console.markdown import markdown_table
 from landspeed.stats.multiple_testing import holm
 from landspeed.stats.students_t import welch
 
@@ -121,25 +122,39 @@ def ranking_markdown(found: Ranking, title: str, unit: str, confidence: float) -
     if found.spreads:
         return "\n".join([f"# {title}", "", *_counted_tables(found, unit)])
     best = found.medians[found.order[0]]
-    lines = [f"# {title}", "", f"| rank | variant | runs | median {unit} | against best |"]
-    lines.append("|---:|---|---:|---:|---:|")
-    for rank, name in enumerate(found.order, start=1):
-        change = found.medians[name] / best - 1
-        row = (
-            f"| {rank} | {name} | {found.runs[name]} | {found.medians[name]:.4g} | {change:+.2%} |"
+    ranks = (
+        (
+            str(rank),
+            name,
+            str(found.runs[name]),
+            f"{found.medians[name]:.4g}",
+            f"{found.medians[name] / best - 1:+.2%}",
         )
-        lines.append(row)
-    lines += ["", "| from | to | change | p (Holm) | |", "|---|---|---:|---:|---|"]
-    for pair in found.neighbours:
-        p = "" if pair.p is None else f"{pair.p:.3g}"
-        word = _word(pair.p, 1 - confidence)
-        row = f"| {pair.first} | {pair.second} | {pair.ratio - 1:+.2%} | {p} | {word} |"
-        lines.append(row)
+        for rank, name in enumerate(found.order, start=1)
+    )
+    titles = ("rank", "variant", "runs", f"median {unit}", "against best")
+    pairs = (
+        (
+            pair.first,
+            pair.second,
+            f"{pair.ratio - 1:+.2%}",
+            "" if pair.p is None else f"{pair.p:.3g}",
+            _word(pair.p, 1 - confidence),
+        )
+        for pair in found.neighbours
+    )
+    lines = [
+        f"# {title}",
+        "",
+        markdown_table(titles, ranks, align="rlr"),
+        "",
+        markdown_table(("from", "to", "change", "p (Holm)", ""), pairs, align="llrrl"),
+    ]
     asked = len(found.neighbours)
-    pairs = f"{asked} pair{'s' * (asked != 1)} of neighbours"
     lines += [
         "",
-        f"{pairs}: the p values are raised so that the chance of calling any pair different that "
+        f"{asked} pair{'s' * (asked != 1)} of neighbours: "
+        "the p values are raised so that the chance of calling any pair different that "
         f"is not stays below {1 - confidence:.2g} in all.",
     ]
     return "\n".join(lines)
@@ -147,16 +162,23 @@ def ranking_markdown(found: Ranking, title: str, unit: str, confidence: float) -
 
 def _counted_tables(found: Ranking, unit: str) -> Iterator[str]:
     best = found.medians[found.order[0]]
-    yield f"| rank | variant | {unit} | ± | against best |"
-    yield "|---:|---|---:|---:|---:|"
-    for rank, name in enumerate(found.order, start=1):
-        value, spread = found.medians[name], found.spreads[name]
-        yield f"| {rank} | {name} | {value:,.1f} | {spread:.1f} | {value / best - 1:+.2%} |"
+    ranks = (
+        (
+            str(rank),
+            name,
+            f"{found.medians[name]:,.1f}",
+            f"{found.spreads[name]:.1f}",
+            f"{found.medians[name] / best - 1:+.2%}",
+        )
+        for rank, name in enumerate(found.order, start=1)
+    )
+    yield markdown_table(("rank", "variant", unit, "±", "against best"), ranks, align="rlr")
     yield ""
-    yield "| from | to | change | |"
-    yield "|---|---|---:|---|"
-    for pair in found.neighbours:
-        yield f"| {pair.first} | {pair.second} | {pair.ratio - 1:+.2%} | {_counted_word(pair)} |"
+    pairs = (
+        (pair.first, pair.second, f"{pair.ratio - 1:+.2%}", _counted_word(pair))
+        for pair in found.neighbours
+    )
+    yield markdown_table(("from", "to", "change", ""), pairs, align="llrl")
     yield ""
     yield (
         "Counted once each; ± is how far the two slopes of a count were apart. Neighbours differ "

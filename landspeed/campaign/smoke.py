@@ -13,6 +13,7 @@ from base.errors import LandspeedError, MeasureError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.smoke import TRIALS, SmokeCheck, trials
 from landspeed.console.progress import meter
+from landspeed.console.table import rich_table
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 
@@ -88,13 +89,10 @@ def _cell(trial: SmokeCheck) -> str:
 
 
 def verify_table(rows: Sequence[SmokeResult]) -> Table:
-    """The rows as a table that is never cut."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("target", "version", "built by", *TRIALS):
-        table.add_column(title, no_wrap=True, justify="right" if title in _VALUES else "left")
-    for row in rows:
-        table.add_row(*row.cells())
-    return table
+    """Return a table with a line for each of *rows*."""
+    titles = ("target", "version", "built by", *TRIALS)
+    align = "".join("r" if title in _VALUES else "l" for title in titles)
+    return rich_table(titles, (row.cells() for row in rows), align=align)
 
 
 def verify_failure(rows: Sequence[SmokeResult]) -> LandspeedError | None:

@@ -16,6 +16,7 @@ from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.params import parse_duration
 from landspeed.console.progress import say
+from landspeed.console.table import rich_table
 from landspeed.farm.bisect_confirmed import ConfirmedBisects
 from landspeed.results.show import as_text
 from landspeed.session.session import Session
@@ -37,20 +38,19 @@ def read_nominations(path: str) -> list[Nomination]:
 
 def confirmations_table(found: Iterable[Confirmation]) -> Table:
     """A line for each Nomination: what it was, what it is, by how much."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("step", "is", "ratio", "99.9 % interval", "runs are"):
-        table.add_column(title, no_wrap=True)
+    rows = []
     for one in found:
         finding = one.finding or {}
         ratio, ends = finding.get("ratio"), finding.get("interval")
-        table.add_row(
+        row = (
             str(one.nomination),
             one.fate.value,
             f"{ratio:.4f}" if ratio else "-",
             " … ".join(f"{end:.4f}" for end in ends) if ends else "-",
             one.comparison or one.reason,
         )
-    return table
+        rows.append(row)
+    return rich_table(("step", "is", "ratio", "99.9 % interval", "runs are"), rows)
 
 
 @click.command("confirm")

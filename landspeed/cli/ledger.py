@@ -11,17 +11,13 @@ from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.compare.aa_rates import AAReport, ledger
 from landspeed.compare.aa_schedule import BLOCKS, compare_with_itself, least_tried
 from landspeed.compare.aa_text import TITLES, account_cells, summary_lines
+from landspeed.console.table import rich_table
 from landspeed.results.show import as_text
 from landspeed.session.session import Session
 
 
 def _as_table(book: AAReport) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in TITLES:
-        table.add_column(title, justify="left" if title in TITLES[:2] else "right", no_wrap=True)
-    for account in book.accounts:
-        table.add_row(*account_cells(account))
-    return table
+    return rich_table(TITLES, map(account_cells, book.accounts), align="llr")
 
 
 @click.command("ledger")

@@ -13,7 +13,7 @@ from builders.config import CONFIG_NAME
 from landspeed.changepoints.scan import survey_records
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.github_log import put_outputs, put_summary
-from landspeed.console.markdown import cell, plain
+from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.progress import duration, say
 from landspeed.farm.plan import Share, TrackingPlan, agenda, outputs
 from landspeed.session.session import Session
@@ -106,8 +106,9 @@ def _markdown(plan: TrackingPlan) -> Iterator[str]:
     yield f"**{_said(plan)}**"
     if not plan.targets:
         return
-    yield from ("", "| commit | branch | subject | |", "|---|---|---|---|")
-    for target in plan.targets:
-        one = plan.arrivals[target.ref]
-        how = ", ".join(_how(plan, target))
-        yield f"| {_short(target)} | {cell(one.line)} | {cell(one.subject)} | {how} |"
+    rows = (
+        (_short(target), code(one.line), code(one.subject), ", ".join(_how(plan, target)))
+        for target in plan.targets
+        for one in [plan.arrivals[target.ref]]
+    )
+    yield from ("", markdown_table(("commit", "branch", "subject", ""), rows))

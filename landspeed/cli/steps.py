@@ -13,7 +13,9 @@ from benchmarks.workloads.metrics import METRICS
 from landspeed.changepoints.changepoint import DOUBTFUL, Changepoint, ChangepointScan
 from landspeed.changepoints.scan import survey_records
 from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.console.format import change
 from landspeed.console.progress import say
+from landspeed.console.table import rich_table
 from landspeed.results.series import RELEASES_LINE
 from landspeed.results.show import as_text
 from landspeed.session.session import Session
@@ -77,29 +79,24 @@ def since_filter(since: str, releases: Iterable[str]) -> Callable[[Changepoint],
 
 def steps_table(steps: Iterable[Changepoint]) -> Table:
     """A line for each of *steps*."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in (*_TITLES, "p", "by", "status"):
-        right = title in ("change", "95 % interval", "p")
-        table.add_column(title, justify="right" if right else "left", no_wrap=True)
-    for step in steps:
-        table.add_row(
+    titles = (*_TITLES, "p", "by", "status")
+    align = "".join("r" if title in ("change", "95 % interval", "p") else "l" for title in titles)
+    rows = (
+        (
             f"{step.before.name} → {step.after.name}",
             step.machine,
             str(step.variant),
             step.scenario,
             step.metric,
-            percent(step.ratio),
-            " … ".join(map(percent, step.interval)),
+            change(step.ratio),
+            " … ".join(map(change, step.interval)),
             "exact" if step.p_value is None else f"{step.p_value:.1g}",
             step.basis.value,
             step.status,
         )
-    return table
-
-
-def percent(ratio: float) -> str:
-    """A ratio as a change: ``+1.53 %``."""
-    return f"{100 * (ratio - 1):+.2f} %"
+        for step in steps
+    )
+    return rich_table(titles, rows, align=align)
 
 
 def summary(found: ChangepointScan, shown: int) -> str:

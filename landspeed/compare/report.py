@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 from landspeed.compare.timed import ComparePlan, CompareState
 from landspeed.compare.verdict import EXACT_DIFFERENCE, READABLE, Finding, Verdict
+from landspeed.console.format import percent
+from landspeed.console.markdown import markdown_table
 from landspeed.console.progress import duration
+from landspeed.console.table import rich_table
 from landspeed.stats.confidence_sequence import Interval
 from landspeed.stats.summary import Summary
 
@@ -56,35 +58,37 @@ def comparison_facts(contest: ComparePlan, course: CompareState) -> dict[str, An
 def comparison_text(contest: ComparePlan, course: CompareState) -> RenderableType:
     """The table of sides, and below it what was found, for people."""
     warnings = [f"\n{caution}" for caution in course.cautions]
-    return Group(_table(contest, course), "", *_sentences(contest, course), *warnings)
+    return Group(
+        rich_table(*_table(contest, course), align="lr"),
+        "",
+        *_sentences(contest, course),
+        *warnings,
+    )
 
 
 def comparison_markdown(contest: ComparePlan, course: CompareState) -> str:
     """The same as Markdown."""
-    table = _table(contest, course)
-    rows = zip(*(column.cells for column in table.columns), strict=True)
-    titles = [str(column.header) for column in table.columns]
-    lines = [titles, ["---"] * len(titles), *([str(cell) for cell in row] for row in rows)]
-    drawn = [f"| {' | '.join(line)} |" for line in lines]
+    titles, rows = _table(contest, course)
+    table = markdown_table(titles, rows, align="lr")
     sentences = [f"- {sentence}" for sentence in _sentences(contest, course)]
     sentences += ["- " + "\n".join(caution.lines()) for caution in course.cautions]
-    return "\n".join([f"# {contest.metric.name} compared", "", *drawn, "", *sentences])
+    return "\n".join([f"# {contest.metric.name} compared", "", table, "", *sentences])
 
 
-def _table(contest: ComparePlan, course: CompareState) -> Table:
+def _table(
+    contest: ComparePlan, course: CompareState
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     comparison = course.comparison
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("side", no_wrap=True)
     unit = contest.metric.unit
-    titles = ("runs", f"avg {unit}", "± stddev", "min", "median", "max", "ratio")
-    interval = "" if contest.goal.exact else f"{_percent(contest.goal.confidence)} "
-    for title in (*titles, f"{interval}interval", "verdict"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = ("side", "runs", f"avg {unit}", "± stddev", "min", "median", "max", "ratio")
+    interval = "" if contest.goal.exact else f"{percent(contest.goal.confidence)} "
     summaries = comparison.summaries() or (None,) * comparison.sides
     findings: list[Finding | None] = [None, *comparison.findings]
-    for contender, summary, finding in zip(contest.contenders, summaries, findings, strict=True):
-        table.add_row(contender.label, *_numbers(summary), *_result(finding))
-    return table
+    rows = [
+        (contender.label, *_numbers(summary), *_result(finding))
+        for contender, summary, finding in zip(contest.contenders, summaries, findings, strict=True)
+    ]
+    return (*titles, f"{interval}interval", "verdict"), rows
 
 
 def _numbers(summary: Summary | None) -> tuple[str, ...]:
@@ -122,8 +126,8 @@ def _sentence(contest: ComparePlan, first: str, other: str, finding: Finding) ->
     if finding.ratio is None:
         return f"{other} against {first}: nothing is measured yet"
     says = f"{finding.ratio:.4f} times the {metric.name} of {first}"
-    sure = _span(finding.interval, _percent(goal.confidence))
-    sure = f"{sure}; {_span(finding.readable, _percent(READABLE))}"
+    sure = _span(finding.interval, percent(goal.confidence))
+    sure = f"{sure}; {_span(finding.readable, percent(READABLE))}"
     if goal.exact:
         sure = f"{finding.interval} by how well it repeats"
     match finding.verdict:
@@ -131,7 +135,7 @@ def _sentence(contest: ComparePlan, first: str, other: str, finding: Finding) ->
             verdict = f"{other} is {finding.verdict}"
         case Verdict.SAME:
             within = EXACT_DIFFERENCE if goal.exact else goal.precision
-            verdict = f"{other} is the SAME within {_percent(within)}"
+            verdict = f"{other} is the SAME within {percent(within)}"
         case Verdict.UNDECIDED:
             verdict = f"{other} is UNDECIDED"
     return f"{verdict}: {says} ({sure})"
@@ -139,10 +143,6 @@ def _sentence(contest: ComparePlan, first: str, other: str, finding: Finding) ->
 
 def _span(interval: Interval | None, sure: str) -> str:
     return f"no {sure} interval yet" if interval is None else f"{interval} at {sure}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.6g} %"
 
 
 def _what_it_takes(course: CompareState) -> str:

@@ -21,6 +21,16 @@ def change(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.2f} %"
 
 
-def number(value: float) -> str:
-    """Return a measured value with four significant digits, and all digits from 1,000 on."""
+def gib(size: float) -> str:
+    """Return a number of bytes as ``7.6 GiB``."""
+    return f"{size / 2**30:.1f} GiB"
+
+
+def number(value: float | None) -> str:
+    """Return a measured value with four significant digits, and all digits from 1,000 on.
+
+    None is ``-``.
+    """
+    if value is None:
+        return "-"
     return f"{value:,.1f}" if value >= 1000 else f"{value:.4g}"

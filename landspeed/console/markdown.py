@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 _RUN = re.compile(r"`+")
 _BAR = re.compile(r"\\*\|")
@@ -35,9 +36,19 @@ def code(text: str, *, longest: int = _LONGEST) -> str:
     return f"{fence}{pad}{inner}{pad}{fence}"
 
 
-def cell(text: str, *, longest: int = _LONGEST) -> str:
-    """*text* as a code span in a table, where a bar would end the cell even within code.
+def markdown_table(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "l"
+) -> str:
+    """Return a table whose cells are Markdown on one line.
 
-    A backslash before a bar is left out: it would be taken for the bar's escape, or its end.
+    *align* has a letter for each column, ``l`` or ``r``; its last letter holds for all columns
+    that remain. A bar in a cell is escaped, within code too. Backslashes before a bar are left
+    out, because GitHub would take them for the escape of the bar or for its end.
     """
-    return _BAR.sub(r"\\|", code(text, longest=longest))
+    rules = ("---" if one == "l" else "---:" for one in align.ljust(len(titles), align[-1]))
+    return "\n".join((_row(titles), f"|{'|'.join(rules)}|", *map(_row, rows)))
+
+
+def _row(cells: Sequence[str]) -> str:
+    escaped = (_BAR.sub(r"\\|", cell) for cell in cells)
+    return f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in escaped)}|"

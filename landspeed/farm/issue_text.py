@@ -14,7 +14,8 @@ from base.build import Origin
 from base.files import digest_text
 from landspeed.bisect.report_markdown import markdown
 from landspeed.changepoints.changepoint import Changepoint
-from landspeed.console.markdown import cell, code
+from landspeed.console.format import change
+from landspeed.console.markdown import code, markdown_table
 from landspeed.farm.regressions import Regression, Span
 from landspeed.results.series import PlaceOf
 
@@ -24,6 +25,7 @@ _MARK = re.compile(
 )
 _LONGEST = 60_000  # GitHub takes 65,536 characters
 _TITLE = 60
+_TITLES = ("machine", "variant", "scenario", "metric", "before", "after", "change", "sure")
 
 SubjectOf = Callable[[str], str]
 """The subject of a commit by its full hash; empty for a release, or where it is not known."""
@@ -81,7 +83,7 @@ def title(regression: Regression, subject_of: SubjectOf) -> str:
     where = f"{_short(span.last)} {subject}".strip()
     if span.count > 1:
         where = f"one of {span.count} commits up to {_short(span.last)}"
-    return f"{_change(worst.ratio)} {worst.metric} ({worst.mode}): {where}"
+    return f"{change(worst.ratio)} {worst.metric} ({worst.mode}): {where}"
 
 
 def body(regression: Regression, subject_of: SubjectOf) -> str:
@@ -95,9 +97,7 @@ def _lines(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
     yield ""
     yield from _what(regression, subject_of)
     yield ""
-    yield "| machine | variant | scenario | metric | before | after | change | sure |"
-    yield "|---|---|---|---|---:|---:|---:|---|"
-    yield from map(_row, regression.steps)
+    yield markdown_table(_TITLES, map(_row, regression.steps), align="llllrrrl")
     yield ""
     yield "A step of the trend, which a comparison of its two sides confirmed."
     for report in regression.bisections:
@@ -117,7 +117,7 @@ def _lines(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
 
 def _what(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
     span, worst = regression.span, regression.steps[0]
-    much = f"{_change(worst.ratio)} {worst.metric}"
+    much = f"{change(worst.ratio)} {worst.metric}"
     line = code(span.line)
     if span.count == 1:
         did = f"commit {span.last} {code(subject_of(span.last))}".strip()
@@ -131,21 +131,27 @@ def _what(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
         name = step.after.release or step.after.commit or ""
         did = f"{name} {code(subject_of(name))}".strip()
         yield ""
-        yield f"**Gone since {did}** ({_change(step.ratio)} {step.metric})."
+        yield f"**Gone since {did}** ({change(step.ratio)} {step.metric})."
 
 
-def _row(step: Changepoint) -> str:
+def _row(step: Changepoint) -> tuple[str, ...]:
     before, after = (_number(level) for level in step.levels)
     unit = step.unit
     sure = "exact" if step.p_value is None else _interval(step)
     return (
-        f"| {code(step.machine)} | {step.variant} | {cell(step.scenario)} | {step.metric} | "
-        f"{before} | {after} {unit} | {_change(step.ratio)} | {sure} |"
+        code(step.machine),
+        str(step.variant),
+        code(step.scenario),
+        step.metric,
+        before,
+        f"{after} {unit}",
+        change(step.ratio),
+        sure,
     )
 
 
 def _interval(step: Changepoint) -> str:
-    low, high = map(_change, step.interval)
+    low, high = map(change, step.interval)
     return f"{low} … {high}"
 
 
@@ -173,10 +179,6 @@ def _commands(regression: Regression) -> Iterator[str]:
 
 def _short(name: str) -> str:
     return name if "." in name else name[:10]
-
-
-def _change(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.2f} %"
 
 
 def _number(value: float) -> str:

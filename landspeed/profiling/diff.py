@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 from benchmarks.counted.callgrind import Edge, Profile
+from landspeed.console.table import rich_table
 
 # What gcc and clang call the parts and copies they make of a function.
 _PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+$")
@@ -144,11 +144,9 @@ def explained_text(explained: ExplainResult, top: int) -> RenderableType:
         f"{explained.after} {explained.total_after:.1f} instructions per transaction "
         f"({explained.total_after / explained.total_before - 1:+.2%})"
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("function", "own", explained.before, explained.after, "inclusive", "of all"):
-        table.add_column(title, justify="left" if title == "function" else "right", no_wrap=True)
-    for cost in explained.costs[:top]:
-        table.add_row(
+    titles = ("function", "own", explained.before, explained.after, "inclusive", "of all")
+    rows = [
+        (
             cost.function,
             f"{cost.own:+.1f}",
             f"{cost.own_before:.1f}",
@@ -156,8 +154,11 @@ def explained_text(explained: ExplainResult, top: int) -> RenderableType:
             f"{cost.inclusive:+.1f}",
             f"{cost.own / explained.total_before:+.2%}",
         )
+        for cost in explained.costs[:top]
+    ]
     rest = sum(cost.own for cost in explained.costs[top:])
-    table.add_row("all others", f"{rest:+.1f}", "", "", "", "")
+    rows.append(("all others", f"{rest:+.1f}", "", "", "", ""))
+    table = rich_table(titles, rows, align="lr")
     return Group(head, "", table, *_files(explained.files), *explained.notes)
 
 

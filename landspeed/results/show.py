@@ -19,6 +19,7 @@ from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.identical_builds import IdenticalBuild, Origins
 from benchmarks.workloads.metrics import METRICS, Metric, metrics_of, scale_param
 from benchmarks.workloads.points import ADAPTIVE
+from landspeed.console.table import rich_table
 from landspeed.results.point_query import PointQuery, name_of
 from landspeed.results.points import origins_by_digest
 from landspeed.results.reproduce import point_commands
@@ -184,17 +185,18 @@ def overview(points: Iterable[Shown]) -> Table:
     """A table of *points*, one line each, with the published medians and 99 % intervals."""
     points = list(points)
     shown = [metric for metric in METRICS if any(metric in point.metrics for point in points)]
-    table = _table("point", "machine", "epoch", "runs", *(f"{m.name} {m.unit}" for m in shown))
-    for point in points:
-        run = point.runs[0]
-        table.add_row(
+    titles = ("point", "machine", "epoch", "runs", *(f"{m.name} {m.unit}" for m in shown))
+    rows = (
+        (
             point.name,
-            run["machine"],
-            run["epoch"] + _standing(point),
+            point.runs[0]["machine"],
+            point.runs[0]["epoch"] + _standing(point),
             str(len(point.runs)),
             *(_text(point.estimate(m) if m in point.metrics else None) for m in shown),
         )
-    return table
+        for point in points
+    )
+    return rich_table(titles, rows, align="lllr")
 
 
 def _standing(point: Shown) -> str:
@@ -209,10 +211,17 @@ def details(point: Shown, records: Sequence[Mapping[str, Any]]) -> RenderableTyp
     Where the time went, warnings, and provenance from the first of them.
     """
     columns = _COUNTED_COLUMNS if point.runs[0]["buffers"] else _RUN_COLUMNS
-    runs = _table("run", "time", "round", *(title for title, _, _ in columns))
-    for run in point.runs:
-        numbers = (_number(run[column], form) for _, column, form in columns)
-        runs.add_row(f"run:{run['id'][:16]}", run["time"], _number(run["round"], "{}"), *numbers)
+    titles = ("run", "time", "round", *(title for title, _, _ in columns))
+    rows = (
+        (
+            f"run:{run['id'][:16]}",
+            run["time"],
+            _number(run["round"], "{}"),
+            *(_number(run[column], form) for _, column, form in columns),
+        )
+        for run in point.runs
+    )
+    runs = rich_table(titles, rows, align="llr")
     parts: list[RenderableType] = [overview([point]), "", runs, ""]
     evidence = evidence_rows(records)
     if evidence:
@@ -266,14 +275,6 @@ def _source(build: Mapping[str, Any]) -> list[tuple[str, str]]:
         ]
     named = origin["release"] or origin["commit"]
     return [("source", f"{named} of {origin['date']}"), ("tree", str(origin["tree"]))]
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in titles:
-        words = title in ("point", "machine", "epoch", "run", "time")
-        table.add_column(title, justify="left" if words else "right", no_wrap=True)
-    return table
 
 
 def _text(estimate: Estimate | None) -> str:

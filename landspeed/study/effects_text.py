@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from landspeed.study.ablation import Ablation
 from landspeed.study.effects import SURE, Attribution, ScreeningResult, StudyContext
-from landspeed.study.tables import markdown_table
+from landspeed.study.tables import study_table
 
 
 def ranking_table(ranking: Attribution) -> str:
@@ -19,7 +19,7 @@ def ranking_table(ranking: Attribution) -> str:
         averaged = ranking.effect(setting, StudyContext.AVERAGED)
         lines.append([*line, _p(averaged.p if averaged else None)] if p else line)
     titles = ["setting", *(f"{company}, 95 %" for company in ranking.companies), *p]
-    return markdown_table(titles, lines, 1)
+    return study_table(titles, lines, 1)
 
 
 def ranking_text(ranking: Attribution, ablation: Ablation) -> Iterator[str]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from base.files import canonical_json, exchange, remove_tree, storage_errors, write_atomic
 from benchmarks.workloads.metrics import metric_named
-from landspeed.console.markdown import cell, code, plain
+from landspeed.console.markdown import code, plain
 from landspeed.results.warnings import cautions
 from landspeed.results.where_time_went import client_told, evidence_rows
 from landspeed.study.ablation import Ablation
@@ -28,7 +28,7 @@ from landspeed.study.plots import Series, axis_name, draw
 from landspeed.study.reproduce import study_command, study_commands
 from landspeed.study.samples import StudyRow, goes, grouped, untold
 from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
-from landspeed.study.tables import caption, exhibit, heading_of, markdown_table
+from landspeed.study.tables import caption, exhibit, heading_of, study_table
 
 FACTS, MARKDOWN = "report.json", "report.md"
 _SAMPLES, _SECONDS = "samples.parquet", "seconds.parquet"
@@ -257,7 +257,7 @@ def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     yield "Medians of the runs of each column; what was looked at a second apart is in shares."
     lines = [[title, *(told.get(title, "-") for told in seen.values())] for title in titles]
     heading = " / ".join(map(axis_name, columns))
-    yield markdown_table([heading, *seen], lines, 1 + len(seen))
+    yield study_table([heading, *seen], lines, 1 + len(seen))
 
 
 def _records(report: StudyReport, rows: Iterable[StudyRow]) -> list[Mapping[str, Any]]:
@@ -316,7 +316,7 @@ def _provenance(report: StudyReport) -> Iterator[str]:
         digest = f"sha256 {build['digest'][:16]}…"
         toolchain = build["toolchain"].get("cc", "not known")
         lines.append([str(build["version"]), source, build["identifier"], toolchain, digest])
-    yield markdown_table(titles, lines, len(titles))
+    yield study_table(titles, lines, len(titles))
     if report.servers:
         record = report.servers[-1]
         epoch = ", ".join(f"{name} {value}" for name, value in record["epoch"].items())
@@ -336,8 +336,8 @@ def _profiles(report: StudyReport) -> str:
     }
     lines = [[*names, f"run:{identifier[:16]}"] for names, identifier in sorted(runs.items())]
     if report.labels:
-        return markdown_table(("called here", "profile", "run"), lines, 3)
-    return markdown_table(("profile", "run"), [line[1:] for line in lines], 2)
+        return study_table(("called here", "profile", "run"), lines, 3)
+    return study_table(("profile", "run"), [line[1:] for line in lines], 2)
 
 
 def _topologies(report: StudyReport) -> Iterator[str]:
@@ -381,10 +381,10 @@ def write_index(reports: Path) -> Path | None:
     for path in found:
         facts = json.loads(path.read_text())
         link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
-        rest = (facts["size"], cell(facts["machine"]), str(facts["runs"]), str(facts["last"]))
+        rest = (facts["size"], code(facts["machine"]), str(facts["runs"]), str(facts["last"]))
         lines.append([link, *rest])
     text = "# Studies\n\nEach is one command, `landspeed study NAME`.\n\n"
-    text += markdown_table(titles, lines, 5)
+    text += study_table(titles, lines, 5)
     write_atomic(reports / PAGE, study_page("", "Studies", text))
     return reports / PAGE
 

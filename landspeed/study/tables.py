@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from benchmarks.workloads.metrics import metric_named
-from landspeed.console.markdown import plain
+from landspeed.console.markdown import markdown_table, plain
 from landspeed.study.plots import axis_name
 from landspeed.study.samples import Ratio, StudyRow, Value, grouped, summary
 from landspeed.study.schema import TableExhibit
@@ -14,18 +14,14 @@ _LONGEST = 500  # characters of a cell
 _STATISTICS = ("average", "± stddev", "min", "median", "max")
 
 
-def markdown_table(titles: Sequence[str], lines: Iterable[Sequence[str]], words: int) -> str:
-    """A table in Markdown whose first *words* columns are words, the others numbers."""
-    marks = ["---" if i < words else "---:" for i in range(len(titles))]
-    return "\n".join(_row(line) for line in (titles, marks, *lines))
+def study_table(titles: Sequence[str], lines: Iterable[Sequence[str]], words: int) -> str:
+    """Return a Markdown table whose first *words* columns hold words, the others numbers.
 
-
-def _row(cells: Sequence[str]) -> str:
-    return (
-        "| "
-        + " | ".join(plain(cell, longest=_LONGEST).replace("|", "\\|") for cell in cells)
-        + " |"
-    )
+    Cells are put on one line and cut to 500 characters.
+    """
+    rows = ([plain(cell, longest=_LONGEST) for cell in line] for line in lines)
+    shown = [plain(title, longest=_LONGEST) for title in titles]
+    return markdown_table(shown, rows, align="l" * words + "r")
 
 
 def exhibit(table: TableExhibit, rows: Sequence[StudyRow]) -> list[tuple[str, str]]:
@@ -74,7 +70,7 @@ def _statistics(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         numbers = (found.mean, found.stddev, found.minimum, found.median, found.maximum)
         ratio = _ratio(table, key, group, groups, metric.column) if base else []
         lines.append([*map(str, key), str(found.count), *map(number, numbers), *ratio])
-    return markdown_table(titles, lines, len(table.rows))
+    return study_table(titles, lines, len(table.rows))
 
 
 def _ratio(
@@ -101,7 +97,7 @@ def _matrix(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         lines.append([*map(str, key), *(number(one.median) if one else "-" for one in found)])
     first = " / ".join(map(axis_name, table.rows)) + f" \\ {axis_name(axis)}"
     titles = [first, *[""] * (len(table.rows) - 1), *map(str, values)]
-    return markdown_table(titles, lines, len(table.rows))
+    return study_table(titles, lines, len(table.rows))
 
 
 def _ratios(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
@@ -121,7 +117,7 @@ def _ratios(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         lines.append([*map(str, key), *(str(one) if one else "-" for one in (*found, *apart))])
     first, *others = map(str, values)
     titles = [*map(axis_name, table.rows), first, *others, *(f"{v}'s to {first}'s" for v in others)]
-    return markdown_table(titles, lines, len(table.rows))
+    return study_table(titles, lines, len(table.rows))
 
 
 def _base(

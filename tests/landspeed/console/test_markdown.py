@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from landspeed.console.markdown import cell, code, plain
+from landspeed.console.markdown import code, markdown_table, plain
 
 HOSTILE = (
     "Fix $(touch /tmp/pwned) in @postgres/committers, closes #1",
@@ -46,8 +46,15 @@ def test_a_code_span_is_one_line_and_ends_where_it_begins(text):
 
 
 @given(st.text())
-def test_a_cell_has_no_bar_that_is_not_escaped(text):
-    assert re.search(r"(?<!\\)(\\\\)*\|", cell(text)) is None
+def test_a_cell_of_a_table_has_no_bar_that_is_not_escaped(text):
+    *_, row = markdown_table(["title"], [[code(text)]]).splitlines()
+    cell = row.removeprefix("|").removesuffix("|")
+    assert re.search(r"(?<!\\)(\\\\)*\|", cell) is None
+
+
+def test_the_last_letter_of_align_holds_for_all_columns_that_remain():
+    table = markdown_table(["side", "runs", "mean"], [["a", "1", ""]], align="lr")
+    assert table == "| side | runs | mean |\n|---|---:|---:|\n| a | 1 | |"
 
 
 def test_what_is_long_is_cut():

@@ -5,6 +5,8 @@ A message names what went wrong, ``detail`` what was seen, ``hint`` what to do n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class LandspeedError(Exception):
     """A LandspeedError is a failure with a message, a detail, a hint and an exit code."""
@@ -106,3 +108,22 @@ class RemoteError(LandspeedError):
     """A service of others (the remote of the results, GitHub's API) refused or did not answer."""
 
     exit_code = 14
+
+
+_MOST_MESSAGES = 10
+
+
+def some_failed(
+    messages: Sequence[str], tried: int, noun: str, kind: type[LandspeedError] = MeasureError
+) -> LandspeedError | None:
+    """Return the error of a command that went on after failures; None without *messages*.
+
+    *messages* has one entry for each failure among the *tried* things called *noun* (plural).
+    """
+    if not messages:
+        return None
+    return kind(
+        f"{len(messages)} of {tried} {noun} failed, the others are done",
+        detail="\n".join(list(dict.fromkeys(messages))[:_MOST_MESSAGES]),
+        hint="Fix the cause and repeat the command: it does only what is missing.",
+    )

@@ -1,6 +1,6 @@
-"""What was read of all Series of a project, kept in the cache: reading on takes what is new.
+"""State of the changepoint detector, cached so that a later scan computes only what is new.
 
-It can be thrown away at any time.
+The cache can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 
 from base.files import digest_file, digest_text, write_atomic
 from base.paths import Paths
-from landspeed.changepoints.changepoint import Memory
+from landspeed.changepoints.detect import Traces
 from landspeed.results.arrays import Floats
 from landspeed.stats import changepoint_online, glr
 from landspeed.stats.changepoint_online import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traces:
-    """Traces is the file that has what was read, ``code`` a digest of what reads.
+class TraceCache:
+    """File with the traces of a project's series.
 
-    Scores that another version reckoned are not this one's.
+    ``code`` is a digest of the detector's code: scores of another version are not used.
     """
 
     path: Path
@@ -35,13 +35,13 @@ class Traces:
 
     @classmethod
     def of(cls, paths: Paths) -> Self:
-        """Those of the project of *paths*."""
+        """Return the cache of the project of *paths*."""
         own = [digest_file(Path(str(module.__file__))) for module in (changepoint_online, glr)]
         name = f"{digest_text(str(paths.records.absolute()))[:16]}.npz"
         return cls(path=paths.cache / "traces" / name, code=digest_text("".join(own)))
 
-    def load(self) -> Memory:
-        """What was read, by the names of the Series; nothing if it cannot be had."""
+    def load(self) -> Traces:
+        """Return the cached traces; nothing if the file is missing, damaged or of other code."""
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 facts, numbers = json.loads(str(file["facts"])), file["numbers"]
@@ -56,11 +56,11 @@ class Traces:
             for one in facts["lines"]
         }
 
-    def save(self, memory: Memory) -> None:
-        """Keep *memory* in place of what was there."""
-        parts = {name: [one.logs, *one.scores] for name, one in memory.items()}
+    def save(self, traces: Traces) -> None:
+        """Replace the cached traces by *traces*."""
+        parts = {name: [one.logs, *one.scores] for name, one in traces.items()}
         lines = [
-            {"name": name, "starts": memory[name].starts, "sizes": [len(part) for part in own]}
+            {"name": name, "starts": traces[name].starts, "sizes": [len(part) for part in own]}
             for name, own in parts.items()
         ]
         numbers = np.concatenate([np.zeros(0), *(part for own in parts.values() for part in own)])

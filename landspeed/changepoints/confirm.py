@@ -1,4 +1,4 @@
-"""Putting what a trend nominates to the test: its two sides compared on fresh samples."""
+"""Test changepoints on fresh samples: compare the two sides of each."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from base.build import Origin
-from base.errors import LandspeedError, MeasureError, UsageError
+from base.errors import LandspeedError, UsageError, some_failed
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.metrics import Metric, metric_named
-from landspeed.changepoints.nomination import (
-    Confirmation,
-    ConfirmationStatus,
-    Nomination,
-    fate_of,
-    newest,
-)
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.confirmation import DECIDED, Confirmation, newest, status_of
 from landspeed.compare.counted import compare_counts
 from landspeed.compare.prepare import contenders_of
 from landspeed.compare.side import Question, Side, parse_question
@@ -32,9 +27,10 @@ PRESET = "confirm"
 
 @dataclass(kw_only=True)
 class ConfirmRun:
-    """An ConfirmRun tests Nominations one after the other; ``budget`` and ``seconds`` are of each.
+    """Tests changepoints one after the other and goes on after failures, kept in ``errors``.
 
-    What failed is in ``errors``, and the others went on.
+    Each gets a ``budget``, in seconds, for runs of ``seconds`` each. With ``fresh``, changepoints
+    that were confirmed or refuted before are measured again.
     """
 
     session: Session
@@ -43,86 +39,85 @@ class ConfirmRun:
     fresh: bool = False
     errors: list[LandspeedError] = field(default_factory=list)
 
-    def of(self, nominations: Iterable[Nomination]) -> list[Confirmation]:
-        """What is known now of each of *nominations*; what was known before is not measured again.
+    def of(self, changepoints: Iterable[Changepoint]) -> list[Confirmation]:
+        """Return what is now known of each of *changepoints*; add what is new to the notes.
 
-        Those of other machines are left as they are: the step is to be seen where it was.
+        A changepoint of another machine stays nominated: it must be shown where it was seen.
         """
         notes = self.session.records.confirmations
         known = newest(notes.all())
         found = []
-        for nomination in {one.key: one for one in nominations}.values():
-            before = known.get(nomination.key)
-            done = before is not None and before.fate in (
-                ConfirmationStatus.CONFIRMED,
-                ConfirmationStatus.REFUTED,
-            )
-            if before is not None and done and not self.fresh:
+        for key, changepoint in {one.key: one for one in changepoints}.items():
+            before = known.get(key)
+            if before is not None and before.status in DECIDED and not self.fresh:
                 found.append(before)
                 continue
             try:
-                confirmation = self._one(nomination)
+                confirmation = self._one(changepoint)
             except LandspeedError as error:
                 self.errors.append(error)
-                say(f"{nomination}\n{error}")
+                say(f"{changepoint}\n{error}")
                 continue
-            if confirmation.fate is not ConfirmationStatus.NOMINATED:
+            if confirmation.status is not ChangepointStatus.NOMINATED:
                 notes.add(confirmation.facts())
             found.append(confirmation)
         return found
 
-    def _one(self, nomination: Nomination) -> Confirmation:
-        say(f"nominated: {nomination}")
-        if nomination.machine != self.session.machine.name:
-            return _without_runs(
-                nomination, ConfirmationStatus.NOMINATED, f"it is of machine {nomination.machine}"
-            )
-        contest = self._contest(nomination)
-        first, second = contest.contenders
+    def failure(self, tested: int, more: Iterable[LandspeedError] = ()) -> LandspeedError | None:
+        """Return the error that the command ends with, if any, after *tested* confirmations."""
+        messages = [error.message for error in (*self.errors, *more)]
+        return some_failed(messages, tested + len(messages), "tests of changepoints")
+
+    def _one(self, changepoint: Changepoint) -> Confirmation:
+        say(f"nominated: {changepoint}")
+        if changepoint.machine != self.session.machine.name:
+            reason = f"it is of machine {changepoint.machine}"
+            return _without_runs(changepoint, ChangepointStatus.NOMINATED, reason)
+        plan = self._plan(changepoint)
+        first, second = plan.contenders
         if first.key == second.key:
-            return _without_runs(
-                nomination, ConfirmationStatus.REFUTED, "both are the very same server"
-            )
-        carry_out = compare_counts if contest.metric.exact else compare
-        course = carry_out(self.session, contest, fresh=self.fresh)
-        (finding,) = course.comparison.findings
+            reason = "both are the very same server"
+            return _without_runs(changepoint, ChangepointStatus.REFUTED, reason)
+        carry_out = compare_counts if plan.metric.exact else compare
+        state = carry_out(self.session, plan, fresh=self.fresh)
+        (finding,) = state.comparison.findings
         return Confirmation(
-            nomination=nomination,
-            fate=fate_of(nomination, finding),
+            changepoint=changepoint,
+            status=status_of(changepoint, finding),
             time=_now(),
-            comparison=course.identifier,
+            comparison=state.identifier,
             finding=finding.facts(),
         )
 
-    def _contest(self, nomination: Nomination) -> ComparePlan:
-        params = nomination.params
-        metric = metric_named(nomination.metric)
+    def _plan(self, changepoint: Changepoint) -> ComparePlan:
+        params = changepoint.params
+        metric = metric_named(changepoint.metric)
         question = parse_question(
-            "/".join((nomination.mode, params.protocol, params.scale, f"c{params.clients}")),
+            "/".join((changepoint.mode, params.protocol, params.scale, f"c{params.clients}")),
             seconds=self.seconds,
         )
         sides = [
             Side(
-                target=Target(ref=_ref(origin), variant=nomination.variant),
+                target=Target(ref=_ref(origin), variant=changepoint.variant),
                 profile=params.profile,
             )
-            for origin in (nomination.before, nomination.after)
+            for origin in (changepoint.before, changepoint.after)
         ]
         contenders = contenders_of(self.session, sides, question, metric.buffers)
         return ComparePlan(
             contenders=tuple(contenders),
             pgbench=Pgbench(build=self.session.pgbench_build()),
             metric=metric,
-            goal=_goal(nomination, metric),
+            goal=_goal(changepoint, metric),
             seconds=question.seconds,
             budget=self.budget,
             preset=PRESET,
         )
 
 
-def _goal(nomination: Nomination, metric: Metric) -> StoppingRule:
+def _goal(changepoint: Changepoint, metric: Metric) -> StoppingRule:
     return StoppingRule(
-        precision=nomination.precision,
+        precision=changepoint.precision,
         higher_is_better=metric.higher_is_better,
         exact=metric.exact,
     )
@@ -131,29 +126,20 @@ def _goal(nomination: Nomination, metric: Metric) -> StoppingRule:
 def _ref(origin: Origin) -> str:
     ref = f"@{origin.registered}" if origin.registered else origin.release or origin.commit
     if not ref:
-        raise UsageError(f"nobody can build {origin.name} again: it is no release and no commit")
+        raise UsageError(
+            f"{origin.name} cannot be built again: it is neither a release nor a commit"
+        )
     return ref
 
 
-def _without_runs(nomination: Nomination, fate: ConfirmationStatus, reason: str) -> Confirmation:
-    return Confirmation(nomination=nomination, fate=fate, time=_now(), reason=reason)
+def _without_runs(changepoint: Changepoint, status: ChangepointStatus, reason: str) -> Confirmation:
+    return Confirmation(changepoint=changepoint, status=status, time=_now(), reason=reason)
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def inquiry_failure(errors: list[LandspeedError]) -> MeasureError | None:
-    """The error that an ConfirmRun ends with that went on after some."""
-    if not errors:
-        return None
-    return MeasureError(
-        f"{len(errors)} steps could not be put to the test, the others were",
-        detail="\n".join(dict.fromkeys(error.message for error in errors)),
-        hint="Mend the cause and give the same command again: what is known is not measured again.",
-    )
-
-
-def facts_of(found: Iterable[Confirmation]) -> list[dict[str, Any]]:
-    """What became of each, as JSON can hold it."""
-    return [{"key": one.nomination.key, **one.facts()} for one in found]
+def confirmations_facts(found: Iterable[Confirmation]) -> list[dict[str, Any]]:
+    """Return *found* as JSON can hold it, each with the key of its changepoint."""
+    return [{"key": one.changepoint.key, **one.facts()} for one in found]

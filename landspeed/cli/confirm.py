@@ -10,8 +10,9 @@ from rich.table import Table
 
 from base.errors import UsageError
 from landspeed.bisect.report_markdown import markdown
-from landspeed.changepoints.confirm import ConfirmRun, facts_of, inquiry_failure
-from landspeed.changepoints.nomination import Confirmation, Nomination, counts_line, newest
+from landspeed.changepoints.changepoint import Changepoint
+from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
+from landspeed.changepoints.confirmation import Confirmation, newest, status_counts_text
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.params import parse_duration
@@ -22,7 +23,7 @@ from landspeed.results.show import as_text
 from landspeed.session.session import Session
 
 
-def read_nominations(path: str) -> list[Nomination]:
+def read_nominations(path: str) -> list[Changepoint]:
     """The Nominations at *path* (- for stdin), a JSON list of them; UsageError if it is none."""
     try:
         with click.open_file(path) as stream:
@@ -33,18 +34,18 @@ def read_nominations(path: str) -> list[Nomination]:
         raise UsageError("this is not JSON", detail=str(error)) from error
     if not isinstance(facts, list):
         raise UsageError("this is not a list of steps", detail=f"It is {type(facts).__name__}.")
-    return [Nomination.parse(one) for one in facts]
+    return [Changepoint.parse(one) for one in facts]
 
 
 def confirmations_table(found: Iterable[Confirmation]) -> Table:
-    """A line for each Nomination: what it was, what it is, by how much."""
+    """A line for each changepoint: what it was, what it is, by how much."""
     rows = []
     for one in found:
         finding = one.finding or {}
         ratio, ends = finding.get("ratio"), finding.get("interval")
         row = (
-            str(one.nomination),
-            one.fate.value,
+            str(one.changepoint),
+            one.status.value,
             f"{ratio:.4f}" if ratio else "-",
             " … ".join(f"{end:.4f}" for end in ends) if ends else "-",
             one.comparison or one.reason,
@@ -87,13 +88,13 @@ def confirm_(
     )
     found = inquiry.of(nominations)
     if as_json:
-        emit_json(facts_of(found))
+        emit_json(confirmations_facts(found))
     else:
         emit(as_text(confirmations_table(found)))
-    say(counts_line(newest(session.records.confirmations.all()).values()))
+    say(status_counts_text(newest(session.records.confirmations.all()).values()))
     inquest = ConfirmedBisects(session=session, budget=parse_duration(budget), seconds=seconds)
     for note in inquest.of(found) if bisect_too else ():
         say(f"bisected: {markdown(note['report']).partition(chr(10))[0].removeprefix('# ')}")
-    error = inquiry_failure([*inquiry.errors, *inquest.errors])
+    error = inquiry.failure(len(found), inquest.errors)
     if error is not None:
         raise error

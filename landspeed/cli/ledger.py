@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 
 from benchmarks.clients.pgbench import Pgbench
-from landspeed.changepoints.nomination import counted, counts_line, newest
+from landspeed.changepoints.confirmation import newest, status_counts, status_counts_text
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.compare.aa_rates import AAReport, ledger
 from landspeed.compare.aa_schedule import BLOCKS, compare_with_itself, least_tried
@@ -48,10 +48,10 @@ def ledger_(*, runs: int | None, as_json: bool) -> None:
     book = ledger(session.records.table())
     steps = newest(session.records.confirmations.all()).values()
     if as_json:
-        emit_json({**book.facts(), "steps": counted(steps)})
+        emit_json({**book.facts(), "steps": status_counts(steps)})
         return
     emit(as_text(_as_table(book)))
-    emit("\n".join([*summary_lines(book), counts_line(steps)]))
+    emit("\n".join([*summary_lines(book), status_counts_text(steps)]))
 
 
 def _measure(session: Session, runs: int) -> None:

@@ -10,7 +10,7 @@ import click
 
 from base.build import Variant
 from builders.config import CONFIG_NAME
-from landspeed.changepoints.scan import survey_records
+from landspeed.changepoints.scan import scan_records
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.github_log import put_outputs, put_summary
 from landspeed.console.markdown import code, markdown_table, plain
@@ -56,7 +56,7 @@ def new_(
     track = TrackingConfig.load(session.paths.project / CONFIG_NAME)
     track = replace(track, branches=branches or track.branches, budget=budget or track.budget)
     session.builder.sources.refresh()
-    plan = agenda(session, track, survey_records(session))
+    plan = agenda(session, track, scan_records(session))
     told = outputs(session, track, plan)
     put_outputs(told, outputs_to)
     put_summary("\n".join(_markdown(plan)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from base.errors import LandspeedError, UsageError
-from landspeed.changepoints.scan import Chart, survey_records
+from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
@@ -65,10 +65,10 @@ def report_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
 
 
 def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
-    chart = Chart.of(session)
-    survey, place_of = survey_records(session, chart=chart), chart.place_of
+    placed = PlacedDots.of(session)
+    survey, place_of = scan_records(session, placed=placed), placed.place_of
     notes = session.records.bisections.all()
-    found = regressions(survey.steps, place_of, notes)
+    found = regressions(survey.changepoints, place_of, notes)
     history = session.builder.sources.history
 
     def subject_of(name: str) -> str:

@@ -10,8 +10,9 @@ from rich.table import Table
 
 from base.errors import RefError
 from benchmarks.workloads.metrics import METRICS
-from landspeed.changepoints.changepoint import DOUBTFUL, Changepoint, ChangepointScan
-from landspeed.changepoints.scan import survey_records
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.detect import ChangepointScan
+from landspeed.changepoints.scan import scan_records
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.format import change
 from landspeed.console.progress import say
@@ -45,8 +46,8 @@ def steps_(*, metric: str | None, since: str | None, doubtful_too: bool, as_json
       landspeed steps --since 2026-11-01 --json
     """
     session = Session.open()
-    found = survey_records(session, metric)
-    shown = list(found.steps) if doubtful_too else found.nominated()
+    found = scan_records(session, metric)
+    shown = list(found.changepoints) if doubtful_too else found.nominated()
     if since is not None:
         wanted = since_filter(since, session.builder.sources.releases_branch())
         shown = [step for step in shown if wanted(step)]
@@ -110,7 +111,7 @@ def summary(found: ChangepointScan, shown: int) -> str:
         )
     series = _count(found.judged, "series", "series")
     parts = [f"{series} looked at, {_count(shown, 'step', 'steps') if shown else 'no step'}"]
-    doubtful = sum(step.status == DOUBTFUL for step in found.steps)
+    doubtful = sum(one.status is ChangepointStatus.DOUBTFUL for one in found.changepoints)
     if doubtful:
         parts.append(f"{doubtful} more may well be noise among so many series (--all)")
     if found.short:

@@ -1,6 +1,6 @@
 """Bisecting what was confirmed: which commit did it, and where its cost went.
 
-One bisection serves all that happened between the same two commits: that of the Nomination that
+One bisection serves all that happened between the same two commits: that of the Changepoint that
 is exact, or else of the largest. Its report is kept as a note beside the records.
 """
 
@@ -22,7 +22,8 @@ from landspeed.bisect.model import Hypothesis
 from landspeed.bisect.report import report_facts
 from landspeed.bisect.report_profile import explanation
 from landspeed.bisect.run import BisectRequest, bisect
-from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.confirmation import Confirmation
 from landspeed.compare.prepare import cells_of
 from landspeed.compare.side import Question, parse_question
 from landspeed.compare.verdict import EXACT_DIFFERENCE
@@ -61,15 +62,15 @@ class ConfirmedBisects:
             made.append(note)
         return made
 
-    def _groups(self, confirmations: Iterable[Confirmation]) -> list[list[Nomination]]:
+    def _groups(self, confirmations: Iterable[Confirmation]) -> list[list[Changepoint]]:
         """What got worse between the same two commits on this machine, together."""
-        found: dict[tuple[str, str], list[Nomination]] = {}
+        found: dict[tuple[str, str], list[Changepoint]] = {}
         for one in confirmations:
-            nomination = one.nomination
+            nomination = one.changepoint
             before, after = nomination.before, nomination.after
             here = nomination.machine == self.session.machine.name
             if (
-                one.fate is not ConfirmationStatus.CONFIRMED
+                one.status is not ChangepointStatus.CONFIRMED
                 or not here
                 or not _is_worse(nomination)
             ):
@@ -79,7 +80,7 @@ class ConfirmedBisects:
                 found.setdefault((before.commit, after.commit), []).append(nomination)
         return list(found.values())
 
-    def _one(self, nomination: Nomination) -> dict[str, Any]:
+    def _one(self, nomination: Changepoint) -> dict[str, Any]:
         sources = self.session.builder.sources
         ends = [str(origin.commit) for origin in (nomination.before, nomination.after)]
         line = commit_line(sources, *ends)
@@ -91,7 +92,7 @@ class ConfirmedBisects:
             "report": report_facts(found, sources.history, command, explanation(found)),
         }
 
-    def _case(self, nomination: Nomination, line: CommitRange) -> BisectRequest:
+    def _case(self, nomination: Changepoint, line: CommitRange) -> BisectRequest:
         metric, profile = metric_named(nomination.metric), nomination.params.profile
         question = parse_question(_scenario(nomination), profile=profile, seconds=self.seconds)
         cell: Cell = cells_of(self.session, question, [profile])[profile]
@@ -114,16 +115,16 @@ class ConfirmedBisects:
         )
 
 
-def _is_worse(nomination: Nomination) -> bool:
+def _is_worse(nomination: Changepoint) -> bool:
     return (nomination.ratio > 1) != metric_named(nomination.metric).higher_is_better
 
 
-def _scenario(nomination: Nomination) -> str:
+def _scenario(nomination: Changepoint) -> str:
     params = nomination.params
     return "/".join((nomination.mode, params.protocol, params.scale, f"c{params.clients}"))
 
 
-def _command(nomination: Nomination, ends: Sequence[str]) -> str:
+def _command(nomination: Changepoint, ends: Sequence[str]) -> str:
     words = ["landspeed", "bisect", *(end[:10] for end in ends), "--metric", nomination.metric]
     words += ["--scenario", _scenario(nomination), "--profile", nomination.params.profile]
     if nomination.variant.name != "bs8":

@@ -17,8 +17,8 @@ from base.version import Version, VersionRange
 from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.scenario import CacheState, Preset
 from builders.source import Sources
-from landspeed.changepoints.changepoint import NOMINATED, ChangepointScan
-from landspeed.changepoints.nomination import Nomination
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.detect import ChangepointScan
 from landspeed.farm.coverage import CostEstimate, Coverage, Server
 from landspeed.farm.priority import fresh, together
 from landspeed.farm.runners import runner_labels
@@ -232,9 +232,9 @@ def _cells(preset: Preset) -> int:
 def _suspects(session: Session, found: ChangepointScan, machines: set[str]) -> tuple[str, ...]:
     """Those of *machines* that have steps which no Confirmation speaks of yet."""
     notes = session.records.confirmations.all()
-    told = {Nomination.parse(note["nomination"]).key for note in notes}
-    steps = [step for step in found.steps if step.status == NOMINATED]
-    waiting = [s.machine for s in steps if Nomination.parse(s.facts()).key not in told]
+    told = {Changepoint.parse(note["nomination"]).key for note in notes}
+    steps = [one for one in found.changepoints if one.status is ChangepointStatus.NOMINATED]
+    waiting = [s.machine for s in steps if s.key not in told]
     return tuple(sorted(machines & set(waiting)))
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from benchmarks.workloads.metrics import metric_named
 from builders.source import Position
-from landspeed.changepoints.changepoint import Changepoint
-from landspeed.changepoints.nomination import ConfirmationStatus, Nomination
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.results.series import PlaceOf
 
 _EXACT_LEFT = 1.002  # what exact steps may leave of a regression that is called gone
@@ -75,7 +74,7 @@ def regressions(
     steps: Iterable[Changepoint], place_of: PlaceOf, bisections: Iterable[Facts] = ()
 ) -> list[Regression]:
     """The Regressions that the confirmed among *steps* amount to, by line and place."""
-    confirmed = [step for step in steps if step.status == ConfirmationStatus.CONFIRMED]
+    confirmed = [step for step in steps if step.status is ChangepointStatus.CONFIRMED]
     spans = {id(step): span_of(step, place_of) for step in confirmed}
     placed = [step for step in confirmed if spans[id(step)] is not None]
     found: list[Regression] = []
@@ -161,7 +160,7 @@ def _series(step: Changepoint) -> tuple[Any, ...]:
 
 
 def _of(regression: Regression, bisections: Iterable[Facts]) -> list[Facts]:
-    keys = {Nomination.parse(step.facts()).key for step in regression.steps}
+    keys = {step.key for step in regression.steps}
     return [note for note in _newest(bisections) if _is_about(note, regression, keys)]
 
 

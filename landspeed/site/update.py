@@ -14,7 +14,7 @@ from base.files import storage_errors
 from benchmarks.workloads.points import scheduled
 from builders.config import CONFIG_NAME
 from landspeed.changepoints.changepoint import Changepoint
-from landspeed.changepoints.scan import Chart, survey_records
+from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.compare.aa_rates import ledger
 from landspeed.console.progress import say
 from landspeed.results.series import RELEASES_LINE
@@ -45,30 +45,30 @@ def update_site(session: Session) -> tuple[Path, DeriveResult]:
             hint='Measure something first: "landspeed run 18 --preset quick".',
         )
     link_repository(session)
-    config, chart = asv_config(paths.project), Chart.of(session)
-    lines = _lines(session, chart.commits)
+    config, placed = asv_config(paths.project), PlacedDots.of(session)
+    lines = _lines(session, placed.commits)
     layout = AsvLayout.of(config, paths.results / "asv")
     commit_of = _placer(session, lines)
-    derived = derive(chart.dots, layout, commit_of)
+    derived = derive(placed.dots, layout, commit_of)
     for unplaced in derived.unplaced:
         say(f"not drawn: {unplaced}")
-    steps = survey_records(session, chart=chart).steps
+    steps = scan_records(session, placed=placed).changepoints
     write_steps(steps, commit_of, layout.results)
     write_ledger_page(ledger(table), layout.results)
-    write_pages(session, chart, steps)
+    write_pages(session, placed, steps)
     return publish(paths, say, _branches(config, table, lines)), derived
 
 
-def write_pages(session: Session, chart: Chart, steps: Sequence[Changepoint]) -> None:
+def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoint]) -> None:
     """Make the data of the pages for PostgreSQL people."""
     records = session.records
     tidings = PageInputs(
         steps=steps,
         confirmations=records.confirmations.all(),
         bisections=records.bisections.all(),
-        commits=session.builder.sources.history.commits(chart.commits),
+        commits=session.builder.sources.history.commits(placed.commits),
     )
-    files = page_files(chart.dots, chart.place_of, tidings)
+    files = page_files(placed.dots, placed.place_of, tidings)
     write_page_files(files, session.paths.results)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any
 
 from base.build import Origin, Variant
 from benchmarks.workloads.metrics import benchmark_name, metric_named
 from builders.source.history import Commit
-from landspeed.changepoints.changepoint import DOUBTFUL, Changepoint
-from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination, newest
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.confirmation import Confirmation, newest
 from landspeed.console.markdown import plain
 from landspeed.results.params import Params
 from landspeed.stats.summary import rounded
@@ -20,17 +19,6 @@ Commits = Mapping[str, Commit]
 """What is known of commits, by full hash."""
 
 _FOUND = ("culprit", "range")
-
-
-class ChangepointStatus(StrEnum):
-    """A Fortune is how far a change of level came: from noise may show as much, to its commit."""
-
-    BISECTED = "bisected"
-    CONFIRMED = "confirmed"
-    NOMINATED = "nominated"
-    UNDECIDED = "undecided"
-    REFUTED = "refuted"
-    DOUBTFUL = "doubtful"
 
 
 MEANINGS: Mapping[ChangepointStatus, str] = {
@@ -58,14 +46,13 @@ def changes(
     reports = sorted(bisections, key=lambda note: str(note["time"]))
     rows, shown = [], set()
     for step in steps:
-        nomination = Nomination.parse(step.facts())
-        shown.add(nomination.key)
-        confirmation = fates.get(nomination.key)
-        about = list(_about(reports, nomination))
+        shown.add(step.key)
+        confirmation = fates.get(step.key)
+        about = list(_about(reports, step))
         rows.append(
-            _row(nomination, confirmation, about, commits)
+            _row(step, confirmation, about, commits)
             | {
-                "state": _fortune(confirmation, about, doubtful=step.status == DOUBTFUL).value,
+                "state": _status(confirmation, about, step).value,
                 "current": True,
                 "line": step.line,
                 "levels": [rounded(one) for one in step.levels],
@@ -76,11 +63,11 @@ def changes(
         )
     for key, confirmation in fates.items():
         if key not in shown:
-            about = list(_about(reports, confirmation.nomination))
+            about = list(_about(reports, confirmation.changepoint))
             rows.append(
-                _row(confirmation.nomination, confirmation, about, commits)
+                _row(confirmation.changepoint, confirmation, about, commits)
                 | {
-                    "state": _fortune(confirmation, about).value,
+                    "state": _status(confirmation, about, confirmation.changepoint).value,
                     "current": False,
                     "time": confirmation.time,
                 }
@@ -98,22 +85,17 @@ def _order(row: Facts) -> tuple[Any, ...]:
     )
 
 
-def _fortune(
-    confirmation: Confirmation | None, about: list[Facts], *, doubtful: bool = False
+def _status(
+    confirmation: Confirmation | None, about: list[Facts], changepoint: Changepoint
 ) -> ChangepointStatus:
-    match confirmation.fate if confirmation else None:
-        case ConfirmationStatus.CONFIRMED:
-            is_found = bool(about) and about[-1]["report"]["answer"] in _FOUND
-            return ChangepointStatus.BISECTED if is_found else ChangepointStatus.CONFIRMED
-        case ConfirmationStatus.REFUTED:
-            return ChangepointStatus.REFUTED
-        case ConfirmationStatus.UNDECIDED:
-            return ChangepointStatus.UNDECIDED
-        case _:
-            return ChangepointStatus.DOUBTFUL if doubtful else ChangepointStatus.NOMINATED
+    status = confirmation.status if confirmation else changepoint.status
+    is_found = bool(about) and about[-1]["report"]["answer"] in _FOUND
+    if status is ChangepointStatus.CONFIRMED and is_found:
+        return ChangepointStatus.BISECTED
+    return status
 
 
-def _about(reports: Iterable[Facts], nomination: Nomination) -> Iterator[Facts]:
+def _about(reports: Iterable[Facts], nomination: Changepoint) -> Iterator[Facts]:
     """The *reports* of what bisected *nomination*, or found the very change it tells of."""
     after = nomination.after.release or nomination.after.commit
     for note in reports:
@@ -128,7 +110,7 @@ def _about(reports: Iterable[Facts], nomination: Nomination) -> Iterator[Facts]:
 
 
 def _row(
-    nomination: Nomination,
+    nomination: Changepoint,
     confirmation: Confirmation | None,
     about: list[Facts],
     commits: Commits,
@@ -184,7 +166,7 @@ def _told(confirmation: Confirmation | None) -> dict[str, Any] | None:
         return None
     finding = confirmation.finding or {}
     return {
-        "fate": confirmation.fate.value,
+        "fate": confirmation.status.value,
         "time": confirmation.time,
         "reason": plain(confirmation.reason),
         "comparison": confirmation.comparison,

@@ -13,8 +13,9 @@ from base.build import Origin
 from benchmarks.records.columns import scalars
 from builders.source import Position
 from builders.source.history import Commit
-from landspeed.changepoints.changepoint import ChangepointScan, survey
-from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination
+from landspeed.changepoints.changepoint import ChangepointStatus
+from landspeed.changepoints.confirmation import Confirmation
+from landspeed.changepoints.detect import ChangepointScan, detect
 from landspeed.results.points import dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.pages.data import PageInputs, page_files
@@ -113,20 +114,20 @@ def files_of(table: pa.Table, tidings: PageInputs | None = None) -> dict[str, st
 
 
 def stepped() -> ChangepointScan:
-    """The Survey of a history whose releases got slower at 17.6, and 4 clients also faster."""
+    """Scan a history whose releases got slower at 17.6, and 4 clients also faster."""
     points = [
         {**one, "latency_ms": 0.12 if one["release"] in ("17.6", "18.1") else 0.1}
         for one in releases()
     ]
     table = table_of(runs(points, count=8, modes=("read-only",)))
-    return survey(dots(table), place_of)
+    return detect(dots(table), place_of)
 
 
-def confirmed(step: Any, fate: ConfirmationStatus, *, ratio: float = 1.2) -> dict[str, Any]:
+def confirmed(step: Any, fate: ChangepointStatus, *, ratio: float = 1.2) -> dict[str, Any]:
     """The note that fresh samples of *step* had this *fate*."""
     return Confirmation(
-        nomination=Nomination.parse(step.facts()),
-        fate=fate,
+        changepoint=step,
+        status=fate,
         time="2026-02-01T00:00:00Z",
         comparison="abc",
         finding={"ratio": ratio, "interval": [ratio - 0.02, ratio + 0.02], "blocks": 30},
@@ -146,7 +147,7 @@ def bisected(step: Any, *, answer: str = "culprit", ref: str | None = None) -> d
         "steps": {"count": 1},
     }
     return {
-        "nomination": Nomination.parse(step.facts()).key,
+        "nomination": step.key,
         "time": "2026-02-02T00:00:00Z",
         "report": {
             "answer": answer,

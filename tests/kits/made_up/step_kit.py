@@ -1,4 +1,4 @@
-"""Steps as `landspeed steps` finds them, made up, and where their commits are."""
+"""Made-up changepoints, and the places of their commits in history."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from base.build import Origin, Variant
 from builders.source import Position
-from landspeed.changepoints.changepoint import Changepoint
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.results.params import Params
 from landspeed.stats.changepoint_online import NoiseModel
 from tests.kits.made_up.synthetic_steps import commit
@@ -30,7 +30,7 @@ def origin(number: int) -> Origin:
 
 
 def step(before: int, after: int, ratio: float = 1.01, **changes: Any) -> Changepoint:
-    """A confirmed, exact Step."""
+    """Return a confirmed changepoint of an exact metric."""
     whole = {
         "machine": "counter",
         "before": origin(before),
@@ -42,14 +42,12 @@ def step(before: int, after: int, ratio: float = 1.01, **changes: Any) -> Change
         "mode": "read-only",
         "params": READ,
         "metric": "instructions",
-        "unit": "instructions/tx",
         "levels": (40_000.0, 40_000.0 * ratio),
         "ratio": ratio,
         "interval": (ratio, ratio),
         "p_value": None,
         "basis": NoiseModel.EXACT,
-        "worse": ratio > 1,
         "digests": ("a", "b"),
-        "status": "confirmed",
+        "status": ChangepointStatus.CONFIRMED,
     }
     return Changepoint(**(whole | changes))

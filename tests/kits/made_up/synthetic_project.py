@@ -14,7 +14,7 @@ from base.build import Origin
 from base.paths import Paths
 from benchmarks.records.store import RecordStore
 from builders.source import Position
-from landspeed.changepoints.changepoint import ChangepointScan, VerdictOf, survey, unconfirmed
+from landspeed.changepoints.detect import ChangepointScan, Statuses, detect
 from landspeed.results.points import dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.asv_changepoints import write_steps
@@ -70,7 +70,7 @@ class Project:
     def derive(self) -> DeriveResult:
         """Derive asv's files, and the steps beside them, from all records."""
         derived = derive(dots(self.store.table()), self.layout, self.commit_of)
-        steps = self.survey().steps
+        steps = self.scan().changepoints
         write_steps(steps, self.commit_of, self.layout.results)
         self.write_pages(PageInputs(steps=steps, commits={}))
         return derived
@@ -80,9 +80,9 @@ class Project:
         files = page_files(dots(self.store.table()), self.place_of, tidings)
         write_page_files(files, self.paths.results)
 
-    def survey(self, verdict_of: VerdictOf = unconfirmed) -> ChangepointScan:
+    def scan(self, statuses: Statuses | None = None) -> ChangepointScan:
         """What the series of all records show."""
-        return survey(dots(self.store.table()), self.place_of, verdict_of=verdict_of)
+        return detect(dots(self.store.table()), self.place_of, statuses=statuses)
 
     def place_of(self, origin: Origin) -> Position | None:
         """Releases in their order on the branch; nothing else has a place."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from base.build import Origin
 from benchmarks.records.columns import scalars
 from builders.source import Position
-from landspeed.changepoints.changepoint import ChangepointScan, survey
+from landspeed.changepoints.detect import ChangepointScan, detect
 from landspeed.results.points import dots
 from landspeed.results.series import RELEASES_LINE
 from tests.kits.made_up.synthetic import START, Point, record
@@ -82,5 +82,5 @@ def table_of(*records: Records) -> pa.Table:
     return scalars(sorted(chain(*records), key=lambda one: str(one["id"])))
 
 
-def surveyed(*records: Records, **options: Any) -> ChangepointScan:
-    return survey(dots(table_of(*records)), place_of, **options)
+def scanned(*records: Records, **options: Any) -> ChangepointScan:
+    return detect(dots(table_of(*records)), place_of, **options)

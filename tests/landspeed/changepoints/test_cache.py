@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from base.paths import Paths
-from landspeed.changepoints.cache import Traces
+from landspeed.changepoints.cache import TraceCache
 from landspeed.results.arrays import Floats
 from landspeed.stats import changepoint_online
 from landspeed.stats.changepoint_online import Scan, scan_points
@@ -85,7 +85,7 @@ def test_only_what_is_new_is_reckoned(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_read_is_kept_and_may_be_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    traces = Traces.of(Paths(cache=tmp_path / "cache", project=tmp_path))
+    traces = TraceCache.of(Paths(cache=tmp_path / "cache", project=tmp_path))
     assert traces.load() == {}
     memory = {str(i): scan.trace for i, scan in enumerate(scan_points(LINES)) if scan.trace}
     traces.save(memory)
@@ -96,7 +96,7 @@ def test_what_was_read_is_kept_and_may_be_lost(
         assert one.starts == loaded[name].starts
         for left, right in zip(one.scores, loaded[name].scores, strict=True):
             assert np.array_equal(left, right)
-    other = Traces(path=traces.path, code="of another version")
+    other = TraceCache(path=traces.path, code="of another version")
     assert other.load() == {}
     traces.path.write_bytes(traces.path.read_bytes()[:1000])
     assert traces.load() == {}

@@ -11,18 +11,19 @@ import pytest
 
 from base.build import Origin, Variant
 from base.errors import BuildError, RecordError, UsageError
+from base.files import canonical_json, digest_text
 from benchmarks.machine.machine import Machine
 from benchmarks.records.notes import NoteStore
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import Cell
 from landspeed.changepoints import confirm
-from landspeed.changepoints.confirm import ConfirmRun, inquiry_failure
-from landspeed.changepoints.nomination import (
-    ConfirmationStatus,
-    Nomination,
-    counted,
-    counts_line,
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.confirm import ConfirmRun
+from landspeed.changepoints.confirmation import (
+    Confirmation,
     newest,
+    status_counts,
+    status_counts_text,
 )
 from landspeed.cli.confirm import confirmations_table, read_nominations
 from landspeed.compare.side import Question, Side
@@ -38,8 +39,8 @@ def origin(release: str) -> Origin:
     return Origin(release=release, commit=None, tree=release, date="2025-01-01")
 
 
-def step(ratio: float = 1.1, *, after: str = "18", machine: str = "elephant") -> Nomination:
-    return Nomination(
+def step(ratio: float = 1.1, *, after: str = "18", machine: str = "elephant") -> Changepoint:
+    return Changepoint(
         machine=machine,
         before=origin("17"),
         after=origin(after),
@@ -77,18 +78,18 @@ def inquiry(session: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Conf
 @pytest.mark.parametrize(
     ("real", "fate"),
     [
-        (1.1, ConfirmationStatus.CONFIRMED),
-        (1.0, ConfirmationStatus.REFUTED),
-        (1.005, ConfirmationStatus.REFUTED),
-        (0.9, ConfirmationStatus.REFUTED),
+        (1.1, ChangepointStatus.CONFIRMED),
+        (1.0, ChangepointStatus.REFUTED),
+        (1.005, ChangepointStatus.REFUTED),
+        (0.9, ChangepointStatus.REFUTED),
     ],
 )
 def test_a_step_is_confirmed_by_a_change_that_way_and_refuted_by_none_or_another(
-    inquiry: ConfirmRun, bench: Bench, real: float, fate: ConfirmationStatus
+    inquiry: ConfirmRun, bench: Bench, real: float, fate: ChangepointStatus
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.1 * real}
     (found,) = inquiry.of([step()])
-    assert found.fate is fate
+    assert found.status is fate
     assert found.finding is not None
     assert found.finding["ratio"] == pytest.approx(real, rel=0.02)
     presets = inquiry.session.records.table()["preset"].unique().to_pylist()
@@ -100,7 +101,7 @@ def test_a_step_that_is_not_decided_goes_on_the_next_time(
 ) -> None:
     bench.noise, inquiry.budget = 0.3, 60.0
     (first,) = inquiry.of([step()])
-    assert first.fate is ConfirmationStatus.UNDECIDED
+    assert first.status is ChangepointStatus.UNDECIDED
     inquiry.budget = 120.0
     (second,) = inquiry.of([step()])
     assert second.comparison == first.comparison
@@ -126,8 +127,8 @@ def test_a_step_between_commits_that_install_the_same_files_is_refuted_without_a
     inquiry: ConfirmRun, bench: Bench
 ) -> None:
     (found,) = inquiry.of([step(after="17twin")])
-    assert (found.fate, found.reason) == (
-        ConfirmationStatus.REFUTED,
+    assert (found.status, found.reason) == (
+        ChangepointStatus.REFUTED,
         "both are the very same server",
     )
     assert bench.asked == []
@@ -138,7 +139,7 @@ def test_a_step_of_another_machine_is_left_to_that_machine(
     inquiry: ConfirmRun, bench: Bench
 ) -> None:
     (found,) = inquiry.of([step(machine="mammoth")])
-    assert (found.fate, bench.asked) == (ConfirmationStatus.NOMINATED, [])
+    assert (found.status, bench.asked) == (ChangepointStatus.NOMINATED, [])
     assert inquiry.session.records.confirmations.all() == []
     assert isinstance(inquiry.session.machine, Machine)
 
@@ -148,11 +149,13 @@ def test_one_that_cannot_be_tested_keeps_no_other_from_being_tested(
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.11}
     found = inquiry.of([step(after="16"), step()])
-    assert [one.fate for one in found] == [ConfirmationStatus.CONFIRMED]
-    error = inquiry_failure(inquiry.errors)
+    assert [one.status for one in found] == [ChangepointStatus.CONFIRMED]
+    error = inquiry.failure(len(found))
     assert error is not None
     assert "could not build PostgreSQL 16" in error.detail
-    assert inquiry_failure([]) is None
+    assert error.message.startswith("1 of 2 tests of changepoints failed")
+    inquiry.errors.clear()
+    assert inquiry.failure(len(found)) is None
 
 
 def test_what_became_of_steps_is_counted_the_newest_word_on_each(
@@ -161,13 +164,26 @@ def test_what_became_of_steps_is_counted_the_newest_word_on_each(
     bench.latency = {"17": 0.1, "18": 0.11, "19": 0.1}
     inquiry.of([step(), step(after="19"), step(after="17twin")])
     known = newest(inquiry.session.records.confirmations.all()).values()
-    assert counted(known) == {"confirmed": 1, "refuted": 2, "undecided": 0}
-    assert "1 confirmed, 2 refuted, 0 undecided" in counts_line(known)
+    assert status_counts(known) == {"confirmed": 1, "refuted": 2, "undecided": 0}
+    assert "1 confirmed, 2 refuted, 0 undecided" in status_counts_text(known)
 
 
-def test_a_nomination_survives_json_and_is_known_by_what_it_is_about(tmp_path: Path) -> None:
+def test_notes_and_keys_stay_as_earlier_versions_wrote_them() -> None:
+    one = replace(step(1.25), interval=(1.2, 1.5))
+    note = Confirmation(
+        changepoint=one,
+        status=ChangepointStatus.CONFIRMED,
+        time="t",
+        comparison="c",
+        finding={"ratio": 1.2},
+    ).facts()
+    assert one.key == "209f6642c5bfb4c3"
+    assert digest_text(canonical_json(note)).startswith("e75bc6ca0768d50f")
+
+
+def test_a_changepoint_survives_json_and_is_known_by_what_it_is_about(tmp_path: Path) -> None:
     one = step()
-    assert Nomination.parse(json.loads(json.dumps(one.facts()))) == one
+    assert Changepoint.parse(json.loads(json.dumps(one.facts()))) == one
     assert step(1.3).key == one.key
     assert step(after="19").key != one.key
     assert replace(one, metric="tps").key != one.key

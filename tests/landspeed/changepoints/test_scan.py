@@ -1,4 +1,4 @@
-"""Records are placed in history; steps and what fresh samples have said of them meet."""
+"""Records are placed in history; changepoints get the status that fresh samples gave them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 from base.build import Origin
 from benchmarks.records.store import RecordStore
 from builders.source import Position
-from landspeed.changepoints.changepoint import NOMINATED, Changepoint
-from landspeed.changepoints.nomination import Confirmation, ConfirmationStatus, Nomination
-from landspeed.changepoints.scan import Chart, told
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.confirmation import Confirmation, decided
+from landspeed.changepoints.scan import PlacedDots
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.made_up.synthetic import Point, record
-from tests.kits.made_up.synthetic_steps import level, line, surveyed
+from tests.kits.made_up.synthetic_steps import level, line, scanned
 
 
 def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: Path) -> None:
@@ -42,48 +42,48 @@ def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: 
         },
     )
     session: Any = SimpleNamespace(records=records, builder=SimpleNamespace(sources=sources))
-    chart = Chart.of(session)
-    assert {dot.origin.commit for dot in chart.dots} == {drawn, twin}
-    assert set(asked) == chart.commits == {drawn, compared, twin}
+    placed = PlacedDots.of(session)
+    assert {dot.origin.commit for dot in placed.dots} == {drawn, twin}
+    assert set(asked) == placed.commits == {drawn, compared, twin}
     assert all(
-        chart.place_of(origin) == Position(line="master", position=ord(commit[0]))
+        placed.place_of(origin) == Position(line="master", position=ord(commit[0]))
         for commit, origin in origins.items()
     )
 
 
 @pytest.fixture
 def step() -> Changepoint:
-    (found,) = surveyed(line(level(0.1, 0.11))).steps
+    (found,) = scanned(line(level(0.1, 0.11))).changepoints
     return found
 
 
-def nominated(step: Changepoint) -> Nomination:
-    """What ``landspeed confirm`` understands of what ``landspeed steps --json`` prints."""
-    return Nomination.parse(json.loads(json.dumps(step.facts())))
+def nominated(step: Changepoint) -> Changepoint:
+    """Parse what ``landspeed changes --json`` prints, as ``--confirm`` does."""
+    return Changepoint.parse(json.loads(json.dumps(step.facts())))
 
 
-def test_confirm_understands_what_steps_prints(step: Changepoint) -> None:
+def test_a_printed_changepoint_can_be_read_again(step: Changepoint) -> None:
     found = nominated(step)
     assert (found.before, found.after, found.variant) == (step.before, step.after, step.variant)
     assert (found.params, found.metric, found.ratio) == (step.params, step.metric, step.ratio)
 
 
 @pytest.mark.parametrize(
-    ("fates", "status"),
+    ("statuses", "newest"),
     [
-        ([ConfirmationStatus.CONFIRMED], "confirmed"),
-        ([ConfirmationStatus.CONFIRMED, ConfirmationStatus.REFUTED], "refuted"),
-        ([ConfirmationStatus.UNDECIDED], NOMINATED),
-        ([], NOMINATED),
+        ([ChangepointStatus.CONFIRMED], ChangepointStatus.CONFIRMED),
+        ([ChangepointStatus.CONFIRMED, ChangepointStatus.REFUTED], ChangepointStatus.REFUTED),
+        ([ChangepointStatus.UNDECIDED], None),
+        ([], None),
     ],
 )
-def test_the_newest_word_of_fresh_samples_is_a_steps_status(
-    step: Changepoint, fates: list[ConfirmationStatus], status: str
+def test_the_newest_confirmation_decides_the_status(
+    step: Changepoint, statuses: list[ChangepointStatus], newest: ChangepointStatus | None
 ) -> None:
     notes = [
-        Confirmation(nomination=nominated(step), fate=fate, time=f"2026-11-{day:02}T00:00:00Z")
-        for day, fate in enumerate(fates, start=1)
+        Confirmation(changepoint=nominated(step), status=status, time=f"2026-11-{day:02}T00:00:00Z")
+        for day, status in enumerate(statuses, start=1)
     ]
-    verdict_of = told([note.facts() for note in notes])
-    assert (verdict_of(step) or NOMINATED) == status
-    assert verdict_of(replace(step, mode="read-write")) is None
+    found = decided([note.facts() for note in notes])
+    assert found.get(step.key) == newest
+    assert replace(step, mode="read-write").key not in found

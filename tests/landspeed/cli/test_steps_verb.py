@@ -10,13 +10,14 @@ from click.testing import CliRunner
 
 import landspeed.cli.steps as verb
 from base.errors import RefError
-from landspeed.changepoints.changepoint import Changepoint, ChangepointScan
-from tests.kits.made_up.synthetic_steps import DAYS, commits, level, line, surveyed
+from landspeed.changepoints.changepoint import Changepoint
+from landspeed.changepoints.detect import ChangepointScan
+from tests.kits.made_up.synthetic_steps import DAYS, commits, level, line, scanned
 
 
 def test_since_takes_a_release_or_a_date_and_nothing_else() -> None:
-    (between,) = surveyed(line(level(0.1, 0.11))).steps
-    (later,) = surveyed(commits([0.1] * 40 + [0.12] * 12)).steps
+    (between,) = scanned(line(level(0.1, 0.11))).changepoints
+    (later,) = scanned(commits([0.1] * 40 + [0.12] * 12)).changepoints
 
     def passes(since: str) -> list[Changepoint]:
         return [step for step in (between, later) if verb.since_filter(since, DAYS)(step)]
@@ -35,7 +36,7 @@ class Shown:
     def __init__(
         self, found: ChangepointScan, monkeypatch: pytest.MonkeyPatch, *arguments: str
     ) -> None:
-        monkeypatch.setattr(verb, "survey_records", lambda *_: found)
+        monkeypatch.setattr(verb, "scan_records", lambda *_: found)
         monkeypatch.setattr(verb.Session, "open", lambda: None)
         result = CliRunner().invoke(verb.steps_, arguments)
         assert result.exit_code == 0, result.output
@@ -45,7 +46,7 @@ class Shown:
 def test_the_verb_prints_a_line_a_step_and_says_what_was_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = surveyed(line(level(0.1, 0.11)), line(level(0.2), clients=4))
+    found = scanned(line(level(0.1, 0.11)), line(level(0.2), clients=4))
     shown = Shown(found, monkeypatch)
     (_, row) = shown.data.splitlines()
     words = ("17.5 → 17.6", "elephant", "bs8", "read-only/prepared/small-5/c1/default", "latency")
@@ -75,7 +76,7 @@ def test_the_verb_prints_a_line_a_step_and_says_what_was_looked_at(
 def test_where_there_is_nothing_the_verb_says_why(
     records: list[dict[str, Any]], talk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = surveyed(records)
+    found = scanned(records)
     shown = Shown(found, monkeypatch)
     assert (shown.data, shown.talk) == ("", talk)
     assert Shown(found, monkeypatch, "--json").data == "[]\n"

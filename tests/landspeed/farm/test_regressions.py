@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from landspeed.changepoints.nomination import Nomination
+from landspeed.changepoints.confirmation import Changepoint
 from landspeed.farm.issue_text import Mark, body, title
 from landspeed.farm.regressions import Regression, Span, regressions
 from tests.kits.made_up.step_kit import HOSTILE, origin, place_of, step, subject_of
@@ -141,7 +141,7 @@ def test_the_bisections_report_is_in_it():
 
 
 def test_a_bisection_is_found_by_its_nomination_or_its_culprit():
-    key = Nomination.parse(step(3, 4).facts()).key
+    key = Changepoint.parse(step(3, 4).facts()).key
     by_key = {"nomination": key, "time": "2", "report": {"culprit": None}}
     by_culprit = {"nomination": "wide", "time": "1", "report": {"culprit": {"ref": commit(4)}}}
     other = {"nomination": "other", "time": "1", "report": {"culprit": {"ref": commit(5)}}}

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.site.asv_changepoints import STEPS_FILE, write_steps
 from landspeed.site.publish import publish
 from tests.kits.made_up.synthetic import Point, counted_record, record
@@ -100,15 +101,16 @@ def test_noise_alone_publishes_no_regression(tmp_path: Path) -> None:
 
 
 def test_what_was_refuted_or_is_doubtful_is_not_published(project: Project, tmp_path: Path) -> None:
-    survey = project.survey()
-    told = {step.after.release for step in survey.steps}
+    scan = project.scan()
+    told = {step.after.release for step in scan.changepoints}
     assert told == {"17.6"}
     kept = tmp_path / STEPS_FILE
-    write_steps(survey.steps, project.commit_of, tmp_path)
+    write_steps(scan.changepoints, project.commit_of, tmp_path)
     assert len(kept.read_text().splitlines()) == 2
-    write_steps(project.survey(lambda _: "refuted").steps, project.commit_of, tmp_path)
+    refuted = {one.key: ChangepointStatus.REFUTED for one in scan.changepoints}
+    write_steps(project.scan(refuted).changepoints, project.commit_of, tmp_path)
     assert kept.read_text() == ""
-    write_steps(survey.steps, lambda _: None, tmp_path)
+    write_steps(scan.changepoints, lambda _: None, tmp_path)
     assert kept.read_text() == "", "what has no commit cannot be drawn"
 
 

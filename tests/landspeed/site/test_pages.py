@@ -17,9 +17,8 @@ import pytest
 from scipy import stats
 
 from base.build import Origin
-from landspeed.changepoints.changepoint import DOUBTFUL
-from landspeed.changepoints.nomination import ConfirmationStatus
-from landspeed.site.pages.changes import ChangepointStatus, changes
+from landspeed.changepoints.changepoint import ChangepointStatus
+from landspeed.site.pages.changes import changes
 from landspeed.site.pages.data import LARGEST_FREEDOM, PageInputs, write_page_files
 from landspeed.site.pages.frame import STATIC, VIEWS, SitePage, page
 from landspeed.site.pages.page_files import sync
@@ -248,21 +247,21 @@ def test_subjects_of_others_are_one_line_without_what_turns_it_round(files: dict
 def states(**notes: Any) -> dict[int, str]:
     """The state of each change of ``stepped``, by clients."""
     told = {"confirmations": [], "bisections": [], "commits": {}} | notes
-    rows = changes(stepped().steps, **told)
+    rows = changes(stepped().changepoints, **told)
     return {row["params"]["clients"]: row["state"] for row in rows}
 
 
 def test_what_became_of_a_change_is_its_state() -> None:
-    one, *_ = stepped().steps
+    one, *_ = stepped().changepoints
     clients = one.params.clients
     assert states()[clients] == ChangepointStatus.NOMINATED
     for fate, state in (
-        (ConfirmationStatus.CONFIRMED, ChangepointStatus.CONFIRMED),
-        (ConfirmationStatus.REFUTED, ChangepointStatus.REFUTED),
-        (ConfirmationStatus.UNDECIDED, ChangepointStatus.UNDECIDED),
+        (ChangepointStatus.CONFIRMED, ChangepointStatus.CONFIRMED),
+        (ChangepointStatus.REFUTED, ChangepointStatus.REFUTED),
+        (ChangepointStatus.UNDECIDED, ChangepointStatus.UNDECIDED),
     ):
         assert states(confirmations=[confirmed(one, fate)])[clients] == state
-    notes = {"confirmations": [confirmed(one, ConfirmationStatus.CONFIRMED)]}
+    notes = {"confirmations": [confirmed(one, ChangepointStatus.CONFIRMED)]}
     assert states(**notes, bisections=[bisected(one)])[clients] == ChangepointStatus.BISECTED
     # a bisection that found nothing leaves it confirmed
     assert states(**notes, bisections=[bisected(one, answer="no culprit")])[clients] == (
@@ -271,9 +270,12 @@ def test_what_became_of_a_change_is_its_state() -> None:
 
 
 def test_a_change_tells_its_size_what_fresh_runs_said_and_who_did_it() -> None:
-    one, *_ = stepped().steps
+    one, *_ = stepped().changepoints
     rows = changes(
-        stepped().steps, [confirmed(one, ConfirmationStatus.CONFIRMED)], [bisected(one)], commits(3)
+        stepped().changepoints,
+        [confirmed(one, ChangepointStatus.CONFIRMED)],
+        [bisected(one)],
+        commits(3),
     )
     row = rows[0]
     assert row["state"] == ChangepointStatus.BISECTED
@@ -286,26 +288,26 @@ def test_a_change_tells_its_size_what_fresh_runs_said_and_who_did_it() -> None:
 
 
 def test_what_noise_alone_may_show_is_doubtful_until_it_is_put_to_the_test() -> None:
-    one = replace(stepped().steps[0], status=DOUBTFUL)
+    one = replace(stepped().changepoints[0], status=ChangepointStatus.DOUBTFUL)
     (row,) = changes([one], [], [], {})
     assert row["state"] == ChangepointStatus.DOUBTFUL
-    (row,) = changes([one], [confirmed(one, ConfirmationStatus.CONFIRMED)], [], {})
+    (row,) = changes([one], [confirmed(one, ChangepointStatus.CONFIRMED)], [], {})
     assert row["state"] == ChangepointStatus.CONFIRMED
 
 
 def test_the_most_certain_comes_first_of_those_what_got_worse_and_then_the_largest() -> None:
-    one, *_ = stepped().steps
+    one, *_ = stepped().changepoints
     sizes = {"small": 1.05, "gain": 0.5, "large": 1.3, "sure": 1.01}
     steps = [replace(one, machine=name, ratio=ratio) for name, ratio in sizes.items()]
-    rows = changes(steps, [confirmed(steps[-1], ConfirmationStatus.CONFIRMED)], [], {})
+    rows = changes(steps, [confirmed(steps[-1], ChangepointStatus.CONFIRMED)], [], {})
     assert [row["machine"] for row in rows] == ["sure", "large", "small", "gain"]
     assert [row["worse"] for row in rows] == [True, True, True, False]
 
 
 def test_a_bisection_of_the_cell_that_found_the_change_by_itself_is_told_with_it() -> None:
-    one, *_ = stepped().steps
+    one, *_ = stepped().changepoints
     note = bisected(one, ref="17.6") | {"nomination": ""}
-    confirmations = [confirmed(one, ConfirmationStatus.CONFIRMED)]
+    confirmations = [confirmed(one, ChangepointStatus.CONFIRMED)]
     clients = one.params.clients
     assert (
         states(confirmations=confirmations, bisections=[note])[clients]
@@ -318,14 +320,14 @@ def test_a_bisection_of_the_cell_that_found_the_change_by_itself_is_told_with_it
 
 
 def test_what_no_trend_shows_any_more_is_told_of_as_past() -> None:
-    one, *_ = stepped().steps
-    (row,) = changes([], [confirmed(one, ConfirmationStatus.REFUTED)], [], {})
+    one, *_ = stepped().changepoints
+    (row,) = changes([], [confirmed(one, ChangepointStatus.REFUTED)], [], {})
     assert (row["current"], row["state"]) == (False, ChangepointStatus.REFUTED)
 
 
 def test_changes_are_a_file_also_where_there_are_none(files: dict[str, str]) -> None:
     assert json.loads(files["changes.json"])["rows"] == []
-    told = PageInputs(steps=stepped().steps, commits={})
+    told = PageInputs(steps=stepped().changepoints, commits={})
     assert json.loads(files_of(whole_table(), told)["changes.json"])["rows"]
 
 

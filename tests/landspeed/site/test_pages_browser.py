@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page
 from scipy import stats
 
-from landspeed.changepoints.nomination import ConfirmationStatus
+from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.compare.aa_rates import ledger
 from landspeed.site.pages.data import PageInputs, write_page_files
 from landspeed.site.pages.frame import VIEWS, SitePage
@@ -53,12 +53,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.add(runs(commit_points(3), at=timedelta(hours=2), modes=("read-only",)))
     project.add(runs(releases(), at=timedelta(hours=3), tier="large", scale=900, count=2))
     project.derive()
-    one, two, *_ = stepped().steps
+    one, two, *_ = stepped().changepoints
     told = PageInputs(
-        steps=stepped().steps,
+        steps=stepped().changepoints,
         confirmations=[
-            confirmed(one, ConfirmationStatus.CONFIRMED),
-            confirmed(two, ConfirmationStatus.REFUTED),
+            confirmed(one, ChangepointStatus.CONFIRMED),
+            confirmed(two, ChangepointStatus.REFUTED),
         ],
         bisections=[bisected(one)],
         commits=commits(3),

@@ -15,7 +15,7 @@ import pytest
 
 from base.build import Origin
 from builders.source import Position
-from landspeed.changepoints.changepoint import survey
+from landspeed.changepoints.detect import detect
 from landspeed.results.points import dots
 from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_incremental.make import Renewal
@@ -299,7 +299,7 @@ class Farm:
             self.project.add([record(Point(**facts)), record(Point(**facts | {"clients": 4}))])
         found = dots(self.project.store.table())
         derive(found, self.project.layout, commit_of)
-        write_steps(survey(found, place_of).steps, commit_of, self.project.layout.results)
+        write_steps(detect(found, place_of).changepoints, commit_of, self.project.layout.results)
 
 
 def test_what_several_branches_share_is_renewed_on_each(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 from base.build import Origin
 from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.workloads.metrics import METRICS, metric_named
-from landspeed.changepoints.changepoint import DOUBTFUL, NOMINATED, survey
+from landspeed.changepoints.changepoint import ChangepointStatus
+from landspeed.changepoints.detect import detect
 from landspeed.results.points import dots
 from landspeed.results.series import series_of
 from landspeed.stats.changepoint_online import SHORTEST, NoiseModel
@@ -26,7 +27,7 @@ from tests.kits.made_up.synthetic_steps import (
     level,
     line,
     place_of,
-    surveyed,
+    scanned,
     table_of,
 )
 
@@ -38,8 +39,8 @@ EXACT = metric_named("instructions")
 
 
 def test_a_step_between_releases_is_named_with_its_cell_and_size() -> None:
-    found = surveyed(line(level(0.1, 0.11)), line(level(0.2), clients=4))
-    (step,) = found.steps
+    found = scanned(line(level(0.1, 0.11)), line(level(0.2), clients=4))
+    (step,) = found.changepoints
     assert (step.before.release, step.after.release) == ("17.5", "17.6")
     assert step.seen.release == "17.6"
     assert (step.machine, step.variant.name, step.metric) == ("elephant", "bs8", "latency")
@@ -47,26 +48,26 @@ def test_a_step_between_releases_is_named_with_its_cell_and_size() -> None:
     assert step.interval[0] < 1.1 < step.interval[1]
     assert step.basis is NoiseModel.SAMPLES
     assert step.worse
-    assert step.status == NOMINATED
+    assert step.status == ChangepointStatus.NOMINATED
     assert (found.judged, found.short) == (2, 0)
 
 
 def test_an_improvement_is_a_step_too() -> None:
-    (step,) = surveyed(line(level(0.1, 0.09))).steps
+    (step,) = scanned(line(level(0.1, 0.09))).changepoints
     assert step.ratio < 1
     assert not step.worse
 
 
 def test_of_tps_more_is_better_and_it_is_looked_at_only_when_asked_for() -> None:
-    (step,) = surveyed(line(level(0.1, 0.09)), metrics=[TPS]).steps
+    (step,) = scanned(line(level(0.1, 0.09)), metrics=[TPS]).changepoints
     assert step.metric == "tps"
     assert step.ratio > 1
     assert not step.worse
 
 
 def test_commits_are_judged_in_the_order_of_history_by_their_own_scatter() -> None:
-    found = surveyed(commits([0.1] * 40 + [0.12] * 12))
-    (step,) = found.steps
+    found = scanned(commits([0.1] * 40 + [0.12] * 12))
+    (step,) = found.changepoints
     assert (step.before.commit, step.after.commit) == (commit(39), commit(40))
     assert step.line == "master"
     assert step.basis is NoiseModel.POINTS
@@ -75,20 +76,20 @@ def test_commits_are_judged_in_the_order_of_history_by_their_own_scatter() -> No
 
 
 def test_pure_noise_shows_nothing() -> None:
-    found = surveyed(commits([0.1] * 60), *(line(level(0.1), clients=2**i) for i in range(6)))
+    found = scanned(commits([0.1] * 60), *(line(level(0.1), clients=2**i) for i in range(6)))
     assert found.nominated() == []
     assert (found.judged, found.short) == (7, 0)
 
 
 def test_few_points_of_few_runs_say_nothing() -> None:
-    found = surveyed(line(level(0.1, 0.2), runs=2), commits([0.1] * 5 + [0.2] * 5))
-    assert found.steps == ()
+    found = scanned(line(level(0.1, 0.2), runs=2), commits([0.1] * 5 + [0.2] * 5))
+    assert found.changepoints == ()
     assert found.short == 2
 
 
 def test_a_line_of_many_releases_with_single_runs_is_judged_by_its_points() -> None:
     assert len(DAYS) < SHORTEST
-    found = surveyed(line(level(0.1, 0.2), runs=1))
+    found = scanned(line(level(0.1, 0.2), runs=1))
     assert (found.judged, found.short) == (0, 1)
 
 
@@ -99,8 +100,8 @@ def test_a_line_of_many_releases_with_single_runs_is_judged_by_its_points() -> N
 def test_nothing_is_compared_across_machines_epochs_or_cells(apart: dict[str, str]) -> None:
     old = dict.fromkeys(list(DAYS)[:6], 0.1)
     new = dict.fromkeys(list(DAYS)[6:], 0.2)
-    found = surveyed(line(old), line(new, **apart))
-    assert found.steps == ()
+    found = scanned(line(old), line(new, **apart))
+    assert found.changepoints == ()
     assert found.judged == 2
 
 
@@ -109,20 +110,20 @@ def test_nothing_is_compared_across_toolchains() -> None:
     for one in records:
         if one["build"]["origin"]["release"] in list(DAYS)[6:]:
             one["build"]["toolchain"]["cc"] = "gcc 14"
-    found = surveyed(records)
-    assert found.steps == ()
+    found = scanned(records)
+    assert found.changepoints == ()
     assert found.judged == 2
 
 
 def test_branches_are_lines_of_their_own() -> None:
-    found = surveyed(commits([0.1] * 30), commits([0.2] * 30, first=1000))
-    assert found.steps == ()
+    found = scanned(commits([0.1] * 30), commits([0.2] * 30, first=1000))
+    assert found.changepoints == ()
     assert found.judged == 2
 
 
 def test_what_has_no_place_in_history_is_in_no_series() -> None:
     strange = [record(Point(release="9.0.23"), number=i) for i in range(4)]
-    assert surveyed(strange).judged == 0
+    assert scanned(strange).judged == 0
 
 
 def test_twins_are_one_point_and_the_step_is_after_the_last_of_them() -> None:
@@ -138,7 +139,7 @@ def test_twins_are_one_point_and_the_step_is_after_the_last_of_them() -> None:
     ]
     (series,) = series_of(dots(table, twins), [LATENCY], place_of)
     assert len(series.dots) == 50
-    (step,) = survey(dots(table, twins), place_of).steps
+    (step,) = detect(dots(table, twins), place_of).changepoints
     assert (step.before.commit, step.after.commit) == (commit(39), commit(40))
 
 
@@ -157,25 +158,25 @@ def exact(numbers: Mapping[str, float], machine: str = "elephant") -> Records:
 
 def test_an_exact_metric_steps_at_two_in_a_thousand_with_one_measurement() -> None:
     numbers = {"17.0": 50000.0, "17.1": 50099.0, "17.2": 50199.2, "17.3": 50199.3}
-    found = surveyed(exact(numbers), metrics=[EXACT])
-    (step,) = found.steps
+    found = scanned(exact(numbers), metrics=[EXACT])
+    (step,) = found.changepoints
     assert (step.before.release, step.after.release) == ("17.1", "17.2")
     assert step.p_value is None
     assert step.basis is NoiseModel.EXACT
-    assert step.status == NOMINATED
+    assert step.status == ChangepointStatus.NOMINATED
 
 
 def test_an_exact_metric_is_compared_over_machines_of_one_toolchain() -> None:
     here, there = {"17.0": 50000.0, "17.1": 50000.0}, {"17.2": 51000.0}
-    (step,) = surveyed(exact(here), exact(there, "mammoth"), metrics=[EXACT]).steps
+    (step,) = scanned(exact(here), exact(there, "mammoth"), metrics=[EXACT]).changepoints
     assert step.machine == "mammoth"
     assert step.ratio == pytest.approx(1.02)
     other = list(exact(there, "mammoth"))
     other[0]["build"]["toolchain"]["libc"] = "glibc 2.41"
-    assert surveyed(exact(here), other, metrics=[EXACT]).steps == ()
+    assert scanned(exact(here), other, metrics=[EXACT]).changepoints == ()
     elsewhere = list(exact(there, "mammoth"))
     elsewhere[0]["epoch"] |= {"identifier": "e2", "libc": "glibc 2.41"}
-    assert surveyed(exact(here), elsewhere, metrics=[EXACT]).steps == ()
+    assert scanned(exact(here), elsewhere, metrics=[EXACT]).changepoints == ()
 
 
 # --- how it is told ------------------------------------------------------------------------
@@ -185,7 +186,7 @@ def slight_step() -> list[dict[str, Any]]:
     """Records whose one step has a p-value between 0.0004 and 0.008."""
     for thousandths in range(20, 60):
         records = list(line(level(0.1, 0.1 + thousandths / 10_000), runs=3))
-        found = surveyed(records).steps
+        found = scanned(records).changepoints
         if len(found) == 1 and found[0].p_value and 0.0004 < found[0].p_value < 0.008:
             return records
     raise AssertionError("no such step")
@@ -194,21 +195,23 @@ def slight_step() -> list[dict[str, Any]]:
 def test_among_many_series_what_noise_shows_as_well_is_doubtful() -> None:
     """A step that one series is believed for, sixty are not."""
     slight = slight_step()
-    (step,) = surveyed(slight).steps
-    assert step.status == NOMINATED
+    (step,) = scanned(slight).changepoints
+    assert step.status == ChangepointStatus.NOMINATED
     others = (line(level(0.1), runs=3, clients=2 + i) for i in range(60))
-    found = surveyed(slight, *others)
-    assert {one.status for one in found.steps} == {DOUBTFUL}
+    found = scanned(slight, *others)
+    assert {one.status for one in found.changepoints} == {ChangepointStatus.DOUBTFUL}
     assert found.nominated() == []
 
 
 def test_what_fresh_samples_have_said_is_the_status() -> None:
-    (step,) = surveyed(line(level(0.1, 0.11)), verdict_of=lambda _: "refuted").steps
-    assert step.status == "refuted"
+    (step,) = scanned(line(level(0.1, 0.11))).changepoints
+    refuted = {step.key: ChangepointStatus.REFUTED}
+    (step,) = scanned(line(level(0.1, 0.11)), statuses=refuted).changepoints
+    assert step.status is ChangepointStatus.REFUTED
 
 
 def test_facts_are_json_and_name_both_sides_so_that_they_can_be_measured_again() -> None:
-    (step,) = surveyed(line(level(0.1, 0.11))).steps
+    (step,) = scanned(line(level(0.1, 0.11))).changepoints
     facts = json.loads(json.dumps(step.facts()))
     assert Origin(**facts["before"]) == step.before
     assert Origin(**facts["after"]) == step.after
@@ -228,7 +231,7 @@ def test_every_metric_is_flagged_or_better_when_higher() -> None:
 
 
 def test_a_step_is_a_value() -> None:
-    (step,) = surveyed(line(level(0.1, 0.11))).steps
+    (step,) = scanned(line(level(0.1, 0.11))).changepoints
     with pytest.raises(dataclasses.FrozenInstanceError):
         step.ratio = 1.0  # type: ignore[misc]
     assert np.isfinite(step.ratio)

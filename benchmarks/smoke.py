@@ -1,4 +1,4 @@
-"""What a built server must do before it counts as one, tried for real: ``landspeed verify``."""
+"""What a built server must do to count as one, tried by ``landspeed build --check``."""
 
 from __future__ import annotations
 

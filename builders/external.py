@@ -166,13 +166,13 @@ class ExternalServers:
             raise RefError(
                 f'no server is registered as "{name}"',
                 detail=f"Registered: {known}.",
-                hint=f"Register it: landspeed register PG_CONFIG --name {name}.",
+                hint=f"Register it: landspeed build --from PG_CONFIG --name {name}.",
             ) from None
         if build.foreign is not None and not _is_unchanged(build, build.foreign):
             raise RefError(
                 f'the server registered as "{name}" is not the same any more',
                 detail=f"It was {build.foreign.said}; {build.foreign.bindir} has changed since.",
-                hint=f"Register it anew: landspeed register {build.foreign.pg_config} "
+                hint=f"Register it anew: landspeed build --from {build.foreign.pg_config} "
                 f"--name {name}.",
             )
         return build

@@ -74,7 +74,7 @@ def topology_reason(build: Build | None) -> str | None:
         return None
     return (
         f"its build has no extension {EXTENSION}: install Citus for it and register it: "
-        "landspeed register PG_CONFIG --name NAME"
+        "landspeed build --from PG_CONFIG --name NAME"
     )
 
 

@@ -1,4 +1,4 @@
-"""What ``landspeed verify`` does and prints: every Build made to serve, one row each."""
+"""What ``landspeed build --check`` does and prints: every Build made to serve, one row each."""
 
 from __future__ import annotations
 

@@ -111,12 +111,13 @@ def bisect_(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Find what made BAD slower than GOOD: a commit, a release; or that nothing did.
+    """Find the commit, release or build variant that made BAD slower than GOOD.
 
-    Both ends are measured first. Then each run goes where it tells most for what it costs, until
-    one step is as likely as --confidence asks; commits that do not build are passed over. The
-    culprit is compared with its parent, and the report goes to stdout as Markdown. Ctrl-C at any
-    time: the same command goes on where it was.
+    Both ends are measured first. Each further run measures the candidate that is expected to tell
+    the most for its cost, until one candidate is as likely as --confidence asks, or until it is
+    clear that nothing changed. Commits that do not build are skipped. Finally the culprit is
+    compared with its parent. The report goes to stdout as Markdown. After Ctrl-C the same command
+    resumes.
 
     \b
     Examples:

@@ -1,7 +1,8 @@
-"""``landspeed build``: servers made, in the store or as an archive."""
+"""``landspeed build``: build servers, take servers built elsewhere, and check that they work."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import click
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError, UsageError
 from builders.recipe import BuildSystem
+from landspeed.campaign.smoke import verify, verify_failure, verify_table
 from landspeed.cli.options.common import (
     emit,
     emit_json,
@@ -24,21 +26,38 @@ from landspeed.cli.options.common import (
 from landspeed.cli.options.sandbox import chosen_sandbox, compiled_by, runs_here, sandbox_options
 from landspeed.console.progress import say
 from landspeed.farm.build_archive import BuildArchive
+from landspeed.results.show import as_text
+from landspeed.session.external import register
 from landspeed.session.session import Session, build_failure
 from landspeed.session.target import Target, parse_targets, require_sources
 
 
 @click.command("build")
-@click.argument("refs", nargs=-1, required=True, metavar="REF[:VARIANT]...")
+@click.argument("refs", nargs=-1, metavar="[REF[:VARIANT]]...")
 @variant_options
 @system_option
 @jobs_option
 @sandbox_options
 @click.option(
+    "--check",
+    is_flag=True,
+    help="Start each server and try it: initdb, block sizes, psycopg and all pgbench modes. "
+    "Records nothing. REF may be the @NAME of a registered server.",
+)
+@click.option(
+    "--from",
+    "external",
+    multiple=True,
+    metavar="PG_CONFIG|ARCHIVE|DIRECTORY/",
+    help="Build nothing. Register the server of PG_CONFIG, which stays where it is; or put an "
+    "ARCHIVE that --archive wrote, or all archives in DIRECTORY/, into the store.",
+)
+@click.option("--name", help="With --from PG_CONFIG: the server's name; by default its version.")
+@click.option(
     "--archive",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the build of one REF to FILE.tar.gz; if it holds that very build, take it.",
+    help="Write the build of one REF to FILE.tar.gz. If FILE holds that build already, use it.",
 )
 @json_option
 def build_(
@@ -47,13 +66,17 @@ def build_(
     variant: Variant,
     build_system: str | None,
     jobs: int | None,
+    check: bool,
+    external: tuple[str, ...],
+    name: str | None,
     archive: Path | None,
     as_json: bool,
     **sandbox: Any,
 ) -> None:
-    """Build every REF and print its install prefix; at once if it is in the store.
+    """Build each REF and print its install prefix.
 
-    Several are built side by side on all cores. One that fails keeps no other from being built.
+    A build that is in the store already is not made again. Several REFs are built side by side
+    on all cores. A failed build does not stop the others.
 
     \b
     Examples:
@@ -62,18 +85,28 @@ def build_(
       landspeed build 18:bs4 18:bs8-wal16 --json
       landspeed build 17 --compiler clang --flags O3-lto
       landspeed build 13 --in docker --toolchain bookworm-clang-14 --memory 2g --cpus 2
+      landspeed build 13 17.11 18:bs4 --check
       landspeed build 18:bs4 --archive builds/18-bs4.tar.gz
+      landspeed build --from builds/
+      landspeed build --from /usr/lib/postgresql/15/bin/pg_config --name debian15
     """
+    _require_one_task(refs, external, name, check=check, alone=(build_system, archive))
+    if external:
+        _show(_registered(Session.open(), external, name), as_json=as_json)
+        return
     targets = parse_targets(refs, compiled_by(variant, **sandbox))
+    if check:
+        _check(Session.open(chosen_sandbox(**sandbox)), targets, jobs, as_json=as_json)
+        return
     require_sources(targets)
     session = Session.open(chosen_sandbox(**sandbox))
     archived = _archived(session, targets, archive)
     system = BuildSystem(build_system) if build_system else None
     outcomes = session.build_all(targets, system, jobs=jobs)
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
-    if archive is not None and builds and builds[0].identifier != archived:
-        BuildArchive(file=archive).write(builds[0])
     if archive is not None:
+        if builds and builds[0].identifier != archived:
+            BuildArchive(file=archive).write(builds[0])
         _note_failures(session, outcomes)
     runs = [runs_here(one) for one in builds]
     if as_json:
@@ -86,13 +119,74 @@ def build_(
         raise error
 
 
+def _require_one_task(
+    refs: Sequence[str],
+    external: Sequence[str],
+    name: str | None,
+    *,
+    check: bool,
+    alone: Sequence[object],
+) -> None:
+    if not refs and not external:
+        raise UsageError("nothing to build", hint="Name a REF, or give --from PG_CONFIG.")
+    if external and (refs or check or any(alone)):
+        raise UsageError("--from builds nothing", hint="Give only --name and --json with --from.")
+    if check and any(alone):
+        raise UsageError("--check takes neither --archive nor --build-system")
+    if name is not None and not external:
+        raise UsageError("--name needs --from", hint="Add --from PG_CONFIG, or leave out --name.")
+
+
+def _check(session: Session, targets: Sequence[Target], jobs: int | None, *, as_json: bool) -> None:
+    """Build *targets* and try each server, as a user other than root."""
+    rows = verify(session, targets, jobs)
+    if as_json:
+        emit_json([row.facts() for row in rows])
+    else:
+        emit(as_text(verify_table(rows)))
+    error = verify_failure(rows)
+    if error is not None:
+        raise error
+
+
+def _show(builds: Sequence[Build], *, as_json: bool) -> None:
+    if as_json:
+        facts = [{"prefix": str(build.prefix), **build.facts()} for build in builds]
+        emit_json(facts[0] if len(facts) == 1 else facts)
+    elif not builds:
+        say("no archive found")
+    for build in () if as_json else builds:
+        emit(str(build.prefix) if build.foreign is None else build.origin.name)
+
+
+def _archives(word: str) -> list[Path]:
+    if not word.endswith("/"):
+        return [Path(word)]
+    # os.walk skips a directory that cannot be read or has vanished meanwhile
+    found = (Path(root, name) for root, _, names in os.walk(word) for name in names)
+    return sorted(path for path in found if BuildArchive.is_one(path.name) and path.is_file())
+
+
+def _registered(session: Session, given: Sequence[str], name: str | None) -> list[Build]:
+    if all(one.endswith("/") or BuildArchive.is_one(one) for one in given):
+        if name is not None:
+            raise UsageError("an archive keeps its own name", hint="Leave out --name.")
+        files = [file for one in given for file in _archives(one)]
+        return [BuildArchive(file=file).register(session.builder.store) for file in files]
+    if len(given) > 1:
+        raise UsageError(
+            "only one server can be registered at a time", hint="Give --from PG_CONFIG once."
+        )
+    return [register(session, given[0], name)]
+
+
 def _archived(session: Session, targets: Sequence[Target], file: Path | None) -> str | None:
-    """The identifier of the build that *file* holds already, which is then in the store."""
+    """Return the identifier of the build that *file* holds already, now in the store too."""
     if file is None:
         return None
     if len(targets) != 1 or not BuildArchive.is_one(file.name):
         raise UsageError(
-            "an archive is one build in one FILE.tar.gz",
+            "an archive holds one build in one FILE.tar.gz",
             hint="Give one REF, and a FILE that ends in .tar.gz.",
         )
     if not file.exists():
@@ -100,12 +194,12 @@ def _archived(session: Session, targets: Sequence[Target], file: Path | None) ->
     try:
         return BuildArchive(file=file).register(session.builder.store).identifier
     except UsageError as error:
-        say(f"made anew: {error.message}")
+        say(f"writing the archive anew: {error.message}")
         return None
 
 
 def _note_failures(session: Session, outcomes: Mapping[Target, Build | LandspeedError]) -> None:
-    """Keep with the records that a source does not build, so that nobody tries for ever."""
+    """Record which sources do not build, so that other jobs do not try them again."""
     for target, outcome in outcomes.items():
         if isinstance(outcome, BuildError):
             source = session.builder.sources.resolve(target.ref)

@@ -67,11 +67,11 @@ def compare_(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Say which of two or more servers is faster: FASTER, SLOWER, SAME or UNDECIDED.
+    """Compare two or more servers: FASTER, SLOWER, SAME or UNDECIDED.
 
-    They run side by side, in random order, on freshly started clusters, until it is decided or
-    the budget is spent. Verdicts are of each side against the first, wrong at most once in
-    1,000 comparisons. Ctrl-C at any time: the same command goes on where it was.
+    The servers run in random order on freshly started clusters until every verdict is reached or
+    the budget is spent. Each verdict compares one side with the first side; by default at most
+    1 comparison in 1,000 gives a wrong verdict. After Ctrl-C the same command resumes.
 
     \b
     Examples:

@@ -1,11 +1,13 @@
-"""``landspeed doctor``: is this machine fit to measure."""
+"""``landspeed doctor``: whether this machine is fit to measure."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import click
 
+from base.errors import UsageError
 from base.paths import Paths
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.doctor.checks import checks, exit_code, render
@@ -14,18 +16,44 @@ from landspeed.doctor.script import fix_hints as hints
 
 @click.command("doctor")
 @click.option(
-    "--fix-hints", is_flag=True, help="Print instead a script for root that would mend it."
+    "--fix-hints",
+    is_flag=True,
+    help="Print a script that root can run to fix the problems, instead of the findings.",
+)
+@click.option(
+    "--noise",
+    is_flag=True,
+    help="Show from the records how often comparisons raise a false alarm here, and how much "
+    "measurements vary.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --noise: first measure N comparisons of a server with a copy of itself.",
 )
 @json_option
-def doctor_(*, fix_hints: bool, as_json: bool) -> None:
-    """Is this machine fit to measure: what was seen, what it means, how to mend it.
+def doctor_(*, fix_hints: bool, noise: bool, runs: int | None, as_json: bool) -> None:
+    """Check whether this machine is fit to measure.
+
+    Each finding says what was seen, what it means and how to fix it. "landspeed run" compares
+    servers with themselves along with its own runs, two comparisons for every 50; --noise
+    reports them with exact 95 % intervals.
 
     \b
     Examples:
       landspeed doctor
       landspeed doctor --json
-      landspeed doctor --fix-hints > mend.sh
+      landspeed doctor --fix-hints > fix.sh
+      landspeed doctor --noise
+      landspeed doctor --noise --runs 3
     """
+    if noise:
+        # its imports take two seconds of CPU, which the other checks need not wait for
+        import_module("landspeed.cli.options.noise").show_noise(runs, as_json=as_json)
+        return
+    if runs is not None:
+        raise UsageError("--runs needs --noise", hint="Add --noise, or leave out --runs.")
     seen = checks(Paths.find())
     if fix_hints:
         emit(hints(seen))

@@ -76,10 +76,11 @@ def explain_(
     svg: Path | None,
     as_json: bool,
 ) -> None:
-    """Say in which functions B executes more or fewer instructions per transaction than A.
+    """Show which functions execute more or fewer instructions in B than in A.
 
-    What is recorded is not counted again. Also draws a differential flame graph, and names the
-    files that differ between two sources of one history.
+    The instructions are those of one transaction. Counts that are recorded already are used
+    again. Also draws a differential flame graph, and lists the files that differ if both A and B
+    are commits.
 
     \b
     Examples:

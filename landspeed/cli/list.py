@@ -1,4 +1,4 @@
-"""``landspeed list``: what is known, what is built, what is measured."""
+"""``landspeed list``: known versions, builds and measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from landspeed.session.session import Session
 @click.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """What is known, what is built, what is measured.
+    """List the known versions, the builds and the measurements.
 
     \b
     Examples:

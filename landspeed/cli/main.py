@@ -1,4 +1,4 @@
-"""The command line: verbs, their help, and the one place where an error becomes an exit code."""
+"""The command line: the verbs, their help, and where an error becomes an exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -15,115 +17,161 @@ from landspeed.console.github_log import print_no_commands
 from landspeed.console.log import install_log_handler
 from landspeed.console.progress import say
 
-_INTERRUPTED = 130  # what a shell calls a command that SIGINT ended
-# Each verb with the first sentence of its help, which its module need not be imported for.
-SECTIONS: dict[str, dict[str, str]] = {
-    "Build": {
-        "list": "What is known, what is built, what is measured.",
-        "plan": "Print how REF would be built and what would be measured; run nothing.",
-        "build": "Build every REF and print its install prefix; at once if it is in the store.",
-        "verify": "Build every REF and have it serve: initdb, start, sizes, psycopg, stop, all...",
-        "matrix": "Print a set of builds as one line of JSON, the matrix of a GitHub Actions job.",
-        "register": "Take a server that was built elsewhere for measuring, by its pg_config; "
-        "print...",
+_INTERRUPTED = 130  # the exit code that a shell reports for a command ended by SIGINT
+_RENAMED = {
+    "steps": "changes",
+    "confirm": "changes --confirm FILE",
+    "verify": "build --check",
+    "register": "build --from PG_CONFIG",
+    "matrix": "plan --matrix",
+    "ledger": "doctor --noise",
+    "new": "farm plan",
+    "results": "farm results",
+    "report": "farm issues",
+}
+
+Sections = Mapping[str, Mapping[str, str]]
+
+# The first sentence of each verb's help stands here, so that listing the verbs imports none.
+SECTIONS: Sections = {
+    "Build and measure": {
+        "list": "List the known versions, the builds and the measurements.",
+        "plan": "Show how each REF would be built and what would be measured.",
+        "build": "Build each REF and print its install prefix.",
+        "run": "Build each REF, then measure the builds in interleaved order.",
     },
-    "Measure and show": {
-        "doctor": "Is this machine fit to measure: what was seen, what it means, how to mend it.",
-        "run": "Build every REF, then measure them interleaved; what is recorded is not...",
-        "study": "Measure the study NAME, interleaved, and report it: tables, plots and raw data.",
-        "show": "Go from a dot to its runs: numbers, raw records, provenance.",
-        "publish": "Derive asv's result files from the records and publish the site, in one step.",
-        "preview": "Serve the published site to this machine's browser, until Ctrl-C.",
+    "Compare": {
+        "compare": "Compare two or more servers: FASTER, SLOWER, SAME or UNDECIDED.",
+        "explain": "Show which functions execute more or fewer instructions in B than in A.",
+        "bisect": "Find the commit, release or build variant that made BAD slower than GOOD.",
+        "study": "Measure the study NAME and write its report.",
     },
-    "Decide": {
-        "steps": "Where did a series change its level: between which two, by how much, how sure.",
-        "confirm": "Put steps of a trend to the test: compare their two sides on fresh samples.",
-        "compare": "Say which of two or more servers is faster: FASTER, SLOWER, SAME or UNDECIDED.",
-        "explain": "Say in which functions B executes more or fewer instructions per "
-        "transaction...",
-        "bisect": "Find what made BAD slower than GOOD: a commit, a release; or that nothing did.",
-        "ledger": "How often comparisons raise a false alarm, and how much variation is normal...",
+    "Results": {
+        "changes": "List the changes of level in all series, or confirm them.",
+        "show": "Show a point: its numbers, its runs and their raw records.",
+        "publish": "Publish the site from the records.",
+        "preview": "Serve the published site to a browser on this machine.",
     },
-    "Farm": {
-        "new": "Ask upstream what is new, and plan what to measure of it within a budget.",
-        "results": "Results on a git branch of their own: fetch them, push what is new, carry...",
-        "report": "Keep one GitHub issue for each confirmed regression: open, up to date, "
-        "closed...",
+    "Machine and farm": {
+        "doctor": "Check whether this machine is fit to measure.",
+        "farm": "Plan, share and report the work of several machines.",
     },
+}
+_FARM: Sections = {
+    "Commands": {
+        "plan": "Plan what to measure of the commits and releases that are new upstream.",
+        "results": "Exchange results with the place that all machines share.",
+        "issues": "Keep one GitHub issue for each confirmed regression.",
+    }
 }
 
 
-class _Verbs(click.Group):
-    """The verbs, listed in sections in the order in which a person comes to need them.
+class LazyGroup(click.Group):
+    """Commands in sections; the module of a command is imported when the command is asked for.
 
-    Together they import scipy, pyarrow, asv and matplotlib, which takes two seconds of a processor:
-    the verb ``list`` is ``list_`` of landspeed/cli/list.py, imported when somebody asks for it.
+    Together the modules import scipy, pyarrow, asv and matplotlib, which takes two seconds of CPU.
+    The command ``list`` is ``list_`` in the module ``list`` of *package*.
     """
 
+    def __init__(self, *, sections: Sections, package: str, **given: Any) -> None:
+        super().__init__(**given)
+        self._sections, self._package = sections, package
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all verbs."""
+        """Return the names of all commands, in the order of the help."""
         del ctx
-        return [name for verbs in SECTIONS.values() for name in verbs]
+        return [name for commands in self._sections.values() for name in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb that is called so, its module imported; None if there is none."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        verb: click.Command = getattr(import_module(f"landspeed.cli.{cmd_name}"), f"{cmd_name}_")
-        return verb
+        """Import and return a command; None if there is no such command."""
+        if cmd_name in self.commands or cmd_name not in self.list_commands(ctx):
+            return super().get_command(ctx, cmd_name)
+        module = import_module(f"{self._package}.{cmd_name}")
+        command: click.Command = getattr(module, f"{cmd_name}_")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that *args* begin with; a renamed verb is an error with a hint."""
+        if ctx.parent is None and args[0] in _RENAMED:
+            raise UsageError(
+                f'no such command "{args[0]}"',
+                hint=f'It has been renamed: use "landspeed {_RENAMED[args[0]]}".',
+            )
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one section of help after the other."""
+        """Write one section of the help after the other."""
         del ctx
-        for title, verbs in SECTIONS.items():
+        for title, commands in self._sections.items():
             with formatter.section(title):
-                formatter.write_dl(list(verbs.items()))
+                formatter.write_dl(list(commands.items()))
 
 
 @click.group(
-    cls=_Verbs,
+    cls=LazyGroup,
+    sections=SECTIONS,
+    package="landspeed.cli",
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
-        # any option by the environment, for workflows: LANDSPEED_BISECT_METRIC is bisect's --metric
+        # workflows set options by the environment: LANDSPEED_BISECT_METRIC is bisect's --metric
         "auto_envvar_prefix": "LANDSPEED",
     },
-    epilog="Every verb has examples: landspeed VERB --help. REF is a major (18), a release "
-    "(17.11), a tag, or with a git upstream a branch or commit; REF:VARIANT adds a build "
-    "variant (18:bs4).",
+    epilog='Each command has examples: "landspeed COMMAND --help". REF is a major version (18), a '
+    "release (17.11) or a tag; with a git upstream also a branch or a commit. REF:VARIANT adds a "
+    "build variant (18:bs4).",
 )
 @click.version_option(package_name="landspeed", allow_from_autoenv=False)
 def cli() -> None:
-    """Measure the land speed of an elephant: performance trends of PostgreSQL, 8.3 to current."""
+    """Find performance regressions in PostgreSQL, from 8.3 to the current development branch."""
     install_log_handler()
 
 
+@cli.group("farm", cls=LazyGroup, sections=_FARM, package="landspeed.cli.farm")
+def farm_() -> None:
+    """Plan, share and report the work of several machines.
+
+    The workflows in .github/workflows run these commands.
+
+    \b
+    Examples:
+      landspeed farm plan --budget 4h
+      landspeed farm results fetch
+      landspeed farm issues --dry-run
+    """
+
+
 def _terminated(number: int, frame: object) -> None:
-    # a service manager's SIGTERM is Ctrl-C by another name: clusters stop, state stays whole
+    # SIGTERM, which a service manager sends, is handled like Ctrl-C: clusters stop cleanly
     del frame
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 def main() -> None:
-    """The console script: runs a verb, ends with its exit code."""
+    """Run a command and exit with its code: the console script."""
     signal.signal(signal.SIGTERM, _terminated)
-    # Of the objects that a million rows become none is garbage: looking through them for cycles,
-    # as often as Python does, took a sixth of the time of publishing.
+    # Publishing makes a million objects and hardly any cycle among them. With Python's default
+    # thresholds the search for cycles took a sixth of its time.
     gc.set_threshold(100_000, 50, 50)
     print_no_commands()
     try:
-        cli(standalone_mode=False)
+        cli(standalone_mode=False, prog_name="landspeed")
     except LandspeedError as error:
         say(str(error))
         sys.exit(error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(UsageError.exit_code)
     except click.ClickException as error:
         say(str(_as_usage_error(error)))
         sys.exit(UsageError.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        say("interrupted: what was built and measured is kept, the same command goes on from here")
+        say("interrupted: finished builds and runs are kept; the same command resumes")
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
-        # the reader of our stdout left: nobody to tell, and Python must not try at exit
+        # the reader of our stdout has gone; Python must not try to flush to it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 

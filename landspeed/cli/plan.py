@@ -1,4 +1,4 @@
-"""``landspeed plan``: how a server would be built and what would be measured of it."""
+"""``landspeed plan``: how servers would be built and what would be measured."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from base.build import Variant
 from base.errors import UsageError
+from base.files import canonical_json
 from base.paths import Paths
 from benchmarks.machine.machine import Machine
 from benchmarks.workloads.metrics import INSTRUCTIONS
@@ -22,35 +23,43 @@ from landspeed.cli.options.common import (
     json_option,
     metric_option,
     system_option,
-    variant_options,
+    variants_options,
 )
 from landspeed.cli.options.memory import memory_option
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.console.progress import duration
-from landspeed.session.target import parse_targets, require_sources
+from landspeed.farm.matrix import matrix_facts, matrix_targets
 
 
 @click.command("plan")
 @click.argument("refs", nargs=-1, metavar="[REF[:VARIANT]]...")
-@variant_options
+@variants_options
 @system_option
 @preset_options
 @metric_option
 @memory_option
+@click.option(
+    "--matrix",
+    is_flag=True,
+    help="Print only the builds, as one line of JSON: the matrix of a GitHub Actions job.",
+)
 @json_option
 def plan_(
     *,
     refs: tuple[str, ...],
-    variant: Variant,
+    variants: list[Variant],
     build_system: str | None,
     preset: str | None,
     scales: tuple[str, ...],
     metric: str,
     memory: int | None,
+    matrix: bool,
     as_json: bool,
     **changes: Any,
 ) -> None:
-    """Print how REF would be built and what would be measured; run nothing.
+    """Show how each REF would be built and what would be measured.
+
+    Runs nothing. Options of the build variant that are given several times make every combination.
 
     \b
     Examples:
@@ -58,13 +67,19 @@ def plan_(
       landspeed plan --preset regular
       landspeed plan 13 18:bs4 --preset quick --json
       landspeed plan --preset archaeology --memory 1g
+      landspeed plan 13 18 --blocksize 2 --blocksize 8 --matrix
+      echo "matrix=$(landspeed plan 17 18:bs4 --matrix)" >> "$GITHUB_OUTPUT"
     """
-    if not refs and preset is None:
-        raise UsageError("nothing to plan", hint="Name a REF, a --preset, or both.")
-    targets = parse_targets(refs, variant)
-    require_sources(targets)
+    if not refs and (preset is None or matrix):
+        raise UsageError(
+            "nothing to plan", hint="Name a REF." if matrix else "Name a REF, a --preset, or both."
+        )
+    targets = matrix_targets(refs, variants)
     paths = Paths.find()
     builder = Builder.open(paths)
+    if matrix:
+        emit(canonical_json(matrix_facts(builder.sources, targets)))
+        return
     system = BuildSystem(build_system) if build_system else None
     builds = [BuildPlan.of(builder, target, system) for target in targets]
     measurements = None

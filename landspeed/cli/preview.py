@@ -13,7 +13,9 @@ from landspeed.site.serve import serving
 @click.command("preview")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 def preview_(port: int) -> None:
-    """Serve the published site to this machine's browser, until Ctrl-C.
+    """Serve the published site to a browser on this machine.
+
+    Ctrl-C ends the server.
 
     \b
     Examples:

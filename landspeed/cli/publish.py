@@ -1,4 +1,4 @@
-"""``landspeed publish``: the site, made of the records."""
+"""``landspeed publish``: make the site from the records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from landspeed.site.update import has_dots, update_site
 @click.command("publish")
 @click.option("--if-any", is_flag=True, help="If nothing was measured yet, say so: no error.")
 def publish_(*, if_any: bool) -> None:
-    """Derive asv's result files from the records and publish the site, in one step.
+    """Publish the site from the records.
+
+    Also writes the result files of asv, which are derived from the records.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``landspeed run``: servers measured, interleaved."""
+"""``landspeed run``: measure servers in interleaved order."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ def run_(
     as_json: bool,
     **changes: Any,
 ) -> None:
-    """Build every REF, then measure them interleaved; what is recorded is not measured again.
+    """Build each REF, then measure the builds in interleaved order.
 
-    With --metric instructions the instructions, WAL bytes and blocks of a transaction are
-    counted, warm and cold, one client, each mode and protocol of the preset: exact on any machine.
+    Runs that are recorded already are not repeated, so after Ctrl-C the same command resumes.
 
-    Ctrl-C at any time: the same command goes on where it was.
+    With --metric instructions, landspeed counts the instructions, WAL bytes and blocks of one
+    transaction, with warm and with cold buffers, for one client and each mode and protocol of the
+    preset. Counts are exact on any machine.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``landspeed show``: from a dot to its runs."""
+"""``landspeed show``: the runs behind a point."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from landspeed.session.session import Session
 @click.argument("point")
 @json_option
 def show_(point: str, as_json: bool) -> None:
-    """Go from a dot to its runs: numbers, raw records, provenance.
+    """Show a point: its numbers, its runs and their raw records.
+
+    A point is what one dot of the site stands for: one build measured in one scenario.
 
     \b
     Examples:

@@ -73,12 +73,13 @@ def study_(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Measure the study NAME, interleaved, and report it: tables, plots and raw data.
+    """Measure the study NAME and write its report.
 
-    REFs, and options but --scale, --samples and --seconds, take the place of what the study has
-    on that axis. What is recorded already is not measured again.
+    The report holds tables, plots and the raw data. Runs are interleaved; runs that are recorded
+    already are not repeated, so after Ctrl-C the same command resumes.
 
-    Ctrl-C at any time: the same command goes on where it was.
+    REFs and the options --tier, --mode, --protocol, --clients, --profile and --storage replace
+    what the study declares on that axis.
 
     \b
     Examples:

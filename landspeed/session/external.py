@@ -1,4 +1,4 @@
-"""What ``landspeed register`` does: somebody else's server becomes a Build by its pg_config."""
+"""What ``landspeed build --from`` does: somebody else's server becomes a Build by its pg_config."""
 
 from __future__ import annotations
 

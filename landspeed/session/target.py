@@ -65,5 +65,5 @@ def require_sources(targets: Sequence[Target]) -> None:
         if target.registered is not None:
             raise UsageError(
                 f'"{target}" was built elsewhere',
-                hint='"landspeed run" and "landspeed verify" take it as it is.',
+                hint='"landspeed run" and "landspeed build --check" take it as it is.',
             )

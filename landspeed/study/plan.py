@@ -254,7 +254,7 @@ class _Planner:
             return [ref], []
         builds = self.session.foreigners.all()
         if not builds:
-            reason = '"landspeed register PG_CONFIG --name NAME" brings one'
+            reason = '"landspeed build --from PG_CONFIG --name NAME" brings one'
             return [], [Skipped(part=part.name, what="no server is registered", reason=reason)]
         names = [b.origin.name if ref == REGISTERED else b.version.major_text for b in builds]
         return list(dict.fromkeys(names)), []

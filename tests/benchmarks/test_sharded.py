@@ -209,7 +209,7 @@ def test_tables_that_cannot_be_distributed_are_one_error_that_says_why(kit: Kit)
 @pytest.mark.parametrize(
     ("mode", "has_citus", "reason"),
     [
-        (script(writes=True), False, "landspeed register PG_CONFIG --name NAME"),
+        (script(writes=True), False, "landspeed build --from PG_CONFIG --name NAME"),
         (Mode.READ_ONLY, True, "does not say how its tables are distributed"),
     ],
 )
@@ -238,7 +238,7 @@ def own_cache(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 def test_the_study_goes_from_a_registered_server_to_a_report(
     kit: Kit, own_cache: Callable[..., str]
 ) -> None:
-    own_cache("register", str(kit.build.program("pg_config")), "--name", "pretended")
+    own_cache("build", "--from", str(kit.build.program("pg_config")), "--name", "pretended")
     words = ("--clients", "2", "--samples", "1", "--seconds", "1", "--scale", "small=1", "--json")
     told = json.loads(own_cache("study", "sharded", *words))
     assert (told["measured"], told["errors"]) == (4, [])

@@ -11,8 +11,19 @@ CONTEXT = click.Context(cli, info_name="landspeed")
 
 def every_verb() -> dict[str, click.Command]:
     """All verbs by name; from then on none has anything left to import."""
-    found = {}
-    for name in cli.list_commands(CONTEXT):
-        found[name] = cli.get_command(CONTEXT, name)
-        assert found[name] is not None, f"{name} is listed, and there is no such verb"
+    return {path[0]: command for path, command in every_command().items() if len(path) == 1}
+
+
+def every_command() -> dict[tuple[str, ...], click.Command]:
+    """All commands, those inside groups too, by the words that name them: ("farm", "plan")."""
+    found: dict[tuple[str, ...], click.Command] = {}
+    pending: list[tuple[tuple[str, ...], click.Group]] = [((), cli)]
+    while pending:
+        path, group = pending.pop(0)
+        for name in group.list_commands(CONTEXT):
+            command = group.get_command(CONTEXT, name)
+            assert command is not None, f"{name} is listed, but no such command exists"
+            found[*path, name] = command
+            if isinstance(command, click.Group):
+                pending.append(((*path, name), command))
     return found

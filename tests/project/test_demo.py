@@ -152,9 +152,9 @@ def test_a_command_of_the_readme_does_what_it_says(
     argv = [pg_config if a.endswith("/pg_config") else a.replace("debian15", OURS) for a in argv]
     # and the release that one is of for the one that the package is of
     argv = ["18" if a == "15" else a for a in argv]
-    if "confirm" in argv:
-        (demo / "steps.json").write_text(landspeed(demo, "steps", "--json").stdout)
-    if {"bisect", "new"} & set(argv):
+    if "--confirm" in argv:
+        (demo / "changes.json").write_text(landspeed(demo, "changes", "--json").stdout)
+    if "bisect" in argv or argv[1:3] == ["farm", "plan"]:
         # commits need a git upstream, which a demo does without; test_real_bisect.py and
         # test_real_track.py have one
         done = run_in(demo, argv, check=False)
@@ -175,7 +175,7 @@ def shorter(argv: list[str]) -> Sequence[str]:
     if "run" in argv:
         return CELLS
     budget = ("--budget", "20s", "--seconds", "1")
-    return budget if {"compare", "confirm"} & set(argv) else ()
+    return budget if {"compare", "--confirm"} & set(argv) else ()
 
 
 def test_asv_knows_the_suite_the_results_and_the_site(demo: Path) -> None:

@@ -22,7 +22,7 @@ from benchmarks.workloads.metrics import METRICS
 from landspeed.bisect.commit_range import Over
 from landspeed.farm.runners import _LABELS
 from tests.kits.farm.act_kit import WORKFLOWS, third_party
-from tests.kits.verbs import every_verb
+from tests.kits.verbs import every_command, every_verb
 
 PROJECT = Path(__file__).resolve().parents[2]
 FILES = sorted(WORKFLOWS.glob("*.yml"))
@@ -272,11 +272,11 @@ def test_the_choices_of_a_form_are_those_of_landspeed():
 
 def test_what_the_environment_sets_is_an_option_that_there_is():
     known = {
-        f"LANDSPEED_{verb}_{parameter.name}".upper().replace("-", "_")
-        for verb, command in every_verb().items()
+        f"LANDSPEED_{'_'.join(path)}_{parameter.name}".upper().replace("-", "_")
+        for path, command in every_command().items()
         for parameter in command.params
     }
-    verbs = "|".join(set(every_verb()) - {"results"})  # whose options have variables of their own
+    verbs = "|".join(every_verb())
     for path in FILES:
         for name in re.findall(rf"^ +(LANDSPEED_(?:{verbs.upper()})_\w+):", path.read_text(), re.M):
             assert name in known, f"{path.name}: {name}"

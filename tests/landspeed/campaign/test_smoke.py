@@ -1,4 +1,4 @@
-"""`landspeed verify`: what is tried of a server, what its table says, how it ends."""
+"""`landspeed build --check`: what is tried of a server, what its table says, how it ends."""
 
 from __future__ import annotations
 

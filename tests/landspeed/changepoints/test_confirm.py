@@ -25,7 +25,7 @@ from landspeed.changepoints.confirmation import (
     status_counts,
     status_counts_text,
 )
-from landspeed.cli.confirm import confirmations_table, read_nominations
+from landspeed.cli.changes import confirmations_table, read_changes
 from landspeed.compare.side import Question, Side
 from landspeed.compare.timed import CompareSide
 from landspeed.results.params import Params
@@ -189,9 +189,9 @@ def test_a_changepoint_survives_json_and_is_known_by_what_it_is_about(tmp_path: 
     assert replace(one, metric="tps").key != one.key
     path = tmp_path / "steps.json"
     path.write_text(json.dumps([one.facts()]))
-    assert read_nominations(str(path)) == [one]
+    assert read_changes(str(path)) == [one]
     with pytest.raises(UsageError, match="could not read"):
-        read_nominations(str(tmp_path / "nothing"))
+        read_changes(str(tmp_path / "nothing"))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_changepoint_survives_json_and_is_known_by_what_it_is_about(tmp_path: 
 def test_what_is_no_list_of_steps_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "steps.json").write_text(text)
     with pytest.raises(UsageError, match="this is not"):
-        read_nominations(str(tmp_path / "steps.json"))
+        read_changes(str(tmp_path / "steps.json"))
 
 
 @pytest.mark.parametrize(

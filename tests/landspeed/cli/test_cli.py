@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from landspeed.cli.main import SECTIONS, cli
-from tests.kits.verbs import CONTEXT, every_verb
+from landspeed.cli.main import cli
+from tests.kits.verbs import CONTEXT, every_command
 
-VERBS = sorted(cli.list_commands(CONTEXT))
+VERBS = cli.list_commands(CONTEXT)
+COMMANDS = every_command()
 
 
 @pytest.fixture
@@ -58,10 +59,10 @@ def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
         (["run"], 2, "error:  missing argument"),
         (["build", "@debian15"], 2, 'error:  "@debian15" was built elsewhere'),
         (["plan", "@debian15"], 2, 'error:  "@debian15" was built elsewhere'),
-        (["matrix", "18:huge"], 4, 'error:  "huge" is not a build variant'),
-        (["verify", "@debian15"], 3, 'error:  no server is registered as "debian15"'),
+        (["plan", "--matrix", "18:huge"], 4, 'error:  "huge" is not a build variant'),
+        (["build", "--check", "@debian15"], 3, 'error:  no server is registered as "debian15"'),
         (["run", "@debian15"], 3, 'error:  no server is registered as "debian15"'),
-        (["register", "/nowhere/pg_config"], 2, 'error:  "/nowhere/pg_config" is not a program'),
+        (["build", "--from", "/nowhere/pg_config"], 2, 'error:  "/nowhere/pg_config" is not a p'),
         (["build", "18", "--jobs", "0"], 2, "error:  invalid value for '--jobs'"),
         (["compare", "18"], 2, "error:  nothing to compare it with"),
         (["compare", "18/warp", "17"], 2, 'error:  profile "warp" does not exist'),
@@ -70,8 +71,11 @@ def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
         (["compare", "18", "17", "--precision", "2"], 2, 'error:  "2" is not a share'),
         (["compare", "18", "17", "--scenario", "x"], 2, 'error:  mode "x" does not exist'),
         (["compare", "@debian15", "18"], 3, 'error:  no server is registered as "debian15"'),
-        (["confirm"], 2, "error:  missing argument"),
-        (["confirm", "asv.conf.json"], 2, "error:  this is not a list of steps"),
+        (["changes", "--fresh"], 2, "error:  --fresh and --bisect need --confirm"),
+        (["changes", "--confirm", "asv.conf.json"], 2, "error:  this is not a list of changes"),
+        (["build"], 2, "error:  nothing to build"),
+        (["build", "18", "--from", "x"], 2, "error:  --from builds nothing"),
+        (["confirm"], 2, 'error:  no such command "confirm"'),
         (["fly"], 2, "error:  no such command 'fly'"),
         (["show", "18/a/b/c/d/e/f/g"], 2, 'error:  "18/a/b/c/d/e/f/g" is not a point'),
         (["show", "18.6"], 3, "error:  no runs of such a point"),
@@ -134,32 +138,44 @@ def test_options_change_the_preset_that_is_planned(project: Path) -> None:
     assert (cell["clients"], cell["profile"]) == (3, "tuned")
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help_with_examples(verb: str) -> None:
-    done = CliRunner().invoke(cli, [verb, "--help"])
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_examples(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(cli, [*words, "--help"])
     assert done.exit_code == 0
     assert "Examples:" in done.output
-    assert f"landspeed {verb}" in done.output
+    assert f"landspeed {' '.join(words)}" in done.output
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_what_help_lists_of_a_verb_is_the_first_sentence_of_its_own_help(verb: str) -> None:
-    command = every_verb()[verb]
-    listed = {name: text for verbs in SECTIONS.values() for name, text in verbs.items()}
-    assert (command.name, command.get_short_help_str(80)) == (verb, listed[verb])
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_list_of_commands_shows_the_first_sentence_of_each_help(words: tuple[str, ...]) -> None:
+    listing = CliRunner().invoke(cli, [*words[:-1], "--help"], terminal_width=100).output
+    (first,) = re.findall(r"^(?:[^.]|\.\S)*\.", COMMANDS[words].help or "", re.M)[:1]
+    assert f" {words[-1]}  {first}\n" in re.sub(" +  ", "  ", listing)
 
 
-def test_every_module_of_a_verb_is_listed_once() -> None:
-    modules = (Path(__file__).resolve().parents[3] / "landspeed" / "cli").glob("*.py")
-    named = {path.stem for path in modules} - {"__init__", "main"}
-    assert sorted(named) == VERBS
-    assert len(set(VERBS)) == len(cli.list_commands(CONTEXT))
+def test_every_module_of_a_verb_is_listed() -> None:
+    directory = Path(__file__).resolve().parents[3] / "landspeed" / "cli"
+    modules = {path.stem for path in directory.glob("*.py")} - {"__init__", "main"}
+    assert modules == set(VERBS) - {"farm"}
 
 
-def test_help_lists_the_verbs_in_sections_in_the_order_of_need() -> None:
-    shown = CliRunner().invoke(cli, ["--help"]).output.partition("\nBuild:\n")[2]
+def test_help_lists_the_verbs_in_sections() -> None:
+    shown = CliRunner().invoke(cli, ["--help"]).output.partition("\nBuild and measure:\n")[2]
     assert re.findall(r"^  (\w+) {2,}\S", shown, re.M) == cli.list_commands(CONTEXT)
-    assert re.findall(r"^(\w.*):$", shown, re.M) == ["Measure and show", "Decide", "Farm"]
+    assert re.findall(r"^(\w.*):$", shown, re.M) == ["Compare", "Results", "Machine and farm"]
+
+
+def test_without_a_verb_the_help_is_printed(project: Path) -> None:
+    done = landspeed(project)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: landspeed [OPTIONS] COMMAND")
+    assert "error:" not in done.stderr
+
+
+def test_an_old_name_of_a_verb_is_an_error_that_names_the_new_one(project: Path) -> None:
+    done = landspeed(project, "register", "/usr/bin/pg_config")
+    assert done.returncode == 2
+    assert 'use "landspeed build --from PG_CONFIG"' in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -169,9 +185,9 @@ def test_help_lists_the_verbs_in_sections_in_the_order_of_need() -> None:
         ("doctor", set()),
         ("list", {"numpy", "pyarrow"}),
         ("plan", set()),
-        ("matrix", set()),
+        ("changes", {"numpy", "psycopg", "pyarrow", "scipy"}),
         ("show", {"numpy", "pyarrow"}),
-        ("new", {"numpy", "pyarrow", "scipy"}),
+        ("farm", set()),
         ("publish", {"asv", "numpy", "pyarrow", "scipy"}),
     ],
 )

@@ -55,7 +55,9 @@ def ended(api: GitHubApi, run: int, conclusion: str, *, hour: int = 0, **more: A
 
 def recovered(farm: Farm, api: GitHubApi, **environment: str) -> int:
     """How many files are recovered now."""
-    done = farm.landspeed("results", "recover", "--json", **api.environment(), **environment)
+    done = farm.landspeed(
+        "farm", "results", "recover", "--json", **api.environment(), **environment
+    )
     return int(json.loads(done.stdout)["recovered"])
 
 
@@ -120,7 +122,7 @@ def test_only_results_are_recovered_and_what_is_damaged_keeps_nothing_else_out(f
     left(api, 1)
     left(api, 1, "build-18.1")
     left(api, 1, "results-count-2").write_bytes(b"no tar")
-    done = farm.landspeed("results", "recover", **api.environment())
+    done = farm.landspeed("farm", "results", "recover", **api.environment())
     assert 'not taken: the artifact "results-count-2"' in done.stderr
     assert farm.records.verify() == 1
 
@@ -135,6 +137,6 @@ def test_our_token_stays_with_github_and_a_file_that_fails_is_asked_for_again(fa
 
 def test_an_api_that_does_not_answer_is_one_clear_error(farm, api):
     api.failures = [Failure(403, message="Resource not accessible by integration")]
-    done = farm.landspeed("results", "recover", check=False, **api.environment())
+    done = farm.landspeed("farm", "results", "recover", check=False, **api.environment())
     assert done.returncode != 0
     assert "the permission actions: read" in done.stderr

@@ -171,9 +171,9 @@ def test_an_archive_that_is_there_is_taken_and_nothing_is_built(farm, tmp_path):
     assert again.stdout == first.stdout
     assert (farm.root / "deeds").read_text() == "build 1\n"
     shutil.rmtree(farm.paths.store)
-    done = pretended(farm, "register", str(tmp_path / "builds") + "/")
+    done = pretended(farm, "build", "--from", str(tmp_path / "builds") + "/")
     assert done.stdout == first.stdout
-    done = pretended(farm, "register", str(tmp_path / "nothing") + "/")
+    done = pretended(farm, "build", "--from", str(tmp_path / "nothing") + "/")
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -192,7 +192,7 @@ def test_what_does_not_build_is_noted_and_passed_over_after_the_second_time(farm
         assert done.returncode == 6, done.stderr
         assert len(farm.records.failures.all()) == times
     assert not Path(file).exists()
-    told = json.loads(farm.landspeed("new", "--json").stdout)
+    told = json.loads(farm.landspeed("farm", "plan", "--json").stdout)
     assert told["refs"] == [farm.commits[0]]
 
 

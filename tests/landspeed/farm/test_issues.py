@@ -252,22 +252,22 @@ def test_a_bisections_report_is_one_comment_however_often_it_runs(github, api):
 
 def test_the_verb_says_what_is_missing_and_dry_run_asks_nobody(tmp_path):
     farm = Farm.make(tmp_path, commits=2)
-    done = farm.landspeed("report", check=False)
+    done = farm.landspeed("farm", "issues", check=False)
     assert done.returncode == 2
     assert "GITHUB_TOKEN is not set" in done.stderr
-    done = farm.landspeed("report", "--dry-run", "--json")
+    done = farm.landspeed("farm", "issues", "--dry-run", "--json")
     assert json.loads(done.stdout) == []
     assert "no confirmed regression; 0 API calls" in done.stderr
-    done = farm.landspeed("report", "--comment", "3", check=False)
+    done = farm.landspeed("farm", "issues", "--comment", "3", check=False)
     assert done.returncode == 2
 
 
 def test_a_number_of_an_issue_is_checked_before_there_is_a_report(tmp_path):
     farm = Farm.make(tmp_path, commits=1)
-    done = farm.landspeed("report", "--dry-run", "--comment", "42")
+    done = farm.landspeed("farm", "issues", "--dry-run", "--comment", "42")
     assert "would comment on issue 42" in done.stderr
     for wrong in ("0", "-1", "#42", "42; id", "$(id)", "::set-output name=a::b"):
-        done = farm.landspeed("report", "--dry-run", "--comment", wrong, check=False)
+        done = farm.landspeed("farm", "issues", "--dry-run", "--comment", wrong, check=False)
         assert done.returncode == 2, wrong
         assert "invalid value for '--comment'" in done.stderr
 
@@ -276,8 +276,8 @@ def test_the_verb_comments_what_a_file_holds(tmp_path: Path, api):
     farm = Farm.make(tmp_path, commits=1)
     file = tmp_path / "bisect.md"
     file.write_text("# found\n")
-    farm.landspeed("report", "--comment", "3", str(file), **api.environment())
+    farm.landspeed("farm", "issues", "--comment", "3", str(file), **api.environment())
     assert api.comments[3][0]["body"].endswith("# found\n")
     file.write_text("")
-    done = farm.landspeed("report", "--comment", "3", str(file), **api.environment())
+    done = farm.landspeed("farm", "issues", "--comment", "3", str(file), **api.environment())
     assert "nothing to comment" in done.stderr

@@ -43,7 +43,7 @@ def _project(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("_project")
 def test_options_that_are_repeated_make_every_combination():
     options = ("--wal-blocksize=16", "--compiler=gcc", "--compiler=clang", "--flags=O2")
-    done = CliRunner().invoke(cli, ["matrix", "13.16", *options, "--flags=native-O3"])
+    done = CliRunner().invoke(cli, ["plan", "--matrix", "13.16", *options, "--flags=native-O3"])
     assert [row["variant"] for row in json.loads(done.stdout)["include"]] == [
         *("bs8-wal16", "bs8-wal16-O3-native"),
         *("bs8-wal16-clang", "bs8-wal16-clang-O3-native"),
@@ -60,14 +60,14 @@ def test_options_that_are_repeated_make_every_combination():
     ],
 )
 def test_what_cannot_be_built_is_refused_before_any_runner_tries(arguments, message):
-    done = CliRunner().invoke(cli, ["matrix", *arguments])
+    done = CliRunner().invoke(cli, ["plan", "--matrix", *arguments])
     assert isinstance(done.exception, VariantError)
     assert done.exception.message == message
 
 
 @pytest.mark.usefixtures("_project")
 def test_the_matrix_is_one_line_of_json_that_include_takes():
-    done = CliRunner().invoke(cli, ["matrix", "13.16", "18.6:bs4", "--blocksize", "2"])
+    done = CliRunner().invoke(cli, ["plan", "--matrix", "13.16", "18.6:bs4", "--blocksize", "2"])
     assert done.exit_code == 0, done.exception
     assert done.stdout.count("\n") == 1
     assert json.loads(done.stdout) == {

@@ -33,23 +33,23 @@ def landspeed(farmer: Farmer, *arguments: str) -> subprocess.CompletedProcess[st
 def test_a_job_hands_on_only_what_the_branch_does_not_have(farmer, tmp_path):
     first, job, last = farmer("first"), farmer("job"), farmer("last")
     first.measure(5)
-    assert "pushed 1 file\n" in landspeed(first, "results", "push").stderr
-    assert "1 file new here" in landspeed(job, "results", "fetch").stderr
+    assert "pushed 1 file\n" in landspeed(first, "farm", "results", "push").stderr
+    assert "1 file new here" in landspeed(job, "farm", "results", "fetch").stderr
     job.measure(2)
     packed = tmp_path / "incoming" / "one" / "results.tar"
-    assert landspeed(job, "results", "pack", str(packed)).stdout.strip() == str(packed)
+    assert landspeed(job, "farm", "results", "pack", str(packed)).stdout.strip() == str(packed)
     with tarfile.open(packed) as tar:
         assert [name.split("/")[2] for name in tar.getnames()] == ["job"]
-    done = landspeed(last, "results", "unpack", str(tmp_path / "incoming"), "nowhere")
+    done = landspeed(last, "farm", "results", "unpack", str(tmp_path / "incoming"), "nowhere")
     assert "1 file new here, from 1 packed" in done.stderr
     assert last.count == 2
-    done = landspeed(last, "results", "push", "--json")
+    done = landspeed(last, "farm", "results", "push", "--json")
     assert json.loads(done.stdout) == {"pushed": 1}
     assert last.count == 7
 
 
 def test_unpacking_what_no_job_made_is_nothing(farmer):
-    done = landspeed(farmer("one"), "results", "unpack", "nowhere")
+    done = landspeed(farmer("one"), "farm", "results", "unpack", "nowhere")
     assert done.returncode == 0
     assert "nothing is there to unpack" in done.stderr
 

@@ -22,7 +22,7 @@ def farm(tmp_path: Path) -> Farm:
 
 
 def new(farm: Farm, *arguments: str, **environment: str) -> dict[str, Any]:
-    return json.loads(farm.landspeed("new", "--json", *arguments, **environment).stdout)
+    return json.loads(farm.landspeed("farm", "plan", "--json", *arguments, **environment).stdout)
 
 
 def refs(farm: Farm, *arguments: str, **environment: str) -> list[int]:
@@ -37,7 +37,7 @@ def test_of_a_branch_nobody_knows_the_tip_comes_first_then_the_middle(farm):
 
 def test_what_is_counted_is_not_planned_again_and_nothing_new_is_said(farm):
     farm.count(farm.commits)
-    done = farm.landspeed("new", "--json")
+    done = farm.landspeed("farm", "plan", "--json")
     told = json.loads(done.stdout)
     assert (told["counts_count"], told["builds_count"], told["confirms_count"]) == (0, 0, 0)
     assert told["builds"] == told["counts"] == []
@@ -79,13 +79,13 @@ def test_what_failed_to_build_twice_is_passed_over_and_said(farm):
         assert refs(farm) == [3]
         note = {"origin": vars(origin), "variant": "bs8", "time": time, "message": "no"}
         farm.records.failures.add(note)
-    done = farm.landspeed("new", "--json")
+    done = farm.landspeed("farm", "plan", "--json")
     assert json.loads(done.stdout)["refs"] == []
     assert "1 passed over: they do not build" in done.stderr
 
 
 def test_the_budget_cuts_and_what_is_left_comes_later(farm):
-    done = farm.landspeed("new", "--json", "--budget", "12min")
+    done = farm.landspeed("farm", "plan", "--json", "--budget", "12min")
     assert [farm.commits.index(ref) for ref in json.loads(done.stdout)["refs"]] == [3, 1]
     assert "2 to be measured on counter in about 12 min" in done.stderr
     assert "2 later" in done.stderr
@@ -102,7 +102,7 @@ def test_what_records_say_it_costs_is_what_the_budget_goes_by(farm):
 
 def test_outputs_are_appended_where_the_workflow_asks_with_a_row_for_each_build(farm, tmp_path):
     output, summary = tmp_path / "output", tmp_path / "summary"
-    farm.landspeed("new", GITHUB_OUTPUT=str(output), GITHUB_STEP_SUMMARY=str(summary))
+    farm.landspeed("farm", "plan", GITHUB_OUTPUT=str(output), GITHUB_STEP_SUMMARY=str(summary))
     lines = output.read_text().splitlines()
     told = {line.split("<<")[0]: lines[at + 1] for at, line in enumerate(lines) if "<<" in line}
     builds = json.loads(told["builds"])
@@ -124,7 +124,7 @@ def test_hostile_names_and_subjects_reach_no_command_and_no_markup(farm, tmp_pat
     branch = farm.upstream.git("rev-parse", "--abbrev-ref", "HEAD")
     output, summary = tmp_path / "output", tmp_path / "summary"
     shown = farm.landspeed(
-        *("new", "--branch", "*"),
+        *("farm", "plan", "--branch", "*"),
         **{"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)},
         GITHUB_ACTIONS="true",
     )
@@ -180,7 +180,7 @@ def test_what_was_timed_in_every_cell_that_the_machine_has_is_not_due(farm):
 def test_steps_that_nobody_put_to_the_test_are_told_of_even_with_nothing_new(farm):
     farm.count(farm.commits[:2], 40_000.0)
     farm.count(farm.commits[2:], 41_000.0)
-    done = farm.landspeed("new", "--json")
+    done = farm.landspeed("farm", "plan", "--json")
     told = json.loads(done.stdout)
     assert told["counts_count"] == 0
     assert [row["machine"] for row in told["confirms"]] == [MACHINE]
@@ -188,7 +188,7 @@ def test_steps_that_nobody_put_to_the_test_are_told_of_even_with_nothing_new(far
 
 
 def test_a_branch_that_is_not_there_is_one_clear_error(farm):
-    done = farm.landspeed("new", "--branch", "nowhere", check=False)
+    done = farm.landspeed("farm", "plan", "--branch", "nowhere", check=False)
     assert done.returncode == 3
     assert "no branch upstream is watched" in done.stderr
     assert "such as line" in done.stderr or "such as master" in done.stderr
@@ -196,7 +196,7 @@ def test_a_branch_that_is_not_there_is_one_clear_error(farm):
 
 def test_without_an_upstream_nothing_can_be_new(farm):
     (farm.project / "landspeed.toml").write_text("")
-    done = farm.landspeed("new", check=False)
+    done = farm.landspeed("farm", "plan", check=False)
     assert done.returncode == 5
     assert "no git upstream is configured" in done.stderr
 
@@ -204,7 +204,7 @@ def test_without_an_upstream_nothing_can_be_new(farm):
 def test_an_upstream_that_cannot_be_reached_ends_it_and_plans_nothing(farm, tmp_path):
     farm.upstream.directory.rename(tmp_path / "away")
     output = tmp_path / "output"
-    done = farm.landspeed("new", check=False, GITHUB_OUTPUT=str(output))
+    done = farm.landspeed("farm", "plan", check=False, GITHUB_OUTPUT=str(output))
     assert done.returncode == 5
     assert not output.exists()
 

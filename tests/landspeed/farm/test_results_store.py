@@ -32,8 +32,8 @@ class Job:
         self.name, self.api = name, api
 
     def results(self, *words: str, check: bool = True) -> str:
-        """What ``landspeed results`` says."""
-        done = self.farm.landspeed("results", *words, check=check, **self.api.environment())
+        """What ``landspeed farm results`` says."""
+        done = self.farm.landspeed("farm", "results", *words, check=check, **self.api.environment())
         return done.stderr
 
     def measure(self, number: int) -> None:

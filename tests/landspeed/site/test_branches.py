@@ -39,7 +39,7 @@ def drawn(farm: Farm) -> Iterator[tuple[str, int]]:
 
 
 def test_watched_and_stable_branches_are_drawn_and_others_are_not(farm: Farm) -> None:
-    farm.landspeed("new", "--json")  # fetches, as the first step of track does
+    farm.landspeed("farm", "plan", "--json")  # fetches, as the first step of track does
     farm.count(farm.commits, modes=["read-only"])
     told = farm.landspeed("publish").stderr
     assert dict(drawn(farm)) == {"REL_17_STABLE": 4, "master": 3, "team/faster": 4}
@@ -47,14 +47,14 @@ def test_watched_and_stable_branches_are_drawn_and_others_are_not(farm: Farm) ->
 
 
 def test_a_commit_on_a_watched_branch_comes_to_the_last_site(farm: Farm) -> None:
-    farm.landspeed("new", "--json")
+    farm.landspeed("farm", "plan", "--json")
     farm.count(farm.commits[:-1], modes=["read-only"])
     farm.landspeed("publish")
     kept = {path.stat().st_ino for path in farm.paths.site.glob("graphs/**/*.json")}
     farm.upstream.git("checkout", "--quiet", "team/faster")
     farm.clock = 1_900_000_000  # younger than any release: asv's numbers of others stay
     farm.count([farm.commit("one more")], modes=["read-only"])
-    farm.landspeed("new", "--json")
+    farm.landspeed("farm", "plan", "--json")
     farm.landspeed("publish")
     assert dict(drawn(farm)) == {"REL_17_STABLE": 4, "master": 3, "team/faster": 5}
     assert kept & {path.stat().st_ino for path in farm.paths.site.glob("graphs/**/*.json")}

@@ -131,7 +131,7 @@ def test_without_a_registered_server_a_study_of_forks_is_refused_with_the_comman
 ) -> None:
     with pytest.raises(UsageError, match="nothing of study") as caught:
         planned(tmp_path, "forks")
-    assert "landspeed register PG_CONFIG --name NAME" in caught.value.detail
+    assert "landspeed build --from PG_CONFIG --name NAME" in caught.value.detail
 
 
 def test_a_fork_is_measured_beside_the_release_that_it_is_of(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_servers_with_citus_are_sharded_and_the_others_are_told_what_would_bring
     told = render_study(facts)
     for part in ("in one branch", "in any branch"):
         assert f"{part}: @plain: its build has no extension citus" in told
-    assert "landspeed register PG_CONFIG --name NAME" in told
+    assert "landspeed build --from PG_CONFIG --name NAME" in told
 
 
 def test_a_release_that_landspeed_builds_has_no_extension_to_shard_it_by(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ def test_what_jobs_left_gets_to_the_results_branch_and_the_site_to_pages(hub, tm
             one = record(Point(release=release), number=number)
             (loose / f"{one['id']}.json").write_text(json.dumps(one))
     environment = {**hub.environment, **hub.variables, "LANDSPEED_RESULTS": str(results)}
-    argv = [*command(), "results", "pack", str(packed / "results.tar")]
+    argv = [*command(), "farm", "results", "pack", str(packed / "results.tar")]
     subprocess.run(argv, cwd=hub.repository, env=_full(environment), check=True)
 
     run = hub.run("publish.yml")

@@ -1,4 +1,4 @@
-"""``landspeed steps``: a line a step, and what was looked at."""
+"""``landspeed changes``: a line a step, and what was looked at."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import landspeed.cli.steps as verb
+import landspeed.cli.changes as verb
 from base.errors import RefError
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.changepoints.detect import ChangepointScan
@@ -26,19 +26,19 @@ def test_since_takes_a_release_or_a_date_and_nothing_else() -> None:
     assert passes("17.7") == []
     assert passes("2025-01-07") == [between, later]
     assert passes("2025-01-08") == [later]
-    with pytest.raises(RefError, match="no release and no date"):
+    with pytest.raises(RefError, match="neither a release nor a date"):
         verb.since_filter("soon", DAYS)
 
 
 class Shown:
-    """What ``landspeed steps`` prints of a Survey."""
+    """What ``landspeed changes`` prints of a Survey."""
 
     def __init__(
         self, found: ChangepointScan, monkeypatch: pytest.MonkeyPatch, *arguments: str
     ) -> None:
         monkeypatch.setattr(verb, "scan_records", lambda *_: found)
         monkeypatch.setattr(verb.Session, "open", lambda: None)
-        result = CliRunner().invoke(verb.steps_, arguments)
+        result = CliRunner().invoke(verb.changes_, arguments)
         assert result.exit_code == 0, result.output
         self.data, self.talk = result.stdout, result.stderr
 
@@ -52,7 +52,7 @@ def test_the_verb_prints_a_line_a_step_and_says_what_was_looked_at(
     words = ("17.5 → 17.6", "elephant", "bs8", "read-only/prepared/small-5/c1/default", "latency")
     assert all(word in row for word in words)
     assert "nominated" in row
-    assert shown.talk == "2 series looked at, 1 step\n"
+    assert shown.talk == "2 series searched, 1 change\n"
     (facts,) = json.loads(Shown(found, monkeypatch, "--json").data)
     assert facts["after"]["release"] == "17.6"
 
@@ -60,16 +60,16 @@ def test_the_verb_prints_a_line_a_step_and_says_what_was_looked_at(
 @pytest.mark.parametrize(
     ("records", "talk"),
     [
-        ([], "no series yet: measure two releases or more, then there is something to compare\n"),
-        (list(line(level(0.1))), "1 series looked at, no step\n"),
+        ([], "no series yet: measure two releases or more\n"),
+        (list(line(level(0.1))), "1 series searched, no change\n"),
         (
             list(line(level(0.1), runs=2)),
-            "1 series, none with enough points to judge its noise: that takes 3 runs of each "
+            "1 series, none long enough to judge its noise: that takes 3 runs of each "
             "release, or 13 commits\n",
         ),
         (
             [*line(level(0.1)), *line(level(0.1), runs=2, clients=4)],
-            "1 series looked at, no step; 1 series too short to judge noise\n",
+            "1 series searched, no change; 1 series too short to judge noise\n",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""``landspeed results``: results from and to the place that all machines share."""
+"""``landspeed farm results``: exchange results with the place that all machines share."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def _branch_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group("results")
 def results_() -> None:
-    """Results on a git branch of their own: fetch them, push what is new, carry them between jobs.
+    """Exchange results with the place that all machines share.
 
-    Both ways it is a union: nothing is changed, nothing is lost, nothing is ever forced. What
-    lets us in is $GITHUB_TOKEN, if it is there. They stay in an artifact or a directory instead
-    where [track] keep says so.
+    That place is a git branch, or an artifact or a directory if [track] keep in landspeed.toml
+    says so. Records are merged by union in both directions: none is changed or lost, and the
+    branch is never force-pushed. $GITHUB_TOKEN is used to log in if it is set.
 
     \b
     Examples:
-      landspeed results fetch
-      landspeed results push --remote git@example.org:farm.git
+      landspeed farm results fetch
+      landspeed farm results push --remote git@example.org:farm.git
     """
 
 
@@ -63,12 +63,12 @@ def results_() -> None:
 @_branch_options
 @json_option
 def fetch(*, remote: str | None, branch: str, as_json: bool) -> None:
-    """Merge what the branch has into results/.
+    """Merge the records of the branch into results/.
 
     \b
     Examples:
-      landspeed results fetch
-      landspeed results fetch --remote https://github.com/postgres-farm/landspeed.git
+      landspeed farm results fetch
+      landspeed farm results fetch --remote https://github.com/postgres-farm/landspeed.git
     """
     new = _home(remote, branch).fetch()
     say(f"{_files(new)} new here" if new else "nothing new there")
@@ -80,12 +80,12 @@ def fetch(*, remote: str | None, branch: str, as_json: bool) -> None:
 @_branch_options
 @json_option
 def push(*, remote: str | None, branch: str, as_json: bool) -> None:
-    """Add to the branch what only results/ has, and merge what it has meanwhile.
+    """Add to the branch the records that only results/ has, after merging the branch.
 
     \b
     Examples:
-      landspeed results push
-      landspeed results push --remote git@example.org:farm.git --branch results
+      landspeed farm results push
+      landspeed farm results push --remote git@example.org:farm.git --branch results
     """
     pushed = _home(remote, branch).push()
     say(f"pushed {_files(pushed)}" if pushed else "nothing new to push")
@@ -97,11 +97,13 @@ def push(*, remote: str | None, branch: str, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_branch_options
 def pack(*, file: Path, remote: str | None, branch: str) -> None:
-    """Write to FILE what the branch, as last fetched, does not have: results for another job.
+    """Write to FILE the records that the branch did not have when it was last fetched.
+
+    Another job merges the FILE with "unpack".
 
     \b
     Examples:
-      landspeed results pack results-count.tar
+      landspeed farm results pack results-count.tar
     """
     names = _home(remote, branch).unknown_files()
     pack_files(file, Paths.find().results, names)
@@ -114,14 +116,14 @@ def pack(*, file: Path, remote: str | None, branch: str) -> None:
     "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH..."
 )
 def unpack(*, paths: tuple[Path, ...]) -> None:
-    """Merge what "results pack" wrote into results/; of a directory, every file in it.
+    """Merge into results/ the files that "pack" wrote, or all such files in a directory.
 
-    A PATH that is not there has nothing: the job that would have made it had nothing to do.
+    A PATH that does not exist is skipped: the job that would have written it had nothing to do.
 
     \b
     Examples:
-      landspeed results unpack results-count.tar
-      landspeed results unpack incoming
+      landspeed farm results unpack results-count.tar
+      landspeed farm results unpack incoming
     """
     results, new, files = Paths.find().results, 0, 0
     for file in _files_below(paths):
@@ -135,15 +137,15 @@ def unpack(*, paths: tuple[Path, ...]) -> None:
 @results_.command()
 @json_option
 def recover(*, as_json: bool) -> None:
-    """Merge into results/ what workflow runs that ended badly left in artifacts: nobody pushed it.
+    """Merge into results/ the artifacts of workflow runs that failed before they could push.
 
-    Looked at are the runs of $GITHUB_REPOSITORY since the last `track` that ended well, by
-    $GITHUB_TOKEN.
+    Looks at the runs of $GITHUB_REPOSITORY since the last successful run of the workflow "track",
+    with $GITHUB_TOKEN.
 
     \b
     Examples:
-      landspeed results recover
-      landspeed results recover --json
+      landspeed farm results recover
+      landspeed farm results recover --json
     """
     artifacts, results, new = Artifacts.find(say), Paths.find().results, 0
     for one in artifacts.left_over():

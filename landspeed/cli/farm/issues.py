@@ -1,4 +1,4 @@
-"""``landspeed report``: one GitHub issue for each confirmed regression, and no more."""
+"""``landspeed farm issues``: one GitHub issue for each confirmed regression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from landspeed.farm.regressions import regressions
 from landspeed.session.session import Session
 
 
-@click.command("report")
+@click.command("issues")
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--dry-run", is_flag=True, help="Print what would be written; ask nobody.")
 @click.option(
@@ -28,18 +28,19 @@ from landspeed.session.session import Session
     help="Put FILE, the report of a bisection, under this issue instead.",
 )
 @json_option
-def report_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json: bool) -> None:
-    """Keep one GitHub issue for each confirmed regression: open, up to date, closed when gone.
+def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json: bool) -> None:
+    """Keep one GitHub issue for each confirmed regression.
 
-    Issues are in $GITHUB_REPOSITORY, reached at $GITHUB_API_URL by $GITHUB_TOKEN. What a person
-    closed stays closed.
+    Opens an issue for a new regression, updates it when something changes, and closes it when the
+    regression is gone. An issue that a person has closed stays closed. The issues are those of
+    $GITHUB_REPOSITORY at $GITHUB_API_URL; $GITHUB_TOKEN grants access.
 
     \b
     Examples:
-      landspeed report --dry-run
-      landspeed report
-      landspeed report --comment 42 bisect.md
-      landspeed report --comment 42 --dry-run
+      landspeed farm issues --dry-run
+      landspeed farm issues
+      landspeed farm issues --comment 42 bisect.md
+      landspeed farm issues --comment 42 --dry-run
     """
     if dry_run and comment_on is not None:
         say(f"would comment on issue {comment_on}")

@@ -1,4 +1,4 @@
-"""``landspeed new``: what upstream has that is not measured yet, and what of it is due now."""
+"""``landspeed farm plan``: what to measure of the commits and releases that are new upstream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from landspeed.session.target import Target
 from landspeed.session.tracking_config import TrackingConfig
 
 
-@click.command("new")
+@click.command("plan")
 @click.option(
     "--branch",
     "branches",
@@ -38,19 +38,20 @@ from landspeed.session.tracking_config import TrackingConfig
     help="Append the matrices of a workflow to FILE; by default to $GITHUB_OUTPUT.",
 )
 @json_option
-def new_(
+def plan_(
     *, branches: tuple[str, ...], budget: str | None, outputs_to: Path | None, as_json: bool
 ) -> None:
-    """Ask upstream what is new, and plan what to measure of it within a budget.
+    """Plan what to measure of the commits and releases that are new upstream.
 
-    Commits of the watched branches and release tags that no record knows: the newest first, then
-    always the middle of the largest gap. What to watch is [track] in landspeed.toml.
+    Fetches from upstream, then looks for commits of the watched branches and for release tags
+    without records. The newest comes first, then always the middle of the largest gap, until the
+    budget is full. The section [track] of landspeed.toml says what to watch.
 
     \b
     Examples:
-      landspeed new
-      landspeed new --branch master --branch 'REL_*_STABLE' --budget 4h
-      landspeed new --json
+      landspeed farm plan
+      landspeed farm plan --branch master --branch 'REL_*_STABLE' --budget 4h
+      landspeed farm plan --json
     """
     session = Session.open()
     track = TrackingConfig.load(session.paths.project / CONFIG_NAME)

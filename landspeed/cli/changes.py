@@ -1,0 +1,230 @@
+"""``landspeed changes``: the changes of level in all series, listed or confirmed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+
+import click
+from rich.table import Table
+
+from base.errors import RefError, UsageError
+from benchmarks.workloads.metrics import METRICS
+from landspeed.bisect.report_markdown import markdown
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
+from landspeed.changepoints.confirmation import Confirmation, newest, status_counts_text
+from landspeed.changepoints.detect import ChangepointScan
+from landspeed.changepoints.scan import scan_records
+from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.scenario import seconds_option
+from landspeed.console.format import change, counted
+from landspeed.console.params import parse_duration
+from landspeed.console.progress import say
+from landspeed.console.table import rich_table
+from landspeed.farm.bisect_confirmed import ConfirmedBisects
+from landspeed.results.series import RELEASES_LINE
+from landspeed.results.show import as_text
+from landspeed.session.session import Session
+from landspeed.stats.changepoint_online import SHORTEST
+from landspeed.stats.changepoint_short import SAMPLES_NEEDED
+
+_LISTED = ""  # --confirm without FILE
+
+
+@click.command("changes")
+@click.option(
+    "--metric", type=click.Choice([m.name for m in METRICS]), help="By default all but tps."
+)
+@click.option("--since", metavar="WHEN", help="Only changes at or after a release or a date.")
+@click.option("--all", "doubtful_too", is_flag=True, help="Include changes that may well be noise.")
+@click.option(
+    "--confirm",
+    "file",
+    is_flag=False,
+    flag_value=_LISTED,
+    metavar="[FILE|-]",
+    help="Compare the two sides of each change on fresh samples. Takes the changes that would be "
+    "listed, or those in FILE (- for stdin), which --json wrote.",
+)
+@click.option(
+    "--budget", default="30min", show_default=True, help="With --confirm: time for each change."
+)
+@seconds_option
+@click.option(
+    "--fresh", is_flag=True, help="With --confirm: test again what was confirmed or refuted."
+)
+@click.option(
+    "--bisect",
+    "bisect_too",
+    is_flag=True,
+    help="With --confirm: bisect each confirmed regression within the same budget, and keep the "
+    "report.",
+)
+@json_option
+def changes_(
+    *,
+    metric: str | None,
+    since: str | None,
+    doubtful_too: bool,
+    file: str | None,
+    budget: str,
+    seconds: int,
+    fresh: bool,
+    bisect_too: bool,
+    as_json: bool,
+) -> None:
+    """List the changes of level in all series, or confirm them.
+
+    The list says between which two points the level changed, by how much, and how sure that is.
+    One in twenty of the listed changes may be noise; --all also lists those that are doubtful
+    because so many series were searched.
+
+    --confirm measures both sides again. A change is confirmed when the fresh comparison finds a
+    change in the same direction. It is refuted when the comparison excludes even half of the
+    change, or finds one in the other direction. Both outcomes are recorded.
+
+    \b
+    Examples:
+      landspeed changes
+      landspeed changes --since 17.0 --metric latency
+      landspeed changes --since 2026-11-01 --json > changes.json
+      landspeed changes --confirm changes.json --budget 1h --json
+      landspeed changes --confirm --bisect
+    """
+    if file is None and (fresh or bisect_too):
+        raise UsageError(
+            "--fresh and --bisect need --confirm", hint="Add --confirm, or leave them out."
+        )
+    given = read_changes(file) if file else None
+    session = Session.open()
+    if given is None:
+        listed, said = _listed(session, metric, since, doubtful_too=doubtful_too)
+        if file is None:
+            if as_json:
+                emit_json([one.facts() for one in listed])
+            elif listed:
+                emit(as_text(changes_table(listed)))
+            say(said)
+            return
+        given = listed
+    run = ConfirmRun(session=session, budget=parse_duration(budget), seconds=seconds, fresh=fresh)
+    found = run.of(given)
+    if as_json:
+        emit_json(confirmations_facts(found))
+    else:
+        emit(as_text(confirmations_table(found)))
+    say(status_counts_text(newest(session.records.confirmations.all()).values()))
+    bisects = ConfirmedBisects(session=session, budget=parse_duration(budget), seconds=seconds)
+    for note in bisects.of(found) if bisect_too else ():
+        say(f"bisected: {markdown(note['report']).partition(chr(10))[0].removeprefix('# ')}")
+    error = run.failure(len(found), bisects.errors)
+    if error is not None:
+        raise error
+
+
+def _listed(
+    session: Session, metric: str | None, since: str | None, *, doubtful_too: bool
+) -> tuple[list[Changepoint], str]:
+    """Return the changes that the options select, and a sentence on what was searched."""
+    found = scan_records(session, metric)
+    listed = list(found.changepoints) if doubtful_too else found.nominated()
+    if since is not None:
+        wanted = since_filter(since, session.builder.sources.releases_branch())
+        listed = [one for one in listed if wanted(one)]
+    return listed, summary(found, len(listed))
+
+
+def since_filter(since: str, releases: Iterable[str]) -> Callable[[Changepoint], bool]:
+    """Return a test for changes at or after *since*: a date, or one of *releases* (in order).
+
+    A release selects changes between releases only. RefError if *since* is neither.
+    """
+    order = {name: position for position, name in enumerate(releases)}
+    if since in order:
+        return lambda one: (
+            one.line == RELEASES_LINE and order[str(one.after.release)] >= order[since]
+        )
+    try:
+        day = date.fromisoformat(since).isoformat()
+    except ValueError:
+        raise RefError(
+            f'"{since}" is neither a release nor a date',
+            hint='Give a release of "landspeed list", or a date like 2026-11-01.',
+        ) from None
+    return lambda one: one.after.date >= day
+
+
+def changes_table(changes: Iterable[Changepoint]) -> Table:
+    """Return a table with one row for each of *changes*."""
+    titles = ("between", "machine", "variant", "scenario", "metric", "change", "95 % interval")
+    rows = (
+        (
+            f"{one.before.name} → {one.after.name}",
+            one.machine,
+            str(one.variant),
+            one.scenario,
+            one.metric,
+            change(one.ratio),
+            " … ".join(map(change, one.interval)),
+            "exact" if one.p_value is None else f"{one.p_value:.1g}",
+            one.basis.value,
+            one.status,
+        )
+        for one in changes
+    )
+    return rich_table((*titles, "p", "by", "status"), rows, align="lllllrrrl")
+
+
+def summary(found: ChangepointScan, shown: int) -> str:
+    """Say what was searched and how much of it is shown."""
+    if not found.judged and not found.short:
+        return "no series yet: measure two releases or more"
+    if not found.judged:
+        return (
+            f"{counted(found.short, 'series', 'series')}, none long enough to judge its noise: "
+            f"that takes {SAMPLES_NEEDED} runs of each release, or {SHORTEST} commits"
+        )
+    changes = counted(shown, "change") if shown else "no change"
+    parts = [f"{counted(found.judged, 'series', 'series')} searched, {changes}"]
+    doubtful = sum(one.status is ChangepointStatus.DOUBTFUL for one in found.changepoints)
+    if doubtful:
+        parts.append(f"{doubtful} more may well be noise among so many series (--all)")
+    if found.short:
+        parts.append(f"{counted(found.short, 'series', 'series')} too short to judge noise")
+    return "; ".join(parts)
+
+
+def read_changes(path: str) -> list[Changepoint]:
+    """Return the changes that the JSON at *path* lists (- for stdin); UsageError if it is none."""
+    try:
+        with click.open_file(path) as stream:
+            facts = json.load(stream)
+    except OSError as error:
+        raise UsageError(f'could not read "{path}"', detail=str(error.strerror)) from error
+    except ValueError as error:
+        raise UsageError("this is not JSON", detail=str(error)) from error
+    if not isinstance(facts, list):
+        raise UsageError(
+            "this is not a list of changes", detail=f"The JSON is a {type(facts).__name__}."
+        )
+    return [Changepoint.parse(one) for one in facts]
+
+
+def confirmations_table(found: Sequence[Confirmation]) -> Table:
+    """Return a table with one row for each tested change."""
+    rows = []
+    for one in found:
+        finding = one.finding or {}
+        ratio, ends = finding.get("ratio"), finding.get("interval")
+        row = (
+            str(one.changepoint),
+            one.status.value,
+            f"{ratio:.4f}" if ratio else "-",
+            " … ".join(f"{end:.4f}" for end in ends) if ends else "-",
+            one.comparison or one.reason,
+        )
+        rows.append(row)
+    titles = ("change", "status", "ratio", "99.9 % interval", "comparison or reason")
+    return rich_table(titles, rows)

@@ -1,0 +1,1 @@
+"""The farm verbs: what the workflows on GitHub Actions call."""

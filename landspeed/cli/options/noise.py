@@ -1,0 +1,40 @@
+"""``landspeed doctor --noise``: observed false alarms and the variation of measurements."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from benchmarks.clients.pgbench import Pgbench
+from landspeed.changepoints.confirmation import newest, status_counts, status_counts_text
+from landspeed.cli.options.common import emit, emit_json
+from landspeed.compare.aa_rates import AAReport, ledger
+from landspeed.compare.aa_schedule import compare_with_itself, least_tried
+from landspeed.compare.aa_text import TITLES, account_cells, summary_lines
+from landspeed.console.table import rich_table
+from landspeed.results.show import as_text
+from landspeed.session.session import Session
+
+
+def show_noise(runs: int | None, *, as_json: bool) -> None:
+    """Print the report, after *runs* more comparisons of a server with a copy of itself."""
+    session = Session.open()
+    if runs is not None:
+        _measure(session, runs)
+    report = ledger(session.records.table())
+    changes = newest(session.records.confirmations.all()).values()
+    if as_json:
+        emit_json({**report.facts(), "steps": status_counts(changes)})
+        return
+    emit(as_text(_as_table(report)))
+    emit("\n".join([*summary_lines(report), status_counts_text(changes)]))
+
+
+def _as_table(report: AAReport) -> Table:
+    return rich_table(TITLES, map(account_cells, report.accounts), align="llr")
+
+
+def _measure(session: Session, runs: int) -> None:
+    pgbench = Pgbench(build=session.pgbench_build())
+    for _ in range(runs):
+        point, seconds = least_tried(session, pgbench.build)
+        compare_with_itself(session, pgbench, point, seconds=seconds)

@@ -76,10 +76,8 @@ def study_(
     """Measure the study NAME and write its report.
 
     The report holds tables, plots and the raw data. Runs are interleaved; runs that are recorded
-    already are not repeated, so after Ctrl-C the same command resumes.
-
-    REFs and the options --tier, --mode, --protocol, --clients, --profile and --storage replace
-    what the study declares on that axis.
+    already are not repeated, so after Ctrl-C the same command resumes. REFs and the options for
+    the axes (--tier, --mode and so on) replace what the study declares on that axis.
 
     \b
     Examples:

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.postgres
 # each is minutes of compiling
 TARGETS = ("18", "13", "18:bs4")
 # one short run of each point: what is tested is the way, not the numbers
-# the name under which the README's tour registers a server, while it is a test
+# the name under which the tour registers a server in these tests
 OURS = "landspeed-test"
 CELLS = ("--preset", "quick", "--clients", "1", "--samples", "1", "--seconds", "1")
 
@@ -125,8 +125,8 @@ def test_a_dot_leads_to_its_records_and_their_provenance(demo: Path) -> None:
 
 
 def tour() -> list[list[str]]:
-    """The README's tour, as argv with the programs of this environment."""
-    text = (CHECKOUT / "README.md").read_text().partition("## The tour")[2].partition("\n## ")[0]
+    """The commands of docs/tour.md, as argv with the programs of this environment."""
+    text = (CHECKOUT / "docs/tour.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
     lines = [line for block in blocks for line in block.splitlines()]
     words = [shlex.split(line, comments=True) for line in lines]
@@ -134,7 +134,7 @@ def tour() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("argv", [pytest.param(argv, id=" ".join(argv)) for argv in tour()])
-def test_a_command_of_the_readme_does_what_it_says(
+def test_a_command_of_the_tour_does_what_it_says(
     demo: Path, newest_build: Build, argv: list[str]
 ) -> None:
     if "preview" in argv:
@@ -147,16 +147,16 @@ def test_a_command_of_the_readme_does_what_it_says(
                 assert b"landspeed" in page.read()
             server.send_signal(signal.SIGINT)
         return
-    # Debian's package need not be there: one of ours stands for what somebody else built
+    # Debian's package may not be installed: one of our builds stands for it,
     pg_config = str(newest_build.program("pg_config"))
     argv = [pg_config if a.endswith("/pg_config") else a.replace("debian15", OURS) for a in argv]
-    # and the release that one is of for the one that the package is of
+    # and the release of our build for the release of the package.
     argv = ["18" if a == "15" else a for a in argv]
     if "--confirm" in argv:
         (demo / "changes.json").write_text(landspeed(demo, "changes", "--json").stdout)
     if "bisect" in argv or argv[1:3] == ["farm", "plan"]:
-        # commits need a git upstream, which a demo does without; test_real_bisect.py and
-        # test_real_track.py have one
+        # Commits need a git upstream, which the demo does not have; test_real_bisect.py and
+        # test_real_track.py have one.
         done = run_in(demo, argv, check=False)
         code = RefError.exit_code if "bisect" in argv else SourceError.exit_code
         assert (done.returncode, done.stdout) == (code, "")
@@ -168,10 +168,10 @@ def test_a_command_of_the_readme_does_what_it_says(
 
 
 def shorter(argv: list[str]) -> Sequence[str]:
-    """What a command of the README needs in the demo's project, or to take seconds, not hours."""
+    """Options with which a command of the tour runs in the demo's project, in seconds."""
     if "results" in argv:
         return ("--remote", "origin.git")
-    # run goes its whole way, on one rung; compare and confirm until their time is over
+    # run goes its whole way with one client; compare and confirm until their time is over
     if "run" in argv:
         return CELLS
     budget = ("--budget", "20s", "--seconds", "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import subprocess
@@ -40,6 +41,22 @@ def commands() -> list[str]:
     return list(dict.fromkeys(line for line in lines if line))
 
 
+def mentions() -> list[str]:
+    """The commands of landspeed that any page mentions in its prose or its blocks."""
+    found: dict[str, None] = {}
+    for page in (
+        *PAGES,
+        *(f"docs/{path.name}" for path in sorted((PROJECT / "docs").glob("*.md"))),
+    ):
+        text = text_of(page)
+        spans = re.findall(r"`(landspeed [^`]+)`", text)
+        blocks = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S))
+        lines = re.findall(r"^(?:\S*/)?(landspeed [a-z][^#>|\n]+)", blocks, re.M)
+        found |= dict.fromkeys(" ".join(span.split()) for span in (*spans, *lines))
+    # VERB, N and … stand for what the reader puts there
+    return [re.sub(r"\bN\b|…", "1", span) for span in found if "VERB" not in span]
+
+
 def understand(words: list[str]) -> None:
     """Have the parser of the verb, or of the verb inside a group of verbs, read *words*."""
     name, *rest = words
@@ -67,6 +84,13 @@ def test_a_command_of_the_readme_is_understood(command):
             make_argparser()[0].parse_args(arguments)
         case _:
             pytest.fail(f'no test knows whether "{command}" is true')
+
+
+@pytest.mark.parametrize("command", mentions())
+def test_a_command_that_a_page_mentions_is_understood(command):
+    # "landspeed run" in a sentence names the verb and need not be complete
+    with contextlib.suppress(click.MissingParameter):
+        understand(shlex.split(command)[1:])
 
 
 @pytest.mark.parametrize("command", FAST)

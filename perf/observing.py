@@ -56,7 +56,7 @@ def compared(
     mode: Mode, run: Callable[..., dict[str, Any]], blocks: int
 ) -> tuple[tuple[Finding, ...], dict[float, Looking]]:
     """Take *blocks* of a *run* of each side; each side's TPS to that of nobody looking."""
-    found = Comparison(goal=StoppingRule(precision=0.002, higher_is_better=True), sides=len(SIDES))
+    found = Comparison(rule=StoppingRule(precision=0.002, higher_is_better=True), sides=len(SIDES))
     seen: dict[float, list[dict[str, Any]]] = {EVERY: [], OFTEN: []}
     with meter(f"observing {mode}") as shown:
         for block in range(blocks):
@@ -74,7 +74,7 @@ def compared(
 
 def taken(finding: Finding, often: Looking, always: Looking) -> tuple[float, float, float]:
     """What one look a second takes of TPS, by many: the percentage, from, to."""
-    ratio, ends = finding.ratio, finding.readable
+    ratio, ends = finding.ratio, finding.shown_interval
     if ratio is None or ends is None:
         raise SystemExit("error: too few blocks for an interval\nhint: take ten or more")
     one = 100 / often.rate * always.cost_ms / often.cost_ms
@@ -108,7 +108,7 @@ def main(ref: str, blocks: int, seconds: int) -> None:
                 value=round(always.ratio or 0.0, 4),
                 unit="ratio",
                 goal=">= 0.998",
-                beside=f"95 % interval {always.readable}, {blocks} pairs of runs of {seconds} s, "
+                beside=f"95 % interval {always.shown_interval}, {blocks} pairs of runs of {seconds} s, "
                 f"{CLIENTS} clients",
             ).show()
             likely, low, high = taken(often, looking[OFTEN], looking[EVERY])

@@ -23,8 +23,9 @@ from landspeed.bisect.journal import Journal, elsewhere, taken
 from landspeed.bisect.model import Costs, Culprit, Hypothesis
 from landspeed.bisect.replay import spent
 from landspeed.bisect.search import Conclusion, Means, Reading, Search
-from landspeed.compare.timed import ComparePlan, CompareSide, compare
-from landspeed.compare.verdict import ExactValue, StoppingRule, judge_exact
+from landspeed.compare.plan import ComparePlan, CompareSide
+from landspeed.compare.run import compare
+from landspeed.compare.verdict import CountedValue, judge_counts
 from landspeed.console.progress import duration, say
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
 from landspeed.sampling.sampler import Sampler
@@ -197,35 +198,25 @@ def _verified(case: BisectRequest, search: Search, found: Culprit) -> dict[str, 
     left = case.budget - spent(search.journal.events)
     if parent is None or culprit is None:
         return None
-    contest = _contest(case, parent, culprit, left)
-    if left < contest.guess:
-        return None
-    say(f"comparing {culprit.label} with its parent")
-    course = compare(case.session, contest)
-    (finding,) = course.comparison.findings
-    facts = {**finding.facts(), "runs": 2 * finding.blocks, "comparison": course.identifier}
-    search.journal.add("verified", **pair, finding=facts, seconds=course.spent)
-    return facts
-
-
-def _contest(case: BisectRequest, parent: Build, culprit: Build, budget: float) -> ComparePlan:
-    return ComparePlan(
-        contenders=tuple(
-            CompareSide(label=one.label, build=one, original=one.digest, cell=case.cell)
-            for one in (parent, culprit)
-        ),
+    plan = ComparePlan.of(
+        [CompareSide.of(one, case.cell) for one in (parent, culprit)],
         pgbench=case.pgbench,
         metric=case.metric,
-        # SAME means less than half the size that was asked for
-        goal=StoppingRule(
-            precision=case.quest.size / 2,
-            confidence=case.quest.confidence,
-            higher_is_better=case.metric.higher_is_better,
-        ),
         seconds=case.seconds,
-        budget=budget,
+        budget=left,
         preset=PRESET,
+        # SAME means less than half the size that was asked for.
+        precision=case.quest.size / 2,
+        confidence=case.quest.confidence,
     )
+    if left < plan.block_estimate:
+        return None
+    say(f"comparing {culprit.label} with its parent")
+    state = compare(case.session, plan)
+    (finding,) = state.comparison.findings
+    facts = {**finding.facts(), "runs": 2 * finding.blocks, "comparison": state.identifier}
+    search.journal.add("verified", **pair, finding=facts, seconds=state.spent)
+    return facts
 
 
 def _verified_exactly(search: Search, pair: Mapping[str, str]) -> dict[str, Any]:
@@ -234,5 +225,5 @@ def _verified_exactly(search: Search, pair: Mapping[str, str]) -> dict[str, Any]
     for ref in pair.values():
         event = search.measured(search.line.positions[ref])
         spread = event["value"] * event["spread"]
-        values.append(ExactValue(event["value"], spread))
-    return {**judge_exact(*values).facts(), "runs": 2}
+        values.append(CountedValue(event["value"], spread))
+    return {**judge_counts(*values).facts(), "runs": 2}

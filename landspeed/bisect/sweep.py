@@ -20,9 +20,9 @@ from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.points import Comparable, Point, count_samples, rows_of
 from benchmarks.workloads.scenario import Cell
 from landspeed.bisect.sweep_report import Ranking, counted_ranking, ranking
-from landspeed.compare.counted import compare_counts
-from landspeed.compare.timed import ComparePlan, CompareSide
-from landspeed.compare.verdict import ExactValue, StoppingRule
+from landspeed.compare.plan import ComparePlan, CompareSide
+from landspeed.compare.run import compare
+from landspeed.compare.verdict import CountedValue
 from landspeed.console.progress import meter, say
 from landspeed.sampling.rounds import turns
 from landspeed.sampling.sampler import Sampler
@@ -119,20 +119,16 @@ def sweep(asked: Sweep) -> Ranking:
 
 def _counted(asked: Sweep, builds: Sequence[Build]) -> Ranking:
     higher_is_better = asked.metric.higher_is_better
-    contest = ComparePlan(
-        contenders=tuple(
-            CompareSide(label=build.label, build=build, original=build.digest, cell=asked.cell)
-            for build in builds
-        ),
+    plan = ComparePlan.of(
+        [CompareSide.of(build, asked.cell) for build in builds],
         pgbench=asked.pgbench,
         metric=asked.metric,
-        goal=StoppingRule(higher_is_better=higher_is_better, exact=True),
         seconds=asked.seconds,
         budget=asked.budget,
         preset=_PRESET,
     )
-    found = compare_counts(asked.session, contest).comparison
-    counts = map(ExactValue, found.blocks[-1], found.spreads)
+    found = compare(asked.session, plan).comparison
+    counts = map(CountedValue, found.blocks[-1], found.spreads)
     names = [build.variant.name for build in builds]
     return counted_ranking(dict(zip(names, counts, strict=True)), higher_is_better=higher_is_better)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from landspeed.compare.verdict import EXACT_DIFFERENCE, ExactValue, Verdict, judge_exact
+from landspeed.compare.verdict import COUNTED_DIFFERENCE, CountedValue, Verdict, judge_counts
 from landspeed.console.markdown import markdown_table
 from landspeed.stats.multiple_testing import holm
 from landspeed.stats.students_t import welch
@@ -79,7 +79,7 @@ def ranking(values: Mapping[str, Sequence[float]], *, higher_is_better: bool) ->
     )
 
 
-def counted_ranking(counts: Mapping[str, ExactValue], *, higher_is_better: bool) -> Ranking:
+def counted_ranking(counts: Mapping[str, CountedValue], *, higher_is_better: bool) -> Ranking:
     """The Ranking of *counts*, one by variant in order of size."""
     medians = {name: count.value for name, count in counts.items()}
     return Ranking(
@@ -95,9 +95,9 @@ def counted_ranking(counts: Mapping[str, ExactValue], *, higher_is_better: bool)
 
 
 def _counted_neighbours(
-    first: str, second: str, counts: Mapping[str, ExactValue], *, higher_is_better: bool
+    first: str, second: str, counts: Mapping[str, CountedValue], *, higher_is_better: bool
 ) -> Neighbours:
-    found = judge_exact(counts[first], counts[second], higher_is_better=higher_is_better)
+    found = judge_counts(counts[first], counts[second], higher_is_better=higher_is_better)
     ratio = counts[second].value / counts[first].value
     return Neighbours(first=first, second=second, ratio=ratio, p=None, verdict=found.verdict)
 
@@ -182,7 +182,7 @@ def _counted_tables(found: Ranking, unit: str) -> Iterator[str]:
     yield ""
     yield (
         "Counted once each; ± is how far the two slopes of a count were apart. Neighbours differ "
-        f"if by {EXACT_DIFFERENCE * 100:.1g} % or more even so."
+        f"if by {COUNTED_DIFFERENCE * 100:.1g} % or more even so."
     )
 
 

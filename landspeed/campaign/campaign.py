@@ -33,7 +33,7 @@ from benchmarks.workloads.points import Comparable, Point, PointKey, count_sampl
 from benchmarks.workloads.scenario import Cell, Preset, Tier
 from builders.source import Source
 from landspeed.campaign.disk import DiskEstimate, data_of
-from landspeed.compare.aa_schedule import RUNS_A_BLOCK, compare_with_itself, point_due
+from landspeed.compare.aa_schedule import RUNS_PER_BLOCK, compare_with_itself, point_due
 from landspeed.console.progress import Meter, duration, meter, say
 from landspeed.results.points import origins_by_digest
 from landspeed.results.warnings import WarningCount, cautions_of_points, slim
@@ -300,7 +300,7 @@ class Campaign:
 
     def _keep_ledger(self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]) -> None:
         """Compare a server with itself a little, once for every so many Runs measured."""
-        blocks = self.tally.measured // RUNS_A_BLOCK
+        blocks = self.tally.measured // RUNS_PER_BLOCK
         point = point_due(self.session, builds, cells) if blocks else None
         if point is None:
             return

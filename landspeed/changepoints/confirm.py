@@ -9,15 +9,13 @@ from typing import Any
 
 from base.build import Origin
 from base.errors import LandspeedError, UsageError, some_failed
-from benchmarks.clients.pgbench import Pgbench
-from benchmarks.workloads.metrics import Metric, metric_named
+from benchmarks.workloads.metrics import metric_named
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.changepoints.confirmation import DECIDED, Confirmation, newest, status_of
-from landspeed.compare.counted import compare_counts
-from landspeed.compare.prepare import contenders_of
-from landspeed.compare.side import Question, Side, parse_question
-from landspeed.compare.timed import ComparePlan, compare
-from landspeed.compare.verdict import StoppingRule
+from landspeed.compare.plan import ComparePlan
+from landspeed.compare.prepare import plan_comparison
+from landspeed.compare.run import compare
+from landspeed.compare.side import CompareScenario, Side, parse_scenario
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -35,7 +33,7 @@ class ConfirmRun:
 
     session: Session
     budget: float
-    seconds: int = Question.seconds
+    seconds: int = CompareScenario.seconds
     fresh: bool = False
     errors: list[LandspeedError] = field(default_factory=list)
 
@@ -74,12 +72,11 @@ class ConfirmRun:
             reason = f"it is of machine {changepoint.machine}"
             return _without_runs(changepoint, ChangepointStatus.NOMINATED, reason)
         plan = self._plan(changepoint)
-        first, second = plan.contenders
+        first, second = plan.sides
         if first.key == second.key:
             reason = "both are the very same server"
             return _without_runs(changepoint, ChangepointStatus.REFUTED, reason)
-        carry_out = compare_counts if plan.metric.exact else compare
-        state = carry_out(self.session, plan, fresh=self.fresh)
+        state = compare(self.session, plan, fresh=self.fresh)
         (finding,) = state.comparison.findings
         return Confirmation(
             changepoint=changepoint,
@@ -91,8 +88,7 @@ class ConfirmRun:
 
     def _plan(self, changepoint: Changepoint) -> ComparePlan:
         params = changepoint.params
-        metric = metric_named(changepoint.metric)
-        question = parse_question(
+        scenario = parse_scenario(
             "/".join((changepoint.mode, params.protocol, params.scale, f"c{params.clients}")),
             seconds=self.seconds,
         )
@@ -103,24 +99,15 @@ class ConfirmRun:
             )
             for origin in (changepoint.before, changepoint.after)
         ]
-        contenders = contenders_of(self.session, sides, question, metric.buffers)
-        return ComparePlan(
-            contenders=tuple(contenders),
-            pgbench=Pgbench(build=self.session.pgbench_build()),
-            metric=metric,
-            goal=_goal(changepoint, metric),
-            seconds=question.seconds,
+        return plan_comparison(
+            self.session,
+            sides,
+            scenario,
+            metric=metric_named(changepoint.metric),
             budget=self.budget,
             preset=PRESET,
+            precision=changepoint.precision,
         )
-
-
-def _goal(changepoint: Changepoint, metric: Metric) -> StoppingRule:
-    return StoppingRule(
-        precision=changepoint.precision,
-        higher_is_better=metric.higher_is_better,
-        exact=metric.exact,
-    )
 
 
 def _ref(origin: Origin) -> str:

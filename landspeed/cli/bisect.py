@@ -31,15 +31,15 @@ from landspeed.cli.options.dry_run import dry_run_option, foretell
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.scenario import question_options
 from landspeed.compare.prepare import cells_of
-from landspeed.compare.side import SCENARIO, Question
-from landspeed.compare.verdict import EXACT_DIFFERENCE
+from landspeed.compare.side import SCENARIO, CompareScenario
+from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_duration, parse_share
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target, require_sources
 
-_SIZE, _EXACT_SIZE = "2%", f"{EXACT_DIFFERENCE:.1%}"
+_SIZE, _EXACT_SIZE = "2%", f"{COUNTED_DIFFERENCE:.1%}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class _Asked:
     good: Target
     bad: Target
     over: Over
-    question: Question
+    question: CompareScenario
     options: dict[str, Any]
 
     @property
@@ -106,7 +106,7 @@ def bisect_(
     good: str,
     bad: str,
     over: str,
-    question: Question,
+    question: CompareScenario,
     variant: Variant,
     as_json: bool,
     **options: Any,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,12 +14,12 @@ from benchmarks.workloads.scenario import Mode, Protocol
 from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
 from landspeed.cli.options.dry_run import dry_run_option, foretell
 from landspeed.cli.options.memory import memory_option, require_limit
-from landspeed.compare.counted import compare_counts
-from landspeed.compare.prepare import prepare_contest
+from landspeed.compare.plan import ComparePlan
+from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
-from landspeed.compare.side import SCENARIO, SIDE, Question, Side, parse_question
-from landspeed.compare.timed import ComparePlan, compare
-from landspeed.compare.verdict import StoppingRule
+from landspeed.compare.run import compare
+from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side, parse_scenario
+from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_duration, parse_share
 from landspeed.console.progress import say
@@ -43,7 +42,7 @@ from landspeed.session.session import Session
 @click.option(
     "--seconds",
     type=click.IntRange(1),
-    default=Question.seconds,
+    default=CompareScenario.seconds,
     show_default=True,
     metavar="N",
     help="Seconds of each run; many short runs tell more than few long ones.",
@@ -83,47 +82,46 @@ def compare_(
       landspeed compare 17 18 --scale large --memory 1g --clients 8
       landspeed compare 18 --aa --budget 5min
     """
-    question = parse_question(
+    scenario = parse_scenario(
         options["scenario"],
         **{name: options[name] for name in ("mode", "protocol", "scale", "clients", "profile")},
         seconds=options["seconds"],
     )
-    copies = 2 if aa and len(sides) == 1 else 1
-    parsed = [Side.parse(word, variant, question.profile) for word in sides * copies]
+    words = sides * 2 if aa and len(sides) == 1 else sides
+    parsed = [Side.parse(word, variant, scenario.profile) for word in words]
     if len(parsed) < 2:
         raise UsageError(
             "nothing to compare it with",
             hint="Name two sides or more, or compare one with a copy of itself: --aa.",
         )
     metric = metric_named(options["metric"])
-    goal = _goal(metric, options)
+    precision, confidence = parse_share(options["precision"]), parse_share(options["confidence"])
     memory: int | None = options["memory"]
     require_limit(memory, counted=metric.exact)
     budget, session = parse_duration(options["budget"]), Session.open(memory=memory)
     if dry_run:
         _foretell(session, parsed, metric, as_json=as_json)
         return
-    with ExitStack() as held:
-        contest = prepare_contest(
-            session, parsed, question, aa=aa, held=held, metric=metric, goal=goal, budget=budget
+    with ExitStack() as copies:
+        plan = plan_comparison(
+            session,
+            parsed,
+            scenario,
+            metric=metric,
+            budget=budget,
+            precision=precision,
+            confidence=confidence,
+            narrow=options["narrow"],
+            copies=copies if aa else None,
         )
-        say(_announced(contest))
-        course = (compare_counts if metric.exact else compare)(session, contest, fresh=fresh)
-    put_summary(comparison_markdown(contest, course))
+        plan.require_different()
+        say(_announced(plan))
+        state = compare(session, plan, fresh=fresh)
+    put_summary(comparison_markdown(plan, state))
     if as_json:
-        emit_json(comparison_facts(contest, course))
+        emit_json(comparison_facts(plan, state))
     else:
-        emit(as_text(comparison_text(contest, course)))
-
-
-def _goal(metric: Metric, options: Mapping[str, Any]) -> StoppingRule:
-    return StoppingRule(
-        precision=parse_share(options["precision"]),
-        confidence=parse_share(options["confidence"]),
-        higher_is_better=metric.higher_is_better,
-        exact=metric.exact,
-        narrow=options["narrow"],
-    )
+        emit(as_text(comparison_text(plan, state)))
 
 
 def _foretell(session: Session, sides: list[Side], metric: Metric, *, as_json: bool) -> None:
@@ -133,12 +131,12 @@ def _foretell(session: Session, sides: list[Side], metric: Metric, *, as_json: b
     foretell(words, metric=metric, facts={"metric": metric.name}, as_json=as_json)
 
 
-def _announced(contest: ComparePlan) -> str:
-    first, *others = contest.contenders
+def _announced(plan: ComparePlan) -> str:
+    first, *others = plan.sides
     cell = first.cell
     scenario = f"{cell.scenario.mode} {cell.scenario.protocol} {cell.scenario.tier}"
     return (
         f"comparing {', '.join(other.label for other in others)} with {first.label}: {scenario} "
-        f"at scale {cell.scenario.scale}, {cell.clients} clients, "
-        + (f"{cell.buffers}, counted" if cell.buffers else f"runs of {contest.seconds} s")
+        f"at scale {cell.scenario.scale}, {counted(cell.clients, 'client')}, "
+        + (f"{cell.buffers}, counted" if cell.buffers else f"runs of {plan.seconds} s")
     )

@@ -1,1 +1,1 @@
-"""Compare two or more servers until the answer is sure or the budget is spent."""
+"""Compare two or more servers until the verdict is certain or the budget is spent."""

@@ -1,9 +1,10 @@
-"""A double: a copy of a server under another identity, to compare the server with itself.
+"""A copy of a server under another identity, to compare the server with itself (A/A).
 
-Nothing that measures can tell that it is a copy. It lies elsewhere, its data was loaded anew:
-where paths, memory layout or the placing of data alone make a difference (Mytkowicz, Diwan,
-Hauswirth and Sweeney, "Producing wrong data without doing anything obviously wrong!", ASPLOS
-2009), it shows here, as the false alarm it is.
+Nothing in a measurement can tell the copy from the original. The copy lies in another
+directory and its data is loaded separately. If paths, memory layout or the placement of data
+alone make a difference (Mytkowicz, Diwan, Hauswirth and Sweeney, "Producing wrong data without
+doing anything obviously wrong!", ASPLOS 2009), the A/A comparison reports it as the false alarm
+it is.
 """
 
 from __future__ import annotations
@@ -24,35 +25,33 @@ from base.files import (
 from base.paths import Paths
 from benchmarks.machine.copy_tree import clone_tree
 
+AA_PRESET = "ledger"
+"""The preset that records of A/A comparisons have."""
 
-def identity_of_double(build: Build, number: int) -> Build:
-    """*build* as its double *number* (1, 2, …) is called, wherever that lies."""
-    return replace(
+
+@contextmanager
+def aa_copy(build: Build, number: int, paths: Paths) -> Iterator[Build]:
+    """Provide copy *number* (1, 2, …) of *build* for as long as the block lasts.
+
+    An external server is used where it is; only its data is loaded separately.
+    """
+    copy = replace(
         build,
         identifier=f"{build.identifier}-double{number}",
         digest=digest_text(f"{build.digest} double {number}"),
     )
-
-
-@contextmanager
-def doubled(build: Build, number: int, paths: Paths) -> Iterator[Build]:
-    """The double *number* of *build*, there for as long as the block lasts.
-
-    Of what somebody else built only the data is doubled: the server is used where it lies.
-    """
-    double = identity_of_double(build, number)
     if build.foreign is not None:
-        yield double
+        yield copy
         return
-    prefix = paths.cache / "doubles" / double.identifier
-    double = replace(double, prefix=prefix)
+    prefix = paths.cache / "doubles" / copy.identifier
+    copy = replace(copy, prefix=prefix)
     busy = f"another landspeed compares {build.label} with itself"
     with locked(prefix.with_name(f"{prefix.name}.lock"), wait=False, busy=busy):
-        remove_tree(prefix)  # of one that was killed
+        remove_tree(prefix)  # what a killed process left behind
         try:
             with storage_errors(f'copy "{build.prefix}"', prefix):
                 clone_tree(build.prefix, prefix)
-            write_atomic(prefix / BUILD_JSON, canonical_json(double.facts()) + "\n")
-            yield double
+            write_atomic(prefix / BUILD_JSON, canonical_json(copy.facts()) + "\n")
+            yield copy
         finally:
             remove_tree(prefix)

@@ -1,12 +1,12 @@
-"""The ledger: how often comparisons raised a false alarm, and how much variation is normal here.
+"""How often A/A comparisons raised a false alarm, and how much variation is normal here.
 
-Pure: all of it is read off the records, so it is the same for whoever merges them. Two kinds of
-A/A comparison are counted, and never together:
+Pure: everything is computed from the records, so it is the same for whoever merges them. Two
+kinds of A/A comparison are counted, and never together:
 
-- *blind*: fresh Runs of a server and of its double, by the very code that compares two servers.
-- *replayed*: Runs that are there anyway, of one server, two following ones a block, called A and
-  B by lot. They try the arithmetic on this machine's noise. What a double would show, a
-  difference that comes with the name, they cannot show; and nothing stopped early.
+- *blind*: fresh runs of a server and of a copy of it, by the code that compares two servers.
+- *replayed*: recorded runs of one server, two consecutive ones a block, called A and B at random.
+  They test the arithmetic on this machine's noise. They cannot show a difference that comes with
+  the copy, and none of them was stopped early.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ import pyarrow.compute as pc
 from scipy.special import betaincinv
 
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
+from landspeed.compare.aa_copy import AA_PRESET
 from landspeed.compare.verdict import whole_blocks
 from landspeed.results.arrays import Groups, both, codes, numbers
 from landspeed.stats.confidence_sequence import Floats, blocks_for, fewest_blocks, log_wealth
 
 ALPHA = 0.001
-"""The false alarms that a comparison states, as a share of comparisons: one in 1,000."""
+"""The stated rate of false alarms: one in 1,000 comparisons."""
 
 CHECK_ALPHA = 0.05
-"""A second, looser level: what is wrong with the method shows here in fewer comparisons."""
+"""A second, looser level, at which fewer comparisons show an error in the method."""
 
 _CELL = (*("machine", "mode", "protocol", "tier", "scale", "clients", "profile", "seconds"),)
 _SERVER = ("digest", "epoch", "pgbench_version")
@@ -40,25 +41,25 @@ _METRIC = "latency_ms"
 _NEEDED = (*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison", "block", "side", _METRIC)
 _DIFFERENCE = 0.01
 _LONG = 20
-# With fewer Runs a replayed comparison can raise no alarm at any level that is looked at.
+# With fewer runs a replayed comparison cannot raise an alarm at either level.
 _FEWEST = 2 * fewest_blocks(CHECK_ALPHA)
 
 CellKey = tuple[Any, ...]
-"""What a cell, one machine and one length of Run have in common: values, the variant's name."""
+"""The values of the columns in ``_CELL`` and the name of the variant."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmRate:
-    """An AlarmRate is how many comparisons could have raised an alarm, and how many did."""
+    """How many comparisons could have raised an alarm, and how many did."""
 
     comparisons: int
     alarms: int
 
     @classmethod
     def of(cls, wealths: Iterable[Floats], alpha: float) -> Self:
-        """The rate at *alpha* of A/A comparisons, each told by its wealth after every block.
+        """Return the rate at *alpha* of A/A comparisons, each given as wealth by block.
 
-        One with fewer blocks than an alarm takes at the least is no evidence, and not counted.
+        A comparison with too few blocks to raise an alarm is not counted.
         """
         fewest = fewest_blocks(alpha)
         able = [wealth for wealth in wealths if len(wealth) >= fewest]
@@ -69,8 +70,8 @@ class AlarmRate:
     def interval(self) -> tuple[float, float]:
         """The exact 95 % interval of the rate.
 
-        Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case
-        of the binomial" (Biometrika 26(4), 1934).
+        SOURCE: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the
+        case of the binomial" (Biometrika 26(4), 1934).
         """
         hits, misses = self.alarms, self.comparisons - self.alarms
         low = float(betaincinv(hits, misses + 1, 0.025)) if hits else 0.0
@@ -78,35 +79,36 @@ class AlarmRate:
         return low, high
 
     def facts(self) -> dict[str, Any]:
-        """The rate as JSON can hold it; without comparisons it has none."""
+        """Return the rate as JSON can hold it; None without comparisons."""
         rate = self.alarms / self.comparisons if self.comparisons else None
         return {**asdict(self), "rate": rate, "interval_95": list(self.interval)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alarms:
-    """Alarms are the rates of one kind of A/A comparison: as stated, and at the looser level."""
+    """The alarm rates of one kind of A/A comparison, at the stated and at the looser level."""
 
     stated: AlarmRate
     check: AlarmRate
 
     @classmethod
     def of(cls, wealths: Sequence[Floats]) -> Self:
-        """The rates of A/A comparisons, each told by its wealth after every block."""
+        """Return the rates of A/A comparisons, each given by its wealth after every block."""
         return cls(stated=AlarmRate.of(wealths, ALPHA), check=AlarmRate.of(wealths, CHECK_ALPHA))
 
     def facts(self) -> dict[str, Any]:
-        """The rates as JSON can hold them."""
+        """Return the rates as JSON can hold them."""
         return {"stated": self.stated.facts(), "check": self.check.facts()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """A Variation is how much Runs of one server differ here, pooled over the servers.
+    """How much runs of one server differ, pooled over the servers.
 
-    ``deviation`` is the standard deviation of log latency from Run to Run (a coefficient of
-    variation), ``lag1`` the autocorrelation of following Runs where a server has 20 or more,
-    both None where too few were made. ``blocks`` is about what finding a difference of 1 % takes.
+    ``deviation`` is the standard deviation of log latency from run to run (a coefficient of
+    variation), ``lag1`` the autocorrelation of consecutive runs where a server has 20 or more.
+    Both are None where there are too few runs. ``blocks`` estimates the blocks that it takes to
+    find a difference of 1 %.
     """
 
     runs: int
@@ -117,16 +119,16 @@ class Variation:
 
     @classmethod
     def of(cls, groups: Sequence[Floats]) -> Self:
-        """The Variation of *groups*: log latencies in order of time.
+        """Return the variation of *groups* of log latencies in order of time.
 
-        Each is those of one server, or a row of them for each of several.
+        Each group has those of one server, or a row for each of several servers.
         """
         stacks = [np.atleast_2d(group) for group in groups]
         centred = [one - one.mean(1, keepdims=True) for one in stacks if one.shape[1] > 1]
         freedom = sum(one.size - len(one) for one in centred)
         square = sum(float((one**2).sum()) for one in centred)
         deviation = math.sqrt(square / freedom) if freedom else None
-        # of a few Runs it is near -1/n whatever they do: less the mean, each is against the rest
+        # With few runs the autocorrelation is near -1/n, because their own mean is subtracted.
         long = [one for one in centred if one.shape[1] >= _LONG]
         lagged = sum(float((one[:, :-1] * one[:, 1:]).sum()) for one in long)
         total = sum(float((one**2).sum()) for one in long)
@@ -141,8 +143,8 @@ class Variation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
-    """An Account is the ledger of one cell: its name, alarms of both kinds, variation."""
+class CellRates:
+    """The alarm rates and the variation of one cell."""
 
     cell: Mapping[str, Any]
     blind: Alarms
@@ -150,7 +152,7 @@ class Account:
     variation: Variation
 
     def facts(self) -> dict[str, Any]:
-        """The Account as JSON can hold it."""
+        """Return the rates as JSON can hold them."""
         return {
             "cell": dict(self.cell),
             "blind": self.blind.facts(),
@@ -161,34 +163,34 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True)
 class AAReport:
-    """A Ledger is the Accounts of all cells that were measured, and all of them together."""
+    """The rates of every cell that was measured, and of all cells together."""
 
-    accounts: tuple[Account, ...]
+    cells: tuple[CellRates, ...]
     blind: Alarms
     replayed: Alarms
 
     def facts(self) -> dict[str, Any]:
-        """The Ledger as JSON can hold it."""
+        """Return the report as JSON can hold it."""
         return {
             "stated_rate": ALPHA,
             "check_rate": CHECK_ALPHA,
             "blind": self.blind.facts(),
             "replayed": self.replayed.facts(),
-            "cells": [account.facts() for account in self.accounts],
+            "cells": [cell.facts() for cell in self.cells],
         }
 
 
-def ledger(table: pa.Table) -> AAReport:
-    """The Ledger of *table* (RecordStore.table())."""
+def aa_report(table: pa.Table) -> AAReport:
+    """Return the report on *table* (RecordStore.table())."""
     table = table.select(_NEEDED)
     timed = pc.fill_null(pc.greater(table[_METRIC], 0), False)
-    # filtering copies all columns
+    # Filtering copies all columns.
     table = table if pc.all(timed).as_py() else table.filter(timed)
     groups = _by_server(table)
     blind = _blind(table)
     return AAReport(
-        accounts=tuple(
-            Account(
+        cells=tuple(
+            CellRates(
                 cell=dict(zip((*_CELL, "variant"), cell, strict=True)),
                 blind=Alarms.of(blind[cell]),
                 replayed=Alarms.of(servers.replayed),
@@ -206,8 +208,8 @@ def _key(row: Mapping[str, Any]) -> CellKey:
 
 
 def _blind(table: pa.Table) -> dict[CellKey, list[Floats]]:
-    """The wealth, block by block, of every comparison of a server with its double, by cell."""
-    rows = table.filter(pc.field("preset") == "ledger").to_pylist()
+    """Return the wealth after every block of each comparison of a server with its copy, by cell."""
+    rows = table.filter(pc.field("preset") == AA_PRESET).to_pylist()
     comparisons: dict[tuple[CellKey, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         comparisons[_key(row), row["comparison"]].append(row)
@@ -220,9 +222,9 @@ def _blind(table: pa.Table) -> dict[CellKey, list[Floats]]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Servers:
-    """The log latencies of all servers in a cell, and the wealth of those with enough of them.
+    """The log latencies of all servers in a cell, and the wealth of those with enough runs.
 
-    Each of ``stacks`` has the servers with as many Runs as one another, a row each.
+    Each of ``stacks`` has the servers with the same number of runs, a row each.
     """
 
     stacks: list[Floats] = field(default_factory=list)
@@ -230,19 +232,19 @@ class _Servers:
 
 
 def _by_server(table: pa.Table) -> dict[CellKey, _Servers]:
-    """The log latencies of each server's Runs as they followed each other, by cell.
+    """Return the log latencies of each server's runs in order of time, by cell.
 
-    Those of a comparison stand alone: its Runs follow each other closely, others do not.
+    Runs of a comparison are kept apart from others, because they follow each other closely.
     """
     keys = [*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison"]
     cells_of = codes(table, [*_CELL, *VARIANT_COLUMNS])
     groups = Groups.of(both(cells_of, codes(table, [*_SERVER, "preset", "comparison"])))
     heads = table.select(keys).take(groups.lasts)
     logs = np.log(numbers(table[_METRIC]))[groups.order]
-    alike = Groups.of(both(cells_of[groups.lasts], groups.sizes))
+    equal = Groups.of(both(cells_of[groups.lasts], groups.sizes))
     cells: dict[CellKey, _Servers] = defaultdict(_Servers)
-    for begin, end in zip(alike.starts, alike.ends, strict=True):
-        members = alike.order[begin:end]
+    for begin, end in zip(equal.starts, equal.ends, strict=True):
+        members = equal.order[begin:end]
         runs = int(groups.sizes[members[0]])
         stack = logs[groups.starts[members][:, None] + np.arange(runs)]
         (head,) = heads.take(members[:1]).to_pylist()
@@ -257,5 +259,5 @@ def _by_server(table: pa.Table) -> dict[CellKey, _Servers]:
 def _replayed(name: str, logs: Floats) -> Floats:
     pairs = logs[: len(logs) // 2 * 2].reshape(-1, 2)
     seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
-    lot = np.random.default_rng(seed).choice([-1.0, 1.0], size=len(pairs))
-    return log_wealth(lot * (pairs[:, 1] - pairs[:, 0]))
+    sides = np.random.default_rng(seed).choice([-1.0, 1.0], size=len(pairs))
+    return log_wealth(sides * (pairs[:, 1] - pairs[:, 0]))

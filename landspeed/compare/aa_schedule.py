@@ -1,7 +1,7 @@
-"""A server against its double, for the ledger: which, and when a comparison makes way for the next.
+"""Which server to compare with a copy of itself, and when one such A/A comparison is complete.
 
-The comparison is the one that ``landspeed compare`` carries out, to the same end: it cannot
-know that it is of a server with itself.
+The code that compares a server with its copy is that of ``landspeed compare``, with the same
+stopping rule: it cannot know that both sides are the same server.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -19,28 +20,22 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.points import Point, PointKey, count_samples
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
-from landspeed.compare.aa_copy import doubled
-from landspeed.compare.prepare import cells_of
-from landspeed.compare.side import Question
-from landspeed.compare.timed import ComparePlan, CompareSide, CompareState, compare, recorded
-from landspeed.compare.verdict import StoppingRule
+from landspeed.compare.aa_copy import AA_PRESET, aa_copy
+from landspeed.compare.plan import ComparePlan, CompareSide, CompareState
+from landspeed.compare.prepare import cell_of
+from landspeed.compare.side import CompareScenario
+from landspeed.compare.timed import compare_timed, recorded_state
+from landspeed.console.format import counted
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 
-PRESET = "ledger"
 BLOCKS = 60
-"""The most blocks of one comparison of a server with itself; then the next one begins."""
+"""The most blocks of one A/A comparison; then the next one begins."""
 
-RUNS_A_BLOCK = 50
-"""``landspeed run`` adds one block (two Runs) for so many Runs of its own: 4 %."""
+RUNS_PER_BLOCK = 50
+"""``landspeed run`` adds one A/A block (two runs) for so many runs of its own: 4 %."""
 
-_GOAL = StoppingRule()
 _LATENCY = METRICS[0]
-
-
-def is_finished(course: CompareState) -> bool:
-    """Whether the comparison is over, so that the next one is to begin."""
-    return course.comparison.is_settled or len(course.comparison.blocks) >= BLOCKS
 
 
 def compare_with_itself(
@@ -51,49 +46,35 @@ def compare_with_itself(
     seconds: int,
     blocks: int = BLOCKS,
 ) -> CompareState:
-    """Go on with the comparison of *point*'s server with its double, by up to *blocks*.
-
-    One that is finished makes way for a new one.
-    """
+    """Continue the A/A comparison of *point* by up to *blocks*; begin a new one after the last."""
     with ExitStack() as held:
-        double = held.enter_context(doubled(point.build, 1, session.paths))
-        contest = _contest(point, double, pgbench, seconds, budget=0.0)
-        course = recorded(contest, session.records, session.machine)
-        fresh = is_finished(course)
-        before = 0 if fresh else len(course.comparison.blocks)
-        # what compare() may spend is all its blocks, so those that are there count again
-        each = course.each or contest.guess
-        spent = 0.0 if fresh else course.spent
-        more = min(blocks, BLOCKS - before)
-        contest = _contest(point, double, pgbench, seconds, budget=spent + (more + 0.5) * each)
-        say(f"ledger: {point.label} against a copy of itself, {before} blocks recorded already")
-        return compare(session, contest, fresh=fresh)
-
-
-def _contest(
-    point: Point, double: Build, pgbench: Pgbench, seconds: int, *, budget: float
-) -> ComparePlan:
-    def contender(label: str, build: Build) -> CompareSide:
-        return CompareSide(label=label, build=build, original=point.build.digest, cell=point.cell)
-
-    return ComparePlan(
-        contenders=(
-            contender(point.build.label, point.build),
-            contender(f"{point.build.label} (copy)", double),
-        ),
-        pgbench=pgbench,
-        metric=_LATENCY,
-        goal=_GOAL,
-        seconds=seconds,
-        budget=budget,
-        preset=PRESET,
-    )
+        copy = held.enter_context(aa_copy(point.build, 1, session.paths))
+        original = CompareSide.of(point.build, point.cell)
+        plan = ComparePlan.of(
+            [original, replace(original, label=f"{original.label} (copy)", build=copy)],
+            pgbench=pgbench,
+            metric=_LATENCY,
+            seconds=seconds,
+            budget=0.0,
+            preset=AA_PRESET,
+        )
+        state = recorded_state(plan, session.records, session.machine)
+        done = len(state.comparison.blocks)
+        fresh = state.comparison.is_settled or done >= BLOCKS
+        spent = 0.0 if fresh else state.spent
+        done = 0 if fresh else done
+        # The budget is for all blocks of a comparison, so those that are recorded count again.
+        each = state.block_seconds or plan.block_estimate
+        budget = spent + (min(blocks, BLOCKS - done) + 0.5) * each
+        say(f"A/A: {point.label} against a copy of itself, {counted(done, 'block')} recorded")
+        return compare_timed(session, replace(plan, budget=budget), fresh=fresh)
 
 
 def point_due(session: Session, builds: Sequence[Build], cells: Sequence[Cell]) -> Point | None:
-    """The Point whose comparison with itself is to go on: one that has begun, else any.
+    """Return the point whose A/A comparison to continue: one that has begun, else any.
 
-    Only of what loads in seconds, the small tier, in pgbench's own modes; None if there is none.
+    Only cells of the small tier, which load in seconds, in pgbench's own modes. None if there
+    is none.
     """
     points = [
         Point(build=build, cell=cell)
@@ -103,37 +84,38 @@ def point_due(session: Session, builds: Sequence[Build], cells: Sequence[Cell]) 
     ]
     if not points:
         return None
-    here = (pc.field("preset") == PRESET) & _here(session)
+    here = (pc.field("preset") == AA_PRESET) & _here(session)
     have = count_samples(session.records.table().filter(here))
     random.SystemRandom().shuffle(points)
     return max(points, key=lambda point: have[point.key] % BLOCKS)
 
 
-def least_tried(session: Session, newest: Build) -> tuple[Point, int]:
-    """The Point, of those measured here and still built, with the fewest comparisons with itself.
+def least_compared(session: Session, newest: Build) -> tuple[Point, int]:
+    """Return the point with the fewest A/A comparisons, and the seconds of its runs.
 
-    And the seconds of its Runs. Where nothing is measured yet, *newest* in the usual cell.
+    It is among those that were measured on this machine and whose build exists. Where nothing
+    is measured yet it is *newest* in the default scenario.
     """
     table = session.records.table().filter(_here(session))
     known = {one.identifier: one for one in session.foreigners.all()}
     points: dict[PointKey, tuple[Point, int]] = {}
-    tried: Counter[PointKey] = Counter()
+    comparisons: Counter[PointKey] = Counter()
     seen: set[tuple[str, PointKey]] = set()
     for row in table.to_pylist():
         build = known.get(row["build"]) or session.builder.store.find(row["build"])
+        # The text of a script is in its study, not in the record.
         if build is None or row["tier"] != Tier.SMALL or row["mode"] not in list(Mode):
-            continue  # a script's text is its study's, not the record's
+            continue
         known[row["build"]] = build
         point = Point(build=build, cell=_cell(row))
         points.setdefault(point.key, (point, int(row["seconds"])))
-        if row["preset"] == PRESET and (row["comparison"], point.key) not in seen:
+        if row["preset"] == AA_PRESET and (row["comparison"], point.key) not in seen:
             seen.add((row["comparison"], point.key))
-            tried[point.key] += 1
+            comparisons[point.key] += 1
     if not points:
-        question = Question()
-        cell = cells_of(session, question, [question.profile])[question.profile]
-        return Point(build=newest, cell=cell), question.seconds
-    return points[min(points, key=lambda key: tried[key])]
+        scenario = CompareScenario()
+        return Point(build=newest, cell=cell_of(session, scenario)), scenario.seconds
+    return points[min(points, key=lambda key: comparisons[key])]
 
 
 def _here(session: Session) -> pc.Expression:

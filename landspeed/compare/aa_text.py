@@ -1,8 +1,18 @@
-"""The ledger in words: a row of text for each cell, and what all cells together say."""
+"""The A/A report as text: a row for each cell, and sentences about all cells together."""
 
 from __future__ import annotations
 
-from landspeed.compare.aa_rates import CHECK_ALPHA, AAReport, Account, AlarmRate, Alarms, Variation
+from collections.abc import Mapping
+from typing import Any
+
+from landspeed.compare.aa_rates import (
+    CHECK_ALPHA,
+    AAReport,
+    AlarmRate,
+    Alarms,
+    CellRates,
+    Variation,
+)
 
 TITLES = (
     *("cell", "machine", "runs", "variation", "lag 1", "blocks for 1 %"),
@@ -10,9 +20,8 @@ TITLES = (
 )
 
 
-def cell_name(account: Account) -> str:
-    """A cell as ``landspeed show`` spells it, with its variant and the seconds of a Run."""
-    cell = account.cell
+def _cell_name(cell: Mapping[str, Any]) -> str:
+    """Return a cell as ``landspeed show`` prints it, with its variant and the seconds of a run."""
     scale = f"{cell['tier']}-{cell['scale']}"
     return (
         f"{cell['variant']}/{cell['mode']}/{cell['protocol']}/{scale}"
@@ -21,21 +30,21 @@ def cell_name(account: Account) -> str:
 
 
 def rate_text(rate: AlarmRate) -> str:
-    """A rate with its exact interval: ``0 of 12 (0 % … 26.5 %)``; nothing without comparisons."""
+    """Return a rate with its exact interval: ``0 of 12 (0 % … 26.5 %)``, or ``-``."""
     if not rate.comparisons:
         return "-"
     low, high = rate.interval
     return f"{rate.alarms} of {rate.comparisons} ({100 * low:.3g} % … {100 * high:.3g} %)"
 
 
-def account_cells(account: Account) -> tuple[str, ...]:
-    """One row of the ledger, as text, in the order of TITLES."""
+def row_text(rates: CellRates) -> tuple[str, ...]:
+    """Return the row of one cell as text, in the order of TITLES."""
     return (
-        cell_name(account),
-        account.cell["machine"],
-        *_variation(account.variation),
-        rate_text(account.blind.stated),
-        rate_text(account.replayed.stated),
+        _cell_name(rates.cell),
+        rates.cell["machine"],
+        *_variation(rates.variation),
+        rate_text(rates.blind.stated),
+        rate_text(rates.replayed.stated),
     )
 
 
@@ -49,18 +58,17 @@ def _variation(variation: Variation) -> tuple[str, ...]:
     )
 
 
-def summary_lines(book: AAReport) -> list[str]:
-    """What all cells together say, in sentences."""
+def summary_lines(report: AAReport) -> list[str]:
+    """Return a sentence for each kind of A/A comparison, over all cells."""
     return [
-        "blind: fresh runs of a server and of a copy of it, as they are compared; "
-        + _both(book.blind),
-        "replayed: runs that are there anyway, of one server, called A and B by lot; "
-        + _both(book.replayed),
+        "blind (fresh runs of a server and of a copy of it): " + _both(report.blind),
+        "replayed (recorded runs of one server, called A and B at random): "
+        + _both(report.replayed),
     ]
 
 
 def _both(alarms: Alarms) -> str:
     return (
-        f"false alarms, stated 0.1 %: {rate_text(alarms.stated)}; "
+        f"false alarms at the stated 0.1 %: {rate_text(alarms.stated)}; "
         f"at {CHECK_ALPHA:.0%}, as a check: {rate_text(alarms.check)}"
     )

@@ -1,6 +1,6 @@
-"""Comparing counts: of an exact metric one record a side is all that there is to know.
+"""Compare by counts: one record of each side is enough.
 
-Whichever count is recorded is as good as a fresh one; what is missing is counted now.
+A recorded count is as good as a fresh one; what is missing is counted now.
 """
 
 from __future__ import annotations
@@ -8,80 +8,81 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.workloads.points import Point, rows_of
-from landspeed.compare.timed import ComparePlan, CompareState
+from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.verdict import Comparison
+from landspeed.console.format import counted
 from landspeed.console.progress import duration, say
 from landspeed.sampling.counted import count_all, uncounted
 from landspeed.sampling.rounds import counting_seconds
 from landspeed.session.session import Session
 
-# What a Pass counted of which a metric's column is the slope.
-_PARTS = {
+# The counters of a pass, by the column of the metric that is their slope.
+_COUNTERS = {
     "instructions": ("instructions",),
     "wal_bytes_tx": ("wal_bytes",),
     "blocks_tx": ("blocks_hit", "blocks_read"),
 }
 
 
-def compare_counts(session: Session, contest: ComparePlan, *, fresh: bool = False) -> CompareState:
-    """The comparison of what a transaction costs on each side; with *fresh* all are counted anew.
+def compare_counted(session: Session, plan: ComparePlan, *, fresh: bool = False) -> CompareState:
+    """Compare what a transaction costs on each side; with *fresh* count all sides again.
 
-    UsageError if something must be counted that the budget has no room for.
+    UsageError if the budget has no room for what must be counted.
     """
-    points = [Point(build=one.build, cell=one.cell) for one in contest.contenders]
-    missing = points if fresh else uncounted(points, session, contest.pgbench)
+    points = [Point(build=side.build, cell=side.cell) for side in plan.sides]
+    missing = points if fresh else uncounted(points, session, plan.pgbench)
     expected = counting_seconds(len(missing), session.machine.cores)
-    if contest.budget < expected:
+    if plan.budget < expected:
         raise UsageError(
-            f"a budget of {duration(contest.budget)} has no room to count {len(missing)} sides",
-            detail=f"That takes about {duration(expected)}.",
+            f"a budget of {duration(plan.budget)} is too small to count "
+            f"{counted(len(missing), 'side')}",
+            detail=f"Counting takes about {duration(expected)}.",
             hint="Give it more time, such as --budget 5min.",
         )
     if missing:
-        _count(session, contest, missing)
-    table = _comparable(session, contest)
+        _count(session, plan, missing)
+    comparable = comparable_counts(session.machine, plan.pgbench.version)
+    table = comparable.of(session.records.table())
     ids = [rows_of(table, point.key)["id"].to_pylist()[-1] for point in points]
     by_id = {one["id"]: one for one in session.records.records(ids)}
     counts = [by_id[one] for one in ids]
-    column = contest.metric.column
+    column = plan.metric.column
     for point, one in zip(points, counts, strict=True):
         if not one["sample"][column]:
             raise MeasureError(
-                f"a transaction of {point.label} has no {contest.metric.name} to compare",
-                detail=f"The record {one['id']} says {column} = {one['sample'][column]}.",
+                f"{point.label} has no {plan.metric.name} to compare",
+                detail=f"Record {one['id']} says {column} = {one['sample'][column]}.",
             )
     return CompareState(
-        identifier=f"{contest.question}-counts",
+        identifier=f"{plan.key}-counts",
         comparison=Comparison(
-            goal=contest.goal,
+            rule=plan.rule,
             sides=len(points),
             blocks=(tuple(float(one["sample"][column]) for one in counts),),
             spreads=tuple(_spread(one, column) for one in counts),
         ),
         spent=float(sum(sum(one["run"].get("phases", {}).values()) for one in counts)),
-        before=int(not missing),
+        recorded=int(not missing),
     )
 
 
 def _spread(record: Mapping[str, Any], column: str) -> float:
-    """How far apart the slopes are that the number is the mean of, in its unit."""
+    """Return how far apart the slopes are whose mean is the count, in its unit."""
     passes = record["passes"]
     slopes = [
-        sum(long[part] - short[part] for part in _PARTS[column])
+        sum(long[counter] - short[counter] for counter in _COUNTERS[column])
         / (long["transactions"] - short["transactions"])
         for short, long in zip(passes[::2], passes[1::2], strict=True)
     ]
     return float(max(slopes) - min(slopes)) if slopes else 0.0
 
 
-def _count(session: Session, contest: ComparePlan, missing: list[Point]) -> None:
-    builds = [contest.pgbench.build, *(point.build for point in missing)]
+def _count(session: Session, plan: ComparePlan, missing: list[Point]) -> None:
+    builds = [plan.pgbench.build, *(point.build for point in missing)]
     errors: list[LandspeedError] = []
 
     def keep(record: Mapping[str, Any]) -> None:
@@ -93,8 +94,8 @@ def _count(session: Session, contest: ComparePlan, missing: list[Point]) -> None
             count_all(
                 missing,
                 session,
-                contest.pgbench,
-                preset=contest.preset,
+                plan.pgbench,
+                preset=plan.preset,
                 done=keep,
                 failed=errors.append,
             )
@@ -102,8 +103,3 @@ def _count(session: Session, contest: ComparePlan, missing: list[Point]) -> None
         session.records.seal()
     if errors:
         raise errors[0]
-
-
-def _comparable(session: Session, contest: ComparePlan) -> pa.Table:
-    comparable = comparable_counts(session.machine, contest.pgbench.version)
-    return comparable.of(session.records.table())

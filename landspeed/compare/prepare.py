@@ -1,11 +1,11 @@
-"""From the sides that are asked for to a ComparePlan: built, in their Cells, and told apart."""
+"""From the sides that are asked for to the plan of their comparison: built, each in its cell."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 from base.build import Build
 from base.errors import NotApplicableError, UsageError
@@ -13,130 +13,114 @@ from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.scenario import CacheState, Cell, Tier
-from landspeed.compare.aa_copy import doubled
-from landspeed.compare.side import Question, Side
-from landspeed.compare.timed import ComparePlan, CompareSide
+from landspeed.compare.aa_copy import AA_PRESET, aa_copy
+from landspeed.compare.plan import ComparePlan, CompareSide
+from landspeed.compare.side import CompareScenario, Side
+from landspeed.compare.verdict import StoppingRule
 from landspeed.session.session import Session, build_failure
 
 
-def built_sides(session: Session, sides: Sequence[Side]) -> list[Build]:
-    """The Build of every one of *sides*; the error that they end with if one cannot be made."""
-    targets = list(dict.fromkeys(side.target for side in sides))
-    outcomes = session.build_all(targets, jobs=None)
-    error = build_failure(list(outcomes.values()))
+def plan_comparison(
+    session: Session,
+    sides: Sequence[Side],
+    scenario: CompareScenario,
+    *,
+    metric: Metric,
+    budget: float,
+    preset: str = "compare",
+    precision: float = StoppingRule.precision,
+    confidence: float = StoppingRule.confidence,
+    narrow: bool = False,
+    copies: ExitStack | None = None,
+) -> ComparePlan:
+    """Build *sides* and return the plan of their comparison in *scenario*.
+
+    With *copies*, a server that is named again is replaced by an A/A copy of itself, which is
+    removed when *copies* is closed. Raises the error of a build that failed, NotApplicableError
+    if the machine cannot run the scenario.
+    """
+    builds = session.build_all(list(dict.fromkeys(side.target for side in sides)), jobs=None)
+    error = build_failure(list(builds.values()))
     if error is not None:
         raise error
-    found = [outcomes[side.target] for side in sides]
-    return [build for build in found if isinstance(build, Build)]
+    cells = cells_of(session, scenario, [side.profile for side in sides], metric.buffers)
+    built = [
+        CompareSide.of(
+            build,
+            cells[side.profile],
+            label=f"{build.label} {side.profile}" if len(cells) > 1 else "",
+        )
+        for side in sides
+        if isinstance(build := builds[side.target], Build)
+    ]
+    if copies is not None:
+        if len({one.key for one in built}) == 1:
+            preset = AA_PRESET
+        built = _with_copies(session, built, copies)
+    return ComparePlan.of(
+        built,
+        pgbench=Pgbench(build=session.pgbench_build()),
+        metric=metric,
+        seconds=scenario.seconds,
+        budget=budget,
+        preset=preset,
+        precision=precision,
+        confidence=confidence,
+        narrow=narrow,
+    )
 
 
 def cells_of(
     session: Session,
-    question: Question,
+    scenario: CompareScenario,
     profiles: Sequence[str],
-    buffers: CacheState | None = None,
+    cache: CacheState | None = None,
 ) -> dict[str, Cell]:
-    """The Cell that *question* is under each of *profiles*; NotApplicableError if one cannot be.
+    """Return the cell of *scenario* under each of *profiles*.
 
-    With *buffers* the one in which it is counted; UsageError if it is none that is counted.
+    With *cache* it is the counted cell; UsageError if the scenario cannot be counted.
+    NotApplicableError if a cell cannot run on this machine.
     """
-    if buffers and (question.clients != 1 or question.tier is not Tier.SMALL):
+    if cache and (scenario.clients != 1 or scenario.tier is not Tier.SMALL):
         raise UsageError(
-            "what is exact is counted with one client, on data that fits shared_buffers",
+            "a counted metric needs one client and data that fits in shared_buffers",
             hint="Leave out --clients and --scale, or choose --metric latency.",
         )
-    cells = counted_cells if buffers else planned_cells
-    every = cells(
-        question.preset(tuple(dict.fromkeys(profiles))),
+    every = (counted_cells if cache else planned_cells)(
+        scenario.preset(tuple(dict.fromkeys(profiles))),
         session.machine,
         session.paths.server_root,
-        question.scales,
+        scenario.scales,
     )
-    planned = [one for one in every if one.cell.buffers == buffers]
+    planned = [one for one in every if one.cell.buffers == cache]
     for one in planned:
         if one.reason is not None:
             raise NotApplicableError(
-                "this cannot be measured on this machine",
+                "this machine cannot run the scenario",
                 detail=one.reason,
                 hint="Choose a smaller --scale or fewer --clients.",
             )
     return {one.cell.profile: one.cell for one in planned}
 
 
-def contenders_of(
-    session: Session,
-    sides: Sequence[Side],
-    question: Question,
-    buffers: CacheState | None = None,
-) -> list[CompareSide]:
-    """*sides*, built, each in the Cell of *question*; the one with *buffers* if it is counted."""
-    builds = built_sides(session, sides)
-    cells = cells_of(session, question, [side.profile for side in sides], buffers)
-    several = len(cells) > 1
-    return [
-        CompareSide(
-            label=f"{build.label} {side.profile}" if several else build.label,
-            build=build,
-            original=build.digest,
-            cell=cells[side.profile],
-        )
-        for side, build in zip(sides, builds, strict=True)
-    ]
+def cell_of(session: Session, scenario: CompareScenario, cache: CacheState | None = None) -> Cell:
+    """Return the cell of *scenario* under its own profile (see `cells_of`)."""
+    return cells_of(session, scenario, [scenario.profile], cache)[scenario.profile]
 
 
-def with_doubles(
-    session: Session, contenders: Sequence[CompareSide], held: ExitStack
+def _with_copies(
+    session: Session, sides: Sequence[CompareSide], copies: ExitStack
 ) -> list[CompareSide]:
-    """*contenders*, where what was there before is replaced by a double of it."""
-    seen: dict[tuple[str, str], int] = {}
+    """Return *sides*, each server that recurs replaced by a copy of it."""
+    seen: Counter[tuple[str, str]] = Counter()
     found = []
-    for one in contenders:
-        number = seen.get(one.key, 0)
-        seen[one.key] = number + 1
+    for one in sides:
+        number = seen[one.key]
+        seen[one.key] += 1
         if number:
-            double = held.enter_context(doubled(one.build, number, session.paths))
+            copy = copies.enter_context(aa_copy(one.build, number, session.paths))
             label = f"{one.label} (copy{'' if number == 1 else f' {number}'})"
-            found.append(replace(one, label=label, build=double))
+            found.append(replace(one, label=label, build=copy))
         else:
             found.append(one)
     return found
-
-
-def _require_different(contenders: Sequence[CompareSide]) -> None:
-    seen: dict[tuple[str, str], CompareSide] = {}
-    for one in contenders:
-        other = seen.setdefault(one.key, one)
-        if other is not one:
-            raise UsageError(
-                f"{other.label} and {one.label} are the same server",
-                detail=f"They installed the very same files, sha256 {one.build.digest[:16]}…, "
-                f"and run under profile {one.cell.profile}.",
-                hint="With --aa it is compared with a copy of itself: what differs then is noise.",
-            )
-
-
-def prepare_contest(
-    session: Session,
-    sides: Sequence[Side],
-    question: Question,
-    *,
-    aa: bool,
-    held: ExitStack,
-    metric: Metric,
-    **how: Any,
-) -> ComparePlan:
-    """The ComparePlan of *sides*, all of them built; with *aa* copies take the place of what recurs."""
-    contenders = contenders_of(session, sides, question, metric.buffers)
-    if aa:
-        contenders = with_doubles(session, contenders, held)
-    else:
-        _require_different(contenders)
-    same = len({(one.original, one.cell.profile) for one in contenders}) == 1
-    return ComparePlan(
-        contenders=tuple(contenders),
-        pgbench=Pgbench(build=session.pgbench_build()),
-        seconds=question.seconds,
-        metric=metric,
-        preset="ledger" if same else "compare",
-        **how,
-    )

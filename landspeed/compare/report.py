@@ -1,47 +1,44 @@
-"""What a Comparison is told as: a table of its sides, and a sentence for each verdict."""
+"""The report of a comparison: a table of its sides and a sentence for each verdict."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
 
-from landspeed.compare.timed import ComparePlan, CompareState
-from landspeed.compare.verdict import EXACT_DIFFERENCE, READABLE, Finding, Verdict
-from landspeed.console.format import percent
+from landspeed.compare.plan import ComparePlan, CompareState
+from landspeed.compare.verdict import COUNTED_DIFFERENCE, SHOWN_CONFIDENCE, Finding, Verdict
+from landspeed.console.format import counted, percent
 from landspeed.console.markdown import markdown_table
 from landspeed.console.progress import duration
 from landspeed.console.table import rich_table
 from landspeed.stats.confidence_sequence import Interval
 from landspeed.stats.summary import Summary
 
-_EXACT = "how well it repeats does not tell the two apart, and a second measurement would not"
 
-
-def comparison_facts(contest: ComparePlan, course: CompareState) -> dict[str, Any]:
-    """All that is known, as JSON can hold it; sides in the order that was asked for."""
-    comparison, each = course.comparison, course.each
-    first, *others = contest.contenders
-    summaries = comparison.summaries() or (None,) * comparison.sides
-    further = comparison.further
+def comparison_facts(plan: ComparePlan, state: CompareState) -> dict[str, Any]:
+    """Return the comparison as JSON can hold it, sides in the order that was asked for."""
+    comparison, each, left = state.comparison, state.block_seconds, state.comparison.blocks_left
+    first, *others = plan.sides
     return {
-        "comparison": course.identifier,
-        "metric": contest.metric.name,
-        "unit": contest.metric.unit,
-        "higher_is_better": contest.goal.higher_is_better,
-        "precision": contest.goal.precision,
-        "confidence": contest.goal.confidence,
-        "cell": {**contest.contenders[0].cell.facts(1), "threads": None},
-        "seconds": contest.seconds,
+        "comparison": state.identifier,
+        "metric": plan.metric.name,
+        "unit": plan.metric.unit,
+        "higher_is_better": plan.rule.higher_is_better,
+        "precision": plan.rule.precision,
+        "confidence": plan.rule.confidence,
+        "cell": {**first.cell.facts(1), "threads": None},
+        "seconds": plan.seconds,
         "sides": [
             {
-                "name": contender.label,
-                "build": contender.build.identifier,
-                "digest": contender.build.digest,
-                "profile": contender.cell.profile,
+                "name": side.label,
+                "build": side.build.identifier,
+                "digest": side.build.digest,
+                "profile": side.cell.profile,
                 "summary": summary.facts() if summary else None,
             }
-            for contender, summary in zip(contest.contenders, summaries, strict=True)
+            for side, summary in zip(plan.sides, comparison.summaries(), strict=True)
         ],
         "findings": [
             {"side": other.label, "against": first.label, **finding.facts()}
@@ -49,44 +46,35 @@ def comparison_facts(contest: ComparePlan, course: CompareState) -> dict[str, An
         ],
         "blocks": len(comparison.blocks),
         "runs": len(comparison.blocks) * comparison.sides,
-        "spent_seconds": round(course.spent, 1),
-        "warnings": [caution.facts() for caution in course.cautions],
-        "further_seconds": None if further is None or each is None else round(further * each, 1),
+        "spent_seconds": round(state.spent, 1),
+        "warnings": [warning.facts() for warning in state.warnings],
+        "further_seconds": None if left is None or each is None else round(left * each, 1),
     }
 
 
-def comparison_text(contest: ComparePlan, course: CompareState) -> RenderableType:
-    """The table of sides, and below it what was found, for people."""
-    warnings = [f"\n{caution}" for caution in course.cautions]
-    return Group(
-        rich_table(*_table(contest, course), align="lr"),
-        "",
-        *_sentences(contest, course),
-        *warnings,
-    )
+def comparison_text(plan: ComparePlan, state: CompareState) -> RenderableType:
+    """Return the table of the sides with the verdicts below it, for a terminal."""
+    warnings = [f"\n{warning}" for warning in state.warnings]
+    table = rich_table(*_table(plan, state), align="lr")
+    return Group(table, "", *_sentences(plan, state), *warnings)
 
 
-def comparison_markdown(contest: ComparePlan, course: CompareState) -> str:
-    """The same as Markdown."""
-    titles, rows = _table(contest, course)
-    table = markdown_table(titles, rows, align="lr")
-    sentences = [f"- {sentence}" for sentence in _sentences(contest, course)]
-    sentences += ["- " + "\n".join(caution.lines()) for caution in course.cautions]
-    return "\n".join([f"# {contest.metric.name} compared", "", table, "", *sentences])
+def comparison_markdown(plan: ComparePlan, state: CompareState) -> str:
+    """Return the same as Markdown."""
+    table = markdown_table(*_table(plan, state), align="lr")
+    items = [*_sentences(plan, state), *("\n".join(one.lines()) for one in state.warnings)]
+    listed = "\n".join(f"- {item}" for item in items)
+    return f"# Comparison of {plan.metric.name}\n\n{table}\n\n{listed}"
 
 
-def _table(
-    contest: ComparePlan, course: CompareState
-) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    comparison = course.comparison
-    unit = contest.metric.unit
+def _table(plan: ComparePlan, state: CompareState) -> tuple[Sequence[str], list[Sequence[str]]]:
+    comparison, unit = state.comparison, plan.metric.unit
     titles = ("side", "runs", f"avg {unit}", "± stddev", "min", "median", "max", "ratio")
-    interval = "" if contest.goal.exact else f"{percent(contest.goal.confidence)} "
-    summaries = comparison.summaries() or (None,) * comparison.sides
+    interval = "" if plan.rule.counted else f"{percent(plan.rule.confidence)} "
     findings: list[Finding | None] = [None, *comparison.findings]
-    rows = [
-        (contender.label, *_numbers(summary), *_result(finding))
-        for contender, summary, finding in zip(contest.contenders, summaries, findings, strict=True)
+    rows: list[Sequence[str]] = [
+        (side.label, *_numbers(summary), *_result(finding))
+        for side, summary, finding in zip(plan.sides, comparison.summaries(), findings, strict=True)
     ]
     return (*titles, f"{interval}interval", "verdict"), rows
 
@@ -106,54 +94,60 @@ def _result(finding: Finding | None) -> tuple[str, str, str]:
     return ratio, str(finding.interval or "-"), finding.verdict.value
 
 
-def _sentences(contest: ComparePlan, course: CompareState) -> list[str]:
-    first, *others = contest.contenders
+def _sentences(plan: ComparePlan, state: CompareState) -> list[str]:
+    first, *others = plan.sides
+    findings = state.comparison.findings
     lines = [
-        _sentence(contest, first.label, other.label, finding)
-        for other, finding in zip(others, course.comparison.findings, strict=True)
+        _sentence(plan, first.label, other.label, finding)
+        for other, finding in zip(others, findings, strict=True)
     ]
-    lines.append(
-        f"{len(course.comparison.blocks)} blocks, {duration(course.spent)} of measuring; "
-        f"comparison {course.identifier}"
-    )
-    if any(finding.verdict is Verdict.UNDECIDED for finding in course.comparison.findings):
-        lines.append(_EXACT if contest.goal.exact else _what_it_takes(course))
+    blocks = counted(len(state.comparison.blocks), "block")
+    lines.append(f"{blocks}, measured in {duration(state.spent)}; comparison {state.identifier}")
+    if any(finding.verdict is Verdict.UNDECIDED for finding in findings):
+        lines.append(
+            "The counts do not repeat well enough to decide, and counting again would not help."
+            if plan.rule.counted
+            else _time_left(state)
+        )
     return lines
 
 
-def _sentence(contest: ComparePlan, first: str, other: str, finding: Finding) -> str:
-    metric, goal = contest.metric, contest.goal
+def _sentence(plan: ComparePlan, first: str, other: str, finding: Finding) -> str:
+    metric, rule = plan.metric, plan.rule
     if finding.ratio is None:
         return f"{other} against {first}: nothing is measured yet"
-    says = f"{finding.ratio:.4f} times the {metric.name} of {first}"
-    sure = _span(finding.interval, percent(goal.confidence))
-    sure = f"{sure}; {_span(finding.readable, percent(READABLE))}"
-    if goal.exact:
-        sure = f"{finding.interval} by how well it repeats"
     match finding.verdict:
         case Verdict.FASTER | Verdict.SLOWER:
             verdict = f"{other} is {finding.verdict}"
         case Verdict.SAME:
-            within = EXACT_DIFFERENCE if goal.exact else goal.precision
+            within = COUNTED_DIFFERENCE if rule.counted else rule.precision
             verdict = f"{other} is the SAME within {percent(within)}"
         case Verdict.UNDECIDED:
             verdict = f"{other} is UNDECIDED"
-    return f"{verdict}: {says} ({sure})"
+    intervals = (
+        f"{finding.interval}, from how well the counts repeat"
+        if rule.counted
+        else f"{_interval(finding.interval, rule.confidence)}; "
+        f"{_interval(finding.shown_interval, SHOWN_CONFIDENCE)}"
+    )
+    return f"{verdict}: {finding.ratio:.4f} times the {metric.name} of {first} ({intervals})"
 
 
-def _span(interval: Interval | None, sure: str) -> str:
-    return f"no {sure} interval yet" if interval is None else f"{interval} at {sure}"
+def _interval(interval: Interval | None, confidence: float) -> str:
+    with_confidence = f"{percent(confidence)} confidence"
+    if interval is None:
+        return f"no interval at {with_confidence} yet"
+    return f"{interval} at {with_confidence}"
 
 
-def _what_it_takes(course: CompareState) -> str:
-    comparison, each = course.comparison, course.each
-    if comparison.further is None or each is None:
-        return "how much it would take nobody can say from so few blocks: give it a larger --budget"
-    further, runs = comparison.further, comparison.further * comparison.sides
-    total = course.spent + further * each
-    minutes = int(-(-total // 60))
+def _time_left(state: CompareState) -> str:
+    comparison, each, left = state.comparison, state.block_seconds, state.comparison.blocks_left
+    if left is None or each is None:
+        return "Too few blocks to estimate the time to a verdict: give it a larger --budget."
+    minutes = int(-(-(state.spent + left * each) // 60))
     budget = f"{minutes}min" if minutes < 120 else f"{-(-minutes // 60)}h"
     return (
-        f"to decide it would take about {further} further blocks ({runs} runs, "
-        f"{duration(further * each)}): the same command with --budget {budget} goes on"
+        f"A verdict takes about {counted(left, 'more block')} "
+        f"({counted(left * comparison.sides, 'run')}, {duration(left * each)}): "
+        f"the same command with --budget {budget} continues this comparison."
     )

@@ -1,7 +1,7 @@
-"""The sides of a comparison, and the one question that is put to all of them, as people spell it.
+"""The sides of a comparison and the scenario that all of them run, as the command line has them.
 
-A side is ``REF[:VARIANT][/PROFILE]``; a scenario is the rest of a point as ``landspeed show``
-has it: ``MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]``.
+A side is ``REF[:VARIANT][/PROFILE]``. A scenario is the rest of a point as ``landspeed show``
+prints it: ``MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]``.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from landspeed.session.target import Target
 SIDE = "REF[:VARIANT][/PROFILE]"
 SCENARIO = "MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]"
 _SCALE = re.compile(r"(small|medium|large)(?:[-=]([1-9]\d*))?")
+_PARTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """A Side is one of the things compared: a Target under a Profile."""
+    """One of the servers to be compared: a target under a profile."""
 
     target: Target
     profile: str
 
     @classmethod
     def parse(cls, word: str, variant: Variant, profile: str) -> Self:
-        """The Side that *word* spells, in *variant* and under *profile* where it names none."""
+        """Return the side that *word* names; *variant* and *profile* are used where it has none."""
         head, slash, last = word.rpartition("/")
-        # a branch may have slashes in its name: only a profile's name is taken for one
+        # The name of a branch may contain slashes: only the name of a profile is taken as one.
         if slash and (is_profile(last) or ":" in head or _is_release(head)):
-            named = Configuration.named(last).name
-            return cls(target=Target.parse(head, variant), profile=named)
+            return cls(target=Target.parse(head, variant), profile=Configuration.named(last).name)
         return cls(target=Target.parse(word, variant), profile=profile)
 
     def __str__(self) -> str:
@@ -52,10 +52,11 @@ def _is_release(ref: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """A Question is what is put to every side: all of a Cell but its profile, and for how long.
+class CompareScenario:
+    """What every side of a comparison runs: a cell without a side's own profile.
 
-    ``scale`` is None for what the tier has on this machine; ``seconds`` are those of a Run.
+    ``scale`` is None for the scale factor that the tier has on this machine, ``profile`` that of
+    sides that name none, ``seconds`` the length of one run.
     """
 
     mode: Mode = Mode.READ_ONLY
@@ -68,14 +69,14 @@ class Question:
 
     @property
     def scales(self) -> dict[Tier, int]:
-        """The scale factors it sets."""
+        """The scale factors that take the place of the machine's."""
         return {} if self.scale is None else {self.tier: self.scale}
 
     def preset(self, profiles: tuple[str, ...]) -> Preset:
-        """The Preset of its Cells under *profiles*, one each."""
+        """Return the preset with one cell for each of *profiles*."""
         return Preset(
             name="compare",
-            description="one question to every side of a comparison",
+            description="one scenario for every side of a comparison",
             modes=(self.mode,),
             protocols=(self.protocol,),
             tiers=(self.tier,),
@@ -86,67 +87,56 @@ class Question:
         )
 
 
-def parse_question(
-    scenario: str | None,
+def parse_scenario(
+    scenario: str | None = None,
     *,
     mode: str | None = None,
     protocol: str | None = None,
     scale: str | None = None,
     clients: int | None = None,
     profile: str | None = None,
-    seconds: int = Question.seconds,
-) -> Question:
-    """The Question that *scenario* and the single words spell; defaults for the rest.
+    seconds: int = CompareScenario.seconds,
+) -> CompareScenario:
+    """Return what *scenario* and the single options say, with defaults for the rest.
 
-    UsageError for what is not one, or if both say the same part.
+    UsageError for a word that does not exist, or if both say the same part.
     """
-    words: list[str | None] = [
-        mode,
-        protocol,
-        scale,
-        None if clients is None else str(clients),
-        profile,
-    ]
-    if scenario is not None:
-        spelled = _words(scenario)
-        if any(word and part for word, part in zip(words, spelled, strict=True)):
-            raise UsageError(
-                "a scenario is given twice",
-                detail=f"It is spelled --scenario {scenario}, and by single options as well.",
-                hint="Leave out one of the two.",
-            )
-        words = [word or part for word, part in zip(words, spelled, strict=True)]
-    mode, protocol, scale, rung, profile = words
-    tier, factor = _scale(scale) if scale else (Question.tier, None)
-    return Question(
-        mode=Mode(_one_of("mode", list(Mode), mode)) if mode else Question.mode,
-        protocol=Protocol(_one_of("protocol", list(Protocol), protocol))
-        if protocol
-        else Question.protocol,
+    given = (mode, protocol, scale, None if clients is None else str(clients), profile)
+    named = _words(scenario) if scenario is not None else (None,) * _PARTS
+    if any(word and part for word, part in zip(given, named, strict=True)):
+        raise UsageError(
+            "a part of the scenario is given twice",
+            detail=f"It is in --scenario {scenario} and in an option of its own.",
+            hint="Leave out one of the two.",
+        )
+    mode, protocol, scale, count, profile = map(lambda one, other: one or other, given, named)
+    default = CompareScenario
+    tier, factor = _scale(scale) if scale else (default.tier, None)
+    return CompareScenario(
+        mode=Mode(_one_of("mode", list(Mode), mode or default.mode)),
+        protocol=Protocol(_one_of("protocol", list(Protocol), protocol or default.protocol)),
         tier=tier,
         scale=factor,
-        clients=_clients(rung) if rung else Question.clients,
-        profile=Configuration.named(profile or Question.profile).name,
+        clients=_clients(count) if count else default.clients,
+        profile=Configuration.named(profile or default.profile).name,
         seconds=seconds,
     )
 
 
-def _words(scenario: str) -> list[str | None]:
-    given = [None if word in ("", "*") else word for word in scenario.split("/")]
-    if len(given) > 5:
+def _words(scenario: str) -> tuple[str | None, ...]:
+    words = [None if word in ("", "*") else word for word in scenario.split("/")]
+    if len(words) > _PARTS:
         raise UsageError(
             f'"{scenario}" is not a scenario',
-            detail=f"It has {len(given)} parts, at most 5 fit.",
-            hint=f"Scenarios are spelled {SCENARIO}, such as read-write/prepared/small/c4.",
+            detail=f"It has {len(words)} parts, and a scenario has at most {_PARTS}.",
+            hint=f"Write {SCENARIO}, such as read-write/prepared/small/c4.",
         )
-    return [*given, *[None] * (5 - len(given))]
+    return (*words, *[None] * (_PARTS - len(words)))
 
 
 def _one_of(what: str, allowed: list[str], word: str) -> str:
     if word not in allowed:
-        raise UsageError(
-            f'{what} "{word}" does not exist', hint=f"There are: {', '.join(allowed)}."
-        )
+        raise UsageError(f'{what} "{word}" does not exist', hint=f"Choose {', '.join(allowed)}.")
     return word
 
 
@@ -155,7 +145,7 @@ def _scale(word: str) -> tuple[Tier, int | None]:
     if match is None:
         raise UsageError(
             f'"{word}" is not a scale',
-            hint=f"Write a tier ({', '.join(Tier)}), or with a scale factor: small=100.",
+            hint=f"Write a tier ({', '.join(Tier)}), or a tier with a scale factor: small=100.",
         )
     return Tier(match[1]), int(match[2]) if match[2] else None
 

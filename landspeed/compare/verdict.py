@@ -1,10 +1,10 @@
-"""A Comparison: what the blocks measured so far say of two or more sides, and whether to go on.
+"""The verdict about two or more sides after the blocks measured so far, and whether to go on.
 
-Pure. A block is one Run of every side, side by side in time and in an order drawn by lot; what
-the machine does slowly falls on all of a block's Runs alike and cancels in their ratio. Verdicts
-are read off one confidence sequence (landspeed/stats/confidence_sequence.py), so all of them
-together are wrong with the probability that its interval ever misses the true ratio, however often
-one looks.
+Pure. A block is one run of every side, in random order. Whatever changes slowly on the machine
+affects all runs of a block alike and cancels in their ratio. Verdicts are taken from one
+confidence sequence (landspeed/stats/confidence_sequence.py). The probability that any of them
+is wrong is therefore at most the probability that the sequence ever misses the true ratio,
+however often one looks.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from landspeed.stats.confidence_sequence import (
 )
 from landspeed.stats.summary import Summary
 
-READABLE = 0.95
-"""The confidence of the second, narrower interval that is shown and decides nothing."""
+SHOWN_CONFIDENCE = 0.95
+"""Confidence of the second, narrower interval, which is shown and decides nothing."""
 
-EXACT_DIFFERENCE = 0.002
-"""The smallest change of an exact metric that is a difference, as a share."""
+COUNTED_DIFFERENCE = 0.002
+"""The smallest change of a counted metric that is a difference, as a share."""
 
 
 class Verdict(StrEnum):
-    """A Verdict is what a Comparison says of B against A: FASTER means that B is faster."""
+    """The verdict about side B against side A: FASTER means that B is faster."""
 
     FASTER = "FASTER"
     SLOWER = "SLOWER"
@@ -46,41 +46,42 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingRule:
-    """A Goal is what a Comparison must reach: a precision, as a share, and a confidence.
+    """When a comparison ends.
 
-    ``confidence`` holds for all verdicts of one Comparison together, at all looks.
-    ``narrow`` asks for the precision also where a difference is proven. On an ``exact`` metric
-    one block is all there is to know.
+    ``precision`` is the share within which sides are SAME. ``confidence`` holds for all verdicts
+    of one comparison together, at all looks. With ``narrow`` the interval must be that precise
+    even where a difference is proven. A ``counted`` metric needs a single block.
     """
 
     precision: float = 0.01
     confidence: float = 0.999
     higher_is_better: bool = False
     narrow: bool = False
-    exact: bool = False
+    counted: bool = False
 
     def alpha(self, sides: int) -> float:
-        """The error allowed for each ratio to the first of *sides* (Bonferroni)."""
+        """Return the error allowed for each ratio to the first of *sides* (Bonferroni)."""
         return (1 - self.confidence) / max(1, sides - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A Finding is what is known of one side (B) against the first (A).
+    """What is known of one side (B) against the first (A).
 
-    ``ratio`` is B's number by A's, None before the first block; an interval is None while it
-    has no end. ``needed`` are about the blocks that a verdict takes in all, None if unknown.
+    ``ratio`` is B's value by A's, None before the first block. ``interval`` has the confidence
+    of the stopping rule, ``shown_interval`` 95 %; either is None while it is unbounded.
+    ``needed`` estimates the blocks that a verdict takes in all, None if it is unknown.
     """
 
-    verdict: Verdict
-    ratio: float | None
-    interval: Interval | None
-    readable: Interval | None
-    blocks: int
-    needed: int | None
+    verdict: Verdict = Verdict.UNDECIDED
+    ratio: float | None = None
+    interval: Interval | None = None
+    shown_interval: Interval | None = None
+    blocks: int = 0
+    needed: int | None = None
 
     @property
-    def further(self) -> int | None:
+    def blocks_left(self) -> int | None:
         """About how many blocks a verdict still takes; 0 if it is there, None if unknown."""
         if self.verdict is not Verdict.UNDECIDED:
             return 0
@@ -92,176 +93,170 @@ class Finding:
         return f"ratio {self.ratio:.4f} [{self.interval or 'no interval yet'}]"
 
     def facts(self) -> dict[str, Any]:
-        """The Finding as JSON can hold it."""
+        """Return the finding as JSON can hold it."""
         return {
             "verdict": self.verdict.value,
             "ratio": self.ratio,
             "interval": _ends(self.interval),
-            "interval_95": _ends(self.readable),
+            "interval_95": _ends(self.shown_interval),
             "blocks": self.blocks,
-            "further_blocks": self.further,
+            "further_blocks": self.blocks_left,
         }
 
 
-def judge(blocks: Floats, goal: StoppingRule) -> tuple[Finding, ...]:
-    """What *blocks* (a row for each block, a column for each side) say of every side but the first.
+def _ends(span: Interval | None) -> list[float] | None:
+    return None if span is None else [span.low, span.high]
 
-    One Finding each, in the order of the sides; all numbers are above zero.
+
+def judge(blocks: Floats, rule: StoppingRule) -> tuple[Finding, ...]:
+    """Return the finding about every side but the first, in their order.
+
+    *blocks* has a row for each block and a column for each side; all values are above zero.
     """
     sides = blocks.shape[1]
     logs = np.log(blocks)
-    alpha = goal.alpha(sides)
-    return tuple(_finding(logs[:, n] - logs[:, 0], goal, alpha, sides) for n in range(1, sides))
+    return tuple(_finding(logs[:, n] - logs[:, 0], rule, sides) for n in range(1, sides))
 
 
-def _finding(differences: Floats, goal: StoppingRule, alpha: float, sides: int) -> Finding:
+def _finding(differences: Floats, rule: StoppingRule, sides: int) -> Finding:
     if len(differences) == 0:
-        return Finding(
-            verdict=Verdict.UNDECIDED,
-            ratio=None,
-            interval=None,
-            readable=None,
-            blocks=0,
-            needed=None,
-        )
-    sure = interval(differences, alpha)
+        return Finding()
+    alpha = rule.alpha(sides)
+    span = interval(differences, alpha)
+    if span is None:
+        verdict = Verdict.UNDECIDED
+    elif span.within(rule.precision):
+        verdict = Verdict.SAME
+    # The ends of the interval are found on a grid: a ratio of 1 must be refuted as well.
+    elif span.holds(1.0) or log_wealth(differences)[-1] < -np.log(alpha):
+        verdict = Verdict.UNDECIDED
+    else:
+        verdict = direction(span.low, rule.higher_is_better)
     return Finding(
-        verdict=_verdict(differences, sure, goal, alpha),
+        verdict=verdict,
         ratio=float(np.exp(typical(differences))),
-        interval=sure,
-        readable=interval(differences, (1 - READABLE) / max(1, sides - 1)),
+        interval=span,
+        shown_interval=interval(differences, (1 - SHOWN_CONFIDENCE) / max(1, sides - 1)),
         blocks=len(differences),
-        needed=blocks_needed(differences, goal.precision, alpha),
+        needed=blocks_needed(differences, rule.precision, alpha),
     )
 
 
-def _verdict(
-    differences: Floats, sure: Interval | None, goal: StoppingRule, alpha: float
-) -> Verdict:
-    if sure is None:
-        return Verdict.UNDECIDED
-    if sure.within(goal.precision):
-        return Verdict.SAME
-    # the interval's ends are found on a grid: "no difference" itself must be refuted as well
-    if sure.holds(1.0) or log_wealth(differences)[-1] < -np.log(alpha):
-        return Verdict.UNDECIDED
-    return direction(sure.low, goal.higher_is_better)
-
-
 def direction(ratio: float, higher_is_better: bool) -> Verdict:
-    """FASTER or SLOWER for a *ratio* of B's number to A's that is not 1."""
+    """Return FASTER or SLOWER for a *ratio* of B's value to A's that is not 1."""
     return Verdict.FASTER if (ratio > 1) == higher_is_better else Verdict.SLOWER
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A Comparison is two or more sides, their blocks so far, and the Goal that ends it.
+    """Two or more sides, their blocks so far, and the rule that ends the comparison.
 
-    Each of ``blocks`` has a number for every side, in the metric's unit, above zero. Of an
-    exact metric the newest one counts, and ``spreads`` has each side's repeatability, in the
-    metric's unit.
+    Each of ``blocks`` has a value for every side, in the metric's unit, above zero. For a counted
+    metric the newest block is used, and ``spreads`` has the repeatability of each side's count,
+    in the metric's unit.
     """
 
-    goal: StoppingRule
+    rule: StoppingRule
     sides: int
     blocks: tuple[tuple[float, ...], ...] = ()
     spreads: tuple[float, ...] = ()
 
     def with_block(self, values: Sequence[float]) -> Self:
-        """The Comparison with one more block."""
+        """Return the comparison with one more block."""
         return replace(self, blocks=(*self.blocks, tuple(values)))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What is known of every side but the first, against the first."""
-        if self.goal.exact and self.blocks:
+        """The finding about every side but the first, against the first."""
+        if self.rule.counted and self.blocks:
             spreads = self.spreads or (0.0,) * self.sides
-            first, *others = map(ExactValue, self.blocks[-1], spreads)
-            higher = self.goal.higher_is_better
-            return tuple(judge_exact(first, one, higher_is_better=higher) for one in others)
-        return judge(np.array(self.blocks, dtype=float).reshape(-1, self.sides), self.goal)
+            first, *others = map(CountedValue, self.blocks[-1], spreads)
+            higher = self.rule.higher_is_better
+            return tuple(judge_counts(first, one, higher_is_better=higher) for one in others)
+        return judge(np.array(self.blocks, dtype=float).reshape(-1, self.sides), self.rule)
 
     @property
     def is_settled(self) -> bool:
-        """Whether no further block is wanted: each ratio has its verdict, is narrow if asked."""
-        if self.goal.exact:
+        """Whether no further block is wanted."""
+        if self.rule.counted:
             return bool(self.blocks)
         decided = all(finding.verdict is not Verdict.UNDECIDED for finding in self.findings)
         return decided and (
-            not self.goal.narrow or all(_is_narrow(one, self.goal) for one in self.findings)
+            not self.rule.narrow or all(_is_narrow(one, self.rule) for one in self.findings)
         )
 
     @property
-    def further(self) -> int | None:
-        """About how many blocks all verdicts still take; None if nobody can say yet."""
-        each = [finding.further for finding in self.findings]
+    def blocks_left(self) -> int | None:
+        """About how many blocks all verdicts still take; None if it is unknown."""
+        each = [finding.blocks_left for finding in self.findings]
         return None if None in each else max(n for n in each if n is not None)
 
     def summaries(self) -> tuple[Summary | None, ...]:
-        """Return the statistics of each side; nothing without a block."""
+        """Return the statistics of each side; None for each without a block."""
+        if not self.blocks:
+            return (None,) * self.sides
         return tuple(map(Summary.of, zip(*self.blocks, strict=True)))
 
 
-def _is_narrow(finding: Finding, goal: StoppingRule) -> bool:
+def _is_narrow(finding: Finding, rule: StoppingRule) -> bool:
     if finding.interval is None:
         return False
-    return finding.interval.high / finding.interval.low <= (1 + goal.precision) ** 2
+    return finding.interval.high / finding.interval.low <= (1 + rule.precision) ** 2
 
 
 def block_order(comparison: str, block: int, sides: int) -> list[tuple[int, int]]:
-    """The lot for one *block*: its sides in the order they are run, each with pgbench's seed.
+    """Return the random order of *sides* in *block*, each with the seed for pgbench.
 
-    It depends on nothing that was measured, and everybody can draw it again.
+    The order depends on nothing that was measured, and anybody can compute it again.
     """
     dice = random.Random(f"{comparison}/{block}")  # noqa: S311  an order, not a secret
     order = list(range(sides))
     dice.shuffle(order)
-    # the same work for all sides of a block: what the seed makes of it cancels, too
+    # All sides of a block get the same seed, so that its effect cancels in the ratio.
     seed = dice.randint(1, 2**31 - 1)
     return [(side, seed) for side in order]
 
 
 @dataclass(frozen=True)
-class ExactValue:
-    """An ExactValue is one measurement of a metric that repeats: its value and its repeatability.
+class CountedValue:
+    """A counted value and its repeatability, in the metric's unit.
 
-    ``spread`` is by how much, in the metric's unit, another measurement may differ.
+    ``spread`` is the most by which a second count may differ.
     """
 
     value: float
     spread: float
 
 
-def judge_exact(first: ExactValue, other: ExactValue, *, higher_is_better: bool = False) -> Finding:
-    """What one exact measurement a side says: they differ if by at least 0.2 %.
+def judge_counts(
+    first: CountedValue, other: CountedValue, *, higher_is_better: bool = False
+) -> Finding:
+    """Return the finding from one count of each side: they differ by at least 0.2 % or not.
 
-    The spreads must not reach over that limit: if they do, it is UNDECIDED.
+    UNDECIDED if the spreads of the counts reach across that limit.
     """
     low = (other.value - other.spread) / (first.value + first.spread)
     high = (other.value + other.spread) / (first.value - first.spread)
-    spans = Interval(low=low, high=high)
+    span = Interval(low=low, high=high)
     ratio = other.value / first.value
     nearest = min(abs(low - 1), abs(high - 1))
-    if not spans.holds(1.0) and nearest >= EXACT_DIFFERENCE:
+    if not span.holds(1.0) and nearest >= COUNTED_DIFFERENCE:
         verdict = direction(ratio, higher_is_better)
-    elif max(abs(low - 1), abs(high - 1)) < EXACT_DIFFERENCE:
+    elif max(abs(low - 1), abs(high - 1)) < COUNTED_DIFFERENCE:
         verdict = Verdict.SAME
     else:
         verdict = Verdict.UNDECIDED
-    return Finding(
-        verdict=verdict, ratio=ratio, interval=spans, readable=spans, blocks=1, needed=None
-    )
+    return Finding(verdict=verdict, ratio=ratio, interval=span, shown_interval=span, blocks=1)
 
 
 def whole_blocks(
     rows: Sequence[Mapping[str, Any]], column: str, sides: Sequence[int]
 ) -> tuple[tuple[float, ...], ...]:
-    """The blocks that are whole in *rows* (scalars of records), oldest first.
+    """Return the complete blocks in *rows* (scalars of records), oldest first.
 
-    *sides* are the numbers that the records have for them, in the order that is asked for.
-
-    A block that was interrupted, or a Run of it that has no such number, is left out as a
-    whole: what is not side by side in time is no pair.
+    *sides* are the numbers that sides have in the records, in the order wanted. A block is left
+    out as a whole if it was interrupted or one of its runs has no value in *column*, because
+    runs that were not made side by side are no pair.
     """
     runs: dict[int, dict[int, float]] = {}
     for row in rows:
@@ -272,7 +267,3 @@ def whole_blocks(
         for block in sorted(runs)
         if runs[block].keys() >= set(sides)
     )
-
-
-def _ends(interval_: Interval | None) -> list[float] | None:
-    return None if interval_ is None else [interval_.low, interval_.high]

@@ -25,8 +25,8 @@ from landspeed.bisect.run import BisectRequest, bisect
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.changepoints.confirmation import Confirmation
 from landspeed.compare.prepare import cells_of
-from landspeed.compare.side import Question, parse_question
-from landspeed.compare.verdict import EXACT_DIFFERENCE
+from landspeed.compare.side import CompareScenario, parse_scenario
+from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 
@@ -40,7 +40,7 @@ class ConfirmedBisects:
 
     session: Session
     budget: float
-    seconds: int = Question.seconds
+    seconds: int = CompareScenario.seconds
     errors: list[LandspeedError] = field(default_factory=list)
 
     def of(self, confirmations: Iterable[Confirmation]) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ class ConfirmedBisects:
 
     def _case(self, nomination: Changepoint, line: CommitRange) -> BisectRequest:
         metric, profile = metric_named(nomination.metric), nomination.params.profile
-        question = parse_question(_scenario(nomination), profile=profile, seconds=self.seconds)
+        question = parse_scenario(_scenario(nomination), profile=profile, seconds=self.seconds)
         cell: Cell = cells_of(self.session, question, [profile])[profile]
         if metric.buffers is not None:
             cell = exact_cell(cell.scenario, profile, metric.buffers)
@@ -108,7 +108,7 @@ class ConfirmedBisects:
             seconds=question.seconds,
             quest=Hypothesis(
                 last=line.last,
-                size=EXACT_DIFFERENCE if metric.exact else nomination.precision,
+                size=COUNTED_DIFFERENCE if metric.exact else nomination.precision,
                 is_exact=metric.exact,
             ),
             budget=self.budget,

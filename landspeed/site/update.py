@@ -15,7 +15,7 @@ from benchmarks.workloads.points import scheduled
 from builders.config import CONFIG_NAME
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.changepoints.scan import PlacedDots, scan_records
-from landspeed.compare.aa_rates import ledger
+from landspeed.compare.aa_rates import aa_report
 from landspeed.console.progress import say
 from landspeed.results.series import RELEASES_LINE
 from landspeed.session.session import Session
@@ -54,7 +54,7 @@ def update_site(session: Session) -> tuple[Path, DeriveResult]:
         say(f"not drawn: {unplaced}")
     steps = scan_records(session, placed=placed).changepoints
     write_steps(steps, commit_of, layout.results)
-    write_ledger_page(ledger(table), layout.results)
+    write_ledger_page(aa_report(table), layout.results)
     write_pages(session, placed, steps)
     return publish(paths, say, _branches(config, table, lines)), derived
 

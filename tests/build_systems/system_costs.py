@@ -13,7 +13,7 @@ from benchmarks.counted.count import count
 from benchmarks.machine.lock import measuring
 from benchmarks.workloads.scenario import CacheState, Mode
 from landspeed.compare.prepare import cells_of
-from landspeed.compare.side import Question
+from landspeed.compare.side import CompareScenario
 from landspeed.session.session import Session
 
 _MODES = (Mode.READ_ONLY, Mode.READ_WRITE)
@@ -32,7 +32,7 @@ def costs(session: Session, pgbench: Pgbench, build: Build) -> dict[str, float]:
 
 def _costs(session: Session, pgbench: Pgbench, build: Build) -> Iterator[tuple[str, float]]:
     for mode in _MODES:
-        question = Question(mode=mode)
+        question = CompareScenario(mode=mode)
         record = count(
             build=build,
             pgbench=pgbench,

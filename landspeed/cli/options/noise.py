@@ -7,9 +7,9 @@ from rich.table import Table
 from benchmarks.clients.pgbench import Pgbench
 from landspeed.changepoints.confirmation import newest, status_counts, status_counts_text
 from landspeed.cli.options.common import emit, emit_json
-from landspeed.compare.aa_rates import AAReport, ledger
-from landspeed.compare.aa_schedule import compare_with_itself, least_tried
-from landspeed.compare.aa_text import TITLES, account_cells, summary_lines
+from landspeed.compare.aa_rates import AAReport, aa_report
+from landspeed.compare.aa_schedule import compare_with_itself, least_compared
+from landspeed.compare.aa_text import TITLES, row_text, summary_lines
 from landspeed.console.table import rich_table
 from landspeed.results.show import as_text
 from landspeed.session.session import Session
@@ -20,7 +20,7 @@ def show_noise(runs: int | None, *, as_json: bool) -> None:
     session = Session.open()
     if runs is not None:
         _measure(session, runs)
-    report = ledger(session.records.table())
+    report = aa_report(session.records.table())
     changes = newest(session.records.confirmations.all()).values()
     if as_json:
         emit_json({**report.facts(), "steps": status_counts(changes)})
@@ -30,11 +30,11 @@ def show_noise(runs: int | None, *, as_json: bool) -> None:
 
 
 def _as_table(report: AAReport) -> Table:
-    return rich_table(TITLES, map(account_cells, report.accounts), align="llr")
+    return rich_table(TITLES, map(row_text, report.cells), align="llr")
 
 
 def _measure(session: Session, runs: int) -> None:
     pgbench = Pgbench(build=session.pgbench_build())
     for _ in range(runs):
-        point, seconds = least_tried(session, pgbench.build)
+        point, seconds = least_compared(session, pgbench.build)
         compare_with_itself(session, pgbench, point, seconds=seconds)

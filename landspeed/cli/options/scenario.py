@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from benchmarks.workloads.scenario import Mode, Protocol
-from landspeed.compare.side import Question, parse_question
+from landspeed.compare.side import CompareScenario, parse_scenario
 
 _WORDS = ("scenario", "mode", "protocol", "scale", "clients", "profile", "seconds")
 
 seconds_option = click.option(
     "--seconds",
     type=click.IntRange(1),
-    default=Question.seconds,
+    default=CompareScenario.seconds,
     show_default=True,
     metavar="N",
     help="Seconds of each run; many short runs tell more than few long ones.",
@@ -24,12 +24,12 @@ seconds_option = click.option(
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for each word of a Question; the command is given the ``question`` they make."""
+    """An option for each word of a CompareScenario; the command is given the ``question`` they make."""
 
     @wraps(command)
     def packed(**given: Any) -> Any:
         words = {name: given.pop(name) for name in _WORDS}
-        return command(question=parse_question(**words), **given)
+        return command(question=parse_scenario(**words), **given)
 
     modes, protocols = [m.value for m in Mode], [p.value for p in Protocol]
     for option in (

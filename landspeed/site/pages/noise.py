@@ -7,7 +7,7 @@ from pathlib import Path
 
 from base.files import write_atomic
 from landspeed.compare.aa_rates import AAReport
-from landspeed.compare.aa_text import TITLES, account_cells, summary_lines
+from landspeed.compare.aa_text import TITLES, row_text, summary_lines
 from landspeed.site.pages.frame import LEDGER
 
 _ABOUT = (
@@ -24,13 +24,13 @@ _EXPLAINED = (
 
 def ledger_body(book: AAReport) -> str:
     """What the page tells of *book*, as HTML; of one with nothing in it, that."""
-    if not book.accounts:
+    if not book.cells:
         return f"{_ABOUT}<p>Nothing is recorded yet.</p>\n"
     table = "\n".join(
         [
             '<div class="scroll" tabindex="0" role="region" aria-label="Cells"><table>',
             f"<thead>{_row('th', TITLES)}</thead><tbody>",
-            *(_row("td", account_cells(account)) for account in book.accounts),
+            *(_row("td", row_text(account)) for account in book.cells),
             "</tbody></table></div>",
         ]
     )

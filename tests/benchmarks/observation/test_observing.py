@@ -14,7 +14,7 @@ FOUND = Finding(
     verdict=Verdict.SLOWER,
     ratio=0.9,
     interval=None,
-    readable=Interval(low=0.8, high=1.02),
+    shown_interval=Interval(low=0.8, high=1.02),
     blocks=14,
     needed=None,
 )
@@ -36,4 +36,8 @@ def test_a_look_costs_what_all_of_them_cost_together() -> None:
 
 def test_without_an_interval_it_is_said_that_there_are_too_few_blocks() -> None:
     with pytest.raises(SystemExit, match="too few blocks"):
-        taken(replace(FOUND, readable=None), Looking(rate=1, cost_ms=1), Looking(rate=1, cost_ms=1))
+        taken(
+            replace(FOUND, shown_interval=None),
+            Looking(rate=1, cost_ms=1),
+            Looking(rate=1, cost_ms=1),
+        )

@@ -1,4 +1,4 @@
-"""Comparisons on a machine that is made up: servers with a speed, runs with noise, a store."""
+"""Comparisons on a made-up machine: servers with a speed, runs with noise, a store."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
-from benchmarks.workloads.metrics import metric_named
+from benchmarks.workloads.metrics import Metric, metric_named
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 from landspeed.compare import timed
-from landspeed.compare.timed import ComparePlan, CompareSide
-from landspeed.compare.verdict import StoppingRule
+from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.sampling import sampler
 from tests.kits.made_up.stand_ins import made_up_build, nothing, timed_record
 
@@ -34,14 +33,14 @@ CELL = Cell(
 
 
 def build(name: str, *, digest: str = "", prefix: Path = Path("/nowhere")) -> Build:
-    """A Build called *name*, whose files are those of *digest*, by default its own."""
+    """Return a build called *name* that installed the files of *digest*, by default its own."""
     origin = Origin(release=name, commit=None, tree=name, date="2025-01-01")
     return made_up_build(f"{name}-bs8", origin, digest=digest or name, prefix=prefix)
 
 
 @dataclass
 class Bench:
-    """A Bench stands for `measure`: *latency* by name of the server, log-normal noise."""
+    """Stand-in for `measure`: *latency* by name of the server, with log-normal noise."""
 
     latency: dict[str, float] = field(default_factory=dict)
     noise: float = 0.01
@@ -80,8 +79,8 @@ class _Builder:
 
 
 @dataclass
-class FakeWorkshop:
-    """A FakeWorkshop has what a comparison asks of a Session, below one directory."""
+class FakeSession:
+    """What a comparison needs of a session, below one directory."""
 
     paths: Paths
     builder: _Builder = field(default_factory=_Builder)
@@ -94,7 +93,7 @@ class FakeWorkshop:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Any:
-    return FakeWorkshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path))
+    return FakeSession(paths=Paths(cache=tmp_path / "cache", project=tmp_path))
 
 
 @pytest.fixture
@@ -106,7 +105,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 @contextmanager
 def at_bench(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Have every comparison measured by *made*, a Run taking no time but what it says."""
+    """Have *made* measure every comparison; a run takes the time that *made* says."""
     monkeypatch.setattr(sampler, "measure", made)
     monkeypatch.setattr(timed, "prepare", lambda **what: made.loaded.append(what))
     monkeypatch.setattr(timed, "templates", lambda *_, cell: cell)
@@ -115,24 +114,20 @@ def at_bench(made: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def contest(
-    *names: str, budget: float = 600.0, goal: StoppingRule | None = None, **how: Any
+def plan_of(
+    *names: str, budget: float = 600.0, cell: Cell = CELL, metric: Metric = LATENCY, **how: Any
 ) -> ComparePlan:
-    """A ComparePlan of the servers called *names*, runs of one second."""
-    given: dict[str, Any] = {
-        "contenders": tuple(
-            CompareSide(label=name, build=build(name), original=name, cell=CELL) for name in names
-        ),
-        "pgbench": Pgbench(build=build("18.1")),
-        "metric": LATENCY,
-        "goal": goal or StoppingRule(),
-        "seconds": 1,
-        "budget": budget,
-    }
-    return ComparePlan(**(given | how))
+    """Return the plan of a comparison of the servers called *names*, with runs of one second."""
+    return ComparePlan.of(
+        [CompareSide.of(build(name), cell, label=name) for name in names],
+        pgbench=Pgbench(build=build("18.1")),
+        metric=metric,
+        budget=budget,
+        **({"seconds": 1} | how),
+    )
 
 
 def elsewhere(machine: Machine, **changes: str) -> Machine:
-    """*machine* with another name, or in an epoch that differs in *changes*."""
+    """Return *machine* with another name, or in an epoch that differs in *changes*."""
     name = changes.pop("name", machine.name)
     return replace(machine, name=name, epoch=replace(machine.epoch, **changes))

@@ -304,7 +304,7 @@ def test_a_good_that_is_no_ancestor_is_refused_and_the_merge_base_is_offered(mad
         (
             (0, 5),
             ("--metric", "instructions", "--clients", "4"),
-            "what is exact is counted with one client, on data that fits shared_buffers",
+            "a counted metric needs one client and data that fits in shared_buffers",
         ),
         ((0, 5), ("--deep",), "--deep goes from releases into commits"),
         ((0, 5), ("--over", "releases"), f'"{"{good}"}" is not a release'),

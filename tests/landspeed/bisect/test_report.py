@@ -12,7 +12,7 @@ from benchmarks.counted.callgrind import Profile
 from landspeed.bisect.report_markdown import markdown
 from landspeed.bisect.report_profile import cost_table
 from landspeed.bisect.sweep_report import counted_ranking, ranking, ranking_markdown
-from landspeed.compare.verdict import ExactValue, Verdict
+from landspeed.compare.verdict import CountedValue, Verdict
 from landspeed.profiling.diff import costs, whole_functions
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
@@ -186,7 +186,7 @@ def test_p_values_of_several_pairs_are_raised_and_one_run_has_none():
 def test_counted_block_sizes_differ_by_a_fifth_of_a_percent_unless_they_repeat_worse():
     values = {"bs4": 50_000.0, "bs8": 49_500.0, "bs16": 49_550.0, "bs32": 49_680.0}
     spreads = {"bs4": 2.0, "bs8": 1.0, "bs16": 1.5, "bs32": 30.0}
-    counts = {name: ExactValue(values[name], spreads[name]) for name in values}
+    counts = {name: CountedValue(values[name], spreads[name]) for name in values}
     found = counted_ranking(counts, higher_is_better=False)
     assert found.order == ("bs8", "bs16", "bs32", "bs4")
     verdicts = [pair.verdict for pair in found.neighbours]

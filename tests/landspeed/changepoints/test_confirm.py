@@ -12,6 +12,7 @@ import pytest
 from base.build import Origin, Variant
 from base.errors import BuildError, RecordError, UsageError
 from base.files import canonical_json, digest_text
+from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.records.notes import NoteStore
 from benchmarks.records.store import RecordStore
@@ -26,11 +27,11 @@ from landspeed.changepoints.confirmation import (
     status_counts_text,
 )
 from landspeed.cli.changes import confirmations_table, read_changes
-from landspeed.compare.side import Question, Side
-from landspeed.compare.timed import CompareSide
+from landspeed.compare.plan import ComparePlan, CompareSide
+from landspeed.compare.side import CompareScenario, Side
 from landspeed.results.params import Params
 from landspeed.results.show import as_text
-from tests.kits.made_up.compare_kit import CELL, Bench, FakeWorkshop, bench, build, session
+from tests.kits.made_up.compare_kit import CELL, Bench, bench, build, session
 
 __all__ = ["bench", "session"]
 
@@ -57,21 +58,22 @@ def step(ratio: float = 1.1, *, after: str = "18", machine: str = "elephant") ->
 def inquiry(session: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> ConfirmRun:
     """An ConfirmRun whose builds are made up; "16" cannot be built, "17twin" is 17."""
 
-    def contenders_of(
-        _: Any, sides: list[Side], question: Question, buffers: None
-    ) -> list[CompareSide]:
+    def plan_comparison(
+        _: Any, sides: list[Side], scenario: CompareScenario, **how: Any
+    ) -> ComparePlan:
         found = []
         for side in sides:
             name = side.target.ref
             if name == "16":
                 raise BuildError("could not build PostgreSQL 16")
+            cell: Cell = replace(CELL, clients=scenario.clients)
             made = build(name, digest=name.removesuffix("twin"))
-            cell: Cell = replace(CELL, clients=question.clients)
-            found.append(CompareSide(label=name, build=made, original=made.digest, cell=cell))
-        return found
+            found.append(CompareSide.of(made, cell, label=name))
+        return ComparePlan.of(
+            found, pgbench=Pgbench(build=build("18.1")), seconds=scenario.seconds, **how
+        )
 
-    monkeypatch.setattr(confirm, "contenders_of", contenders_of)
-    monkeypatch.setattr(FakeWorkshop, "pgbench_build", lambda self: build("18.1"), raising=False)
+    monkeypatch.setattr(confirm, "plan_comparison", plan_comparison)
     return ConfirmRun(session=session, budget=600.0, seconds=1)
 
 

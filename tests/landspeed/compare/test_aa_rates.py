@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.records.store import RecordStore
-from landspeed.compare.aa_rates import AAReport, AlarmRate, Alarms, Variation, ledger
+from landspeed.compare.aa_rates import AAReport, AlarmRate, Alarms, Variation, aa_report
 from landspeed.site.pages.noise import ledger_body
 from tests.kits.made_up.noise import differences, drifting, normal
 from tests.kits.made_up.synthetic import START, Point, record
@@ -52,10 +52,10 @@ def test_a_comparison_of_a_server_with_itself_counts_once_it_could_have_raised_a
     compared(store, "abc-1", blocks=20)
     compared(store, "abc-2", blocks=12)
     compared(store, "other", blocks=20, preset="compare")
-    found = ledger(store.table())
+    found = aa_report(store.table())
     assert (found.blind.stated.comparisons, found.blind.stated.alarms) == (1, 0)
     assert found.blind.check.comparisons == 2
-    (account,) = found.accounts
+    (account,) = found.cells
     assert account.blind == found.blind
     assert account.cell["mode"] == "read-only"
 
@@ -65,7 +65,7 @@ def test_a_double_that_is_slower_by_its_name_alone_is_the_false_alarm_it_is(
 ) -> None:
     compared(store, "abc-1", blocks=30, bias=0.1)
     compared(store, "abc-2", blocks=30)
-    found = ledger(store.table())
+    found = aa_report(store.table())
     assert (found.blind.stated.comparisons, found.blind.stated.alarms) == (2, 1)
     assert found.replayed.stated.alarms == 0
 
@@ -85,10 +85,10 @@ def test_planned_runs_are_replayed_as_comparisons_of_a_server_with_itself(
 ) -> None:
     for number in range(30):
         store.add(record(Point(), number=number, at=START + timedelta(seconds=number)))
-    found = ledger(store.table())
+    found = aa_report(store.table())
     assert (found.replayed.stated.comparisons, found.replayed.stated.alarms) == (1, 0)
     assert found.blind.stated.comparisons == 0
-    assert ledger(store.table()) == found
+    assert aa_report(store.table()) == found
 
 
 def test_variation_is_pooled_over_servers_and_knows_what_follows_what() -> None:
@@ -115,7 +115,7 @@ def test_too_few_runs_vary_by_nobody_knows_what() -> None:
 def test_the_ledger_is_json_with_an_account_for_every_cell(store: RecordStore) -> None:
     for one in synthetic_records():
         store.add(one)
-    facts = ledger(store.table()).facts()
+    facts = aa_report(store.table()).facts()
     assert json.loads(json.dumps(facts)) == facts
     assert len(facts["cells"]) == 4
     assert facts["stated_rate"] == 0.001
@@ -124,13 +124,13 @@ def test_the_ledger_is_json_with_an_account_for_every_cell(store: RecordStore) -
 
 def test_no_records_are_an_empty_ledger(store: RecordStore) -> None:
     nothing = Alarms.of([])
-    assert ledger(store.table()) == AAReport(accounts=(), blind=nothing, replayed=nothing)
+    assert aa_report(store.table()) == AAReport(cells=(), blind=nothing, replayed=nothing)
 
 
 def test_the_page_tells_the_ledger_and_loads_nothing_from_elsewhere(store: RecordStore) -> None:
-    assert "Nothing is recorded yet" in ledger_body(ledger(store.table()))
+    assert "Nothing is recorded yet" in ledger_body(aa_report(store.table()))
     compared(store, "abc-1", blocks=20)
-    page = ledger_body(ledger(store.table()))
+    page = ledger_body(aa_report(store.table()))
     assert "Nothing is recorded yet" not in page
     assert "bs8/read-only/prepared/small-5/c1/default 3 s" in page
     assert "0 of 1 (0 % … 97.5 %)" in page
@@ -139,4 +139,4 @@ def test_the_page_tells_the_ledger_and_loads_nothing_from_elsewhere(store: Recor
 
 def test_the_page_takes_no_name_for_markup(store: RecordStore) -> None:
     store.add(record(Point(profile="<script>")))
-    assert "<script>" not in ledger_body(ledger(store.table()))
+    assert "<script>" not in ledger_body(aa_report(store.table()))

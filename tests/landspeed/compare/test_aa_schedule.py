@@ -16,8 +16,8 @@ from benchmarks.workloads.points import Point
 from benchmarks.workloads.scenario import Mode
 from benchmarks.workloads.sysbench_modes import SysbenchMode
 from landspeed.compare import aa_schedule
-from landspeed.compare.aa_rates import ledger
-from landspeed.compare.aa_schedule import compare_with_itself, least_tried, point_due
+from landspeed.compare.aa_rates import aa_report
+from landspeed.compare.aa_schedule import compare_with_itself, least_compared, point_due
 from tests.kits.made_up.compare_kit import CELL, Bench, bench, build, session
 from tests.kits.made_up.stand_ins import timed_record
 
@@ -50,12 +50,12 @@ def test_a_comparison_grows_by_a_few_blocks_at_a_time_and_then_makes_way(
     bench.noise = 0.2
     names = []
     for blocks in (1, 2, 9, 9, 3):
-        course = go_on(session, server, blocks)
-        names.append((course.identifier, len(course.comparison.blocks)))
+        state = go_on(session, server, blocks)
+        names.append((state.identifier, len(state.comparison.blocks)))
     first, second = names[0][0], names[-1][0]
     assert first != second
     assert names == [(first, 1), (first, 3), (first, 12), (first, 20), (second, 3)]
-    found = ledger(session.records.table())
+    found = aa_report(session.records.table())
     assert (found.blind.stated.comparisons, found.blind.stated.alarms) == (1, 0)
     assert len({run["build"] for run in bench.asked}) == 2
 
@@ -90,7 +90,7 @@ def test_only_pgbenchs_own_modes_are_compared_with_themselves(
     run = {"preset": "sysbench-quick", "seconds": 1}
     made = timed_record(build=server, cell=cell, machine=session.machine, run=run)
     session.records.add(made)
-    point, _ = least_tried(session, server)
+    point, _ = least_compared(session, server)
     assert point.cell.scenario.mode is Mode.READ_ONLY
 
 
@@ -107,10 +107,10 @@ def test_the_ledger_asked_for_more_takes_what_it_knows_least_of(
 ) -> None:
     session.foreigners = _Known(server)
     session.builder.store.find = lambda identifier: None
-    point, seconds = least_tried(session, server)
+    point, seconds = least_compared(session, server)
     assert (point.cell.clients, seconds) == (1, 5)
     go_on(session, server, 1)
-    point, seconds = least_tried(session, build("19"))
+    point, seconds = least_compared(session, build("19"))
     assert (point, seconds) == (Point(build=server, cell=CELL), 1)
 
 
@@ -130,5 +130,5 @@ def test_the_ledger_leaves_scripts_to_their_studies(
     session.records.add(made)
     session.foreigners = _Known(server)
     session.builder.store.find = lambda identifier: None
-    point, _ = least_tried(session, server)
+    point, _ = least_compared(session, server)
     assert point.cell.scenario.mode in list(Mode)

@@ -16,17 +16,17 @@ from benchmarks.workloads.metrics import metric_named
 from benchmarks.workloads.points import scheduled
 from benchmarks.workloads.scenario import CacheState
 from landspeed.compare import counted
-from landspeed.compare.counted import compare_counts
+from landspeed.compare.plan import ComparePlan
 from landspeed.compare.prepare import cells_of
 from landspeed.compare.report import comparison_text
-from landspeed.compare.side import Question
-from landspeed.compare.timed import ComparePlan
-from landspeed.compare.verdict import StoppingRule, Verdict
+from landspeed.compare.run import compare
+from landspeed.compare.side import CompareScenario
+from landspeed.compare.verdict import Verdict
 from landspeed.results.show import as_text
 from landspeed.sampling import counted as campaign_counted
 from landspeed.sampling import sampler
 from landspeed.sampling.sampler import Sampler
-from tests.kits.made_up.compare_kit import CELL, bench, build, contest, session
+from tests.kits.made_up.compare_kit import CELL, bench, build, plan_of, session
 from tests.kits.made_up.synthetic import counted_record
 
 __all__ = ["bench", "session"]
@@ -84,8 +84,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
 
 def asked(*names: str, metric: str = "instructions", **how: Any) -> ComparePlan:
-    one = contest(*names, metric=metric_named(metric), goal=StoppingRule(exact=True), **how)
-    return replace(one, contenders=tuple(replace(c, cell=COUNTED) for c in one.contenders))
+    return plan_of(*names, metric=metric_named(metric), cell=COUNTED, **how)
 
 
 @pytest.mark.parametrize(
@@ -101,42 +100,42 @@ def test_one_count_a_side_tells_a_fifth_of_a_percent(
     session: Any, counts: Counts, other: float, apart: float, verdict: Verdict
 ) -> None:
     counts.instructions, counts.apart = {"18": other}, apart
-    course = compare_counts(session, asked("17", "18"))
-    (finding,) = course.comparison.findings
+    state = compare(session, asked("17", "18"))
+    (finding,) = state.comparison.findings
     assert finding.verdict is verdict
     assert finding.ratio == pytest.approx(other / 50_000)
-    assert course.comparison.spreads == pytest.approx((apart, apart))
+    assert state.comparison.spreads == pytest.approx((apart, apart))
     assert sorted(counts.asked) == ["17", "18"]
-    said = as_text(comparison_text(asked("17", "18"), course))
-    assert "by how well it repeats" in said
+    said = as_text(comparison_text(asked("17", "18"), state))
+    assert "from how well the counts repeat" in said
     assert "99.9 %" not in said
-    assert ("a second measurement would not" in said) == (verdict is Verdict.UNDECIDED)
+    assert ("counting again would not help" in said) == (verdict is Verdict.UNDECIDED)
 
 
 def test_what_is_counted_already_is_not_counted_again_unless_asked_for(
     session: Any, counts: Counts
 ) -> None:
-    first = compare_counts(session, asked("17", "18"))
-    assert compare_counts(session, asked("17", "18", budget=0.0)).comparison == first.comparison
-    compare_counts(session, asked("18", "19"))
+    first = compare(session, asked("17", "18"))
+    assert compare(session, asked("17", "18", budget=0.0)).comparison == first.comparison
+    compare(session, asked("18", "19"))
     assert sorted(counts.asked) == ["17", "18", "19"]
-    compare_counts(session, asked("17", "18"), fresh=True)
+    compare(session, asked("17", "18"), fresh=True)
     assert len(counts.asked) == 5
-    with pytest.raises(UsageError, match="no room to count 1 sides"):
-        compare_counts(session, asked("17", "16", budget=1.0))
+    with pytest.raises(UsageError, match="too small to count 1 side"):
+        compare(session, asked("17", "16", budget=1.0))
 
 
 def test_counting_disturbs_nobody_who_takes_the_time(session: Any, counts: Counts) -> None:
-    compare_counts(session, asked("17", "18"))
+    compare(session, asked("17", "18"))
     assert counts.held == [{"counting": True}]
-    compare_counts(session, asked("17", "18"))
+    compare(session, asked("17", "18"))
     assert len(counts.held) == 1
 
 
 def test_a_count_that_a_comparison_made_is_a_dot_like_any_other(
     session: Any, counts: Counts
 ) -> None:
-    compare_counts(session, asked("17", "18"))
+    compare(session, asked("17", "18"))
     assert scheduled(session.records.table()).num_rows == 2
 
 
@@ -145,13 +144,13 @@ def test_what_cannot_be_counted_is_an_error_and_the_other_side_is_kept(
 ) -> None:
     counts.failing = "18"
     with pytest.raises(MeasureError, match="counting twice"):
-        compare_counts(session, asked("17", "18"))
+        compare(session, asked("17", "18"))
     assert session.records.table(["id"]).num_rows == 1
 
 
 def test_a_ratio_to_nothing_is_refused(session: Any, counts: Counts) -> None:
     with pytest.raises(MeasureError, match="has no wal_bytes to compare"):
-        compare_counts(session, asked("17", "18", metric="wal_bytes"))
+        compare(session, asked("17", "18", metric="wal_bytes"))
 
 
 def test_a_sampler_counts_what_is_exact(session: Any, counts: Counts) -> None:
@@ -163,7 +162,7 @@ def test_a_sampler_counts_what_is_exact(session: Any, counts: Counts) -> None:
 
 
 def test_what_is_counted_has_one_client_and_small_data(session: Any) -> None:
-    cells = cells_of(session, Question(), ["default"], CacheState.COLD)
+    cells = cells_of(session, CompareScenario(), ["default"], CacheState.COLD)
     assert cells["default"].buffers is CacheState.COLD
-    with pytest.raises(UsageError, match="counted with one client"):
-        cells_of(session, Question(clients=4), ["default"], CacheState.WARM)
+    with pytest.raises(UsageError, match="a counted metric needs one client"):
+        cells_of(session, CompareScenario(clients=4), ["default"], CacheState.WARM)

@@ -14,13 +14,12 @@ from base.files import canonical_json
 from base.paths import Paths
 from benchmarks.machine.machine import Machine
 from benchmarks.workloads.scenario import Mode, Protocol, Tier
-from landspeed.compare.aa_copy import doubled
-from landspeed.compare.prepare import cells_of, prepare_contest
-from landspeed.compare.side import Question, Side, parse_question
-from landspeed.compare.verdict import StoppingRule
+from landspeed.compare.aa_copy import aa_copy
+from landspeed.compare.prepare import cells_of, plan_comparison
+from landspeed.compare.side import CompareScenario, Side, parse_scenario
 from landspeed.console.params import parse_duration, parse_share
 from landspeed.session.target import Target
-from tests.kits.made_up.compare_kit import LATENCY, FakeWorkshop, build
+from tests.kits.made_up.compare_kit import LATENCY, FakeSession, build
 
 EIGHT = Variant()
 
@@ -51,7 +50,7 @@ def test_what_stands_in_the_place_of_a_profile_must_be_one(word: str) -> None:
 
 
 def test_a_scenario_is_spelled_as_show_spells_it_or_word_by_word() -> None:
-    wanted = Question(
+    wanted = CompareScenario(
         mode=Mode.READ_WRITE,
         protocol=Protocol.SIMPLE,
         tier=Tier.MEDIUM,
@@ -59,11 +58,11 @@ def test_a_scenario_is_spelled_as_show_spells_it_or_word_by_word() -> None:
         clients=4,
         profile="tuned",
     )
-    assert parse_question("read-write/simple/medium-100/c4/tuned") == wanted
+    assert parse_scenario("read-write/simple/medium-100/c4/tuned") == wanted
     words = {"mode": "read-write", "protocol": "simple", "scale": "medium=100"}
-    assert parse_question(None, clients=4, profile="tuned", **words) == wanted  # type: ignore[arg-type]
-    assert parse_question("read-write/*/medium").protocol is Protocol.PREPARED
-    assert parse_question(None) == Question()
+    assert parse_scenario(None, clients=4, profile="tuned", **words) == wanted  # type: ignore[arg-type]
+    assert parse_scenario("read-write/*/medium").protocol is Protocol.PREPARED
+    assert parse_scenario(None) == CompareScenario()
 
 
 @pytest.mark.parametrize(
@@ -80,13 +79,13 @@ def test_a_scenario_is_spelled_as_show_spells_it_or_word_by_word() -> None:
 )
 def test_what_is_no_scenario_is_refused_with_what_there_is(scenario: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        parse_question(scenario)
+        parse_scenario(scenario)
     assert caught.value.hint
 
 
 def test_a_scenario_is_not_given_twice() -> None:
     with pytest.raises(UsageError, match="given twice"):
-        parse_question("read-only///c8", clients=4)
+        parse_scenario("read-only///c8", clients=4)
 
 
 @pytest.mark.parametrize(
@@ -124,23 +123,23 @@ def test_a_double_is_the_same_files_elsewhere_under_another_identity_while_it_is
 ) -> None:
     original = installed(tmp_path / "store" / "18.6")
     paths = Paths(cache=tmp_path / "cache", project=tmp_path)
-    with doubled(original, 1, paths) as double:
+    with aa_copy(original, 1, paths) as double:
         assert double.prefix != original.prefix
         assert double.program("postgres").read_text() == "elephant"
         assert Build.load(double.prefix) == double
         assert {double.digest, double.identifier}.isdisjoint({original.digest, original.identifier})
         with (
             pytest.raises(BusyError, match="with itself"),
-            doubled(original, 1, paths),
+            aa_copy(original, 1, paths),
         ):
             pass
     assert not double.prefix.exists()
-    with doubled(original, 1, paths) as again, doubled(original, 2, paths) as other:
+    with aa_copy(original, 1, paths) as again, aa_copy(original, 2, paths) as other:
         assert again == double
         assert other.digest != double.digest
 
 
-class _Workshop(FakeWorkshop):
+class _Session(FakeSession):
     """Sides named alike in their first letter are the same server."""
 
     def build_all(self, targets: list[Target], jobs: int | None) -> dict[Target, Build]:
@@ -152,21 +151,19 @@ class _Workshop(FakeWorkshop):
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    return _Workshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path))
+    return _Session(paths=Paths(cache=tmp_path / "cache", project=tmp_path))
 
 
-def contest_of(session: Any, *words: str, aa: bool = False) -> Any:
+def plan_of(session: Any, *words: str, aa: bool = False) -> Any:
     sides = [Side.parse(word, EIGHT, "default") for word in words]
-    with ExitStack() as held:
-        return prepare_contest(
+    with ExitStack() as copies:
+        return plan_comparison(
             session,
             sides,
-            Question(),
-            aa=aa,
-            held=held,
+            CompareScenario(),
             metric=LATENCY,
-            goal=StoppingRule(),
             budget=1.0,
+            copies=copies if aa else None,
         )
 
 
@@ -174,10 +171,10 @@ def test_two_names_of_the_same_server_are_told_apart_only_on_purpose(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="are the same server") as caught:
-        contest_of(session, "16.1", "16.2")
+        plan_of(session, "16.1", "16.2").require_different()
     assert "--aa" in caught.value.hint
-    profiles = contest_of(session, "16.1/default", "16.1/tuned")
-    assert [one.label for one in profiles.contenders] == ["16.1 bs8 default", "16.1 bs8 tuned"]
+    profiles = plan_of(session, "16.1/default", "16.1/tuned")
+    assert [one.label for one in profiles.sides] == ["16.1 bs8 default", "16.1 bs8 tuned"]
     assert profiles.preset == "compare"
 
 
@@ -188,22 +185,22 @@ def test_what_is_compared_with_itself_is_blind_and_belongs_to_the_ledger(
     monkeypatch.setattr(
         session, "build_all", lambda targets, jobs: dict.fromkeys(targets, real), raising=False
     )
-    itself = contest_of(session, "18", "18", aa=True)
+    itself = plan_of(session, "18", "18", aa=True)
     assert itself.preset == "ledger"
-    assert [one.label for one in itself.contenders] == ["18.6 bs8", "18.6 bs8 (copy)"]
-    assert len({one.key for one in itself.contenders}) == 2
-    beside = contest_of(session, "18/default", "18/tuned", "18/tuned", aa=True)
+    assert [one.label for one in itself.sides] == ["18.6 bs8", "18.6 bs8 (copy)"]
+    assert len({one.key for one in itself.sides}) == 2
+    beside = plan_of(session, "18/default", "18/tuned", "18/tuned", aa=True)
     assert beside.preset == "compare"
 
 
 def test_a_question_that_this_machine_cannot_answer_says_why(session: Any) -> None:
     with pytest.raises(NotApplicableError) as caught:
-        cells_of(session, Question(clients=100_000), ["default"])
+        cells_of(session, CompareScenario(clients=100_000), ["default"])
     assert "100000 clients" in caught.value.detail
     assert isinstance(session.machine, Machine)
 
 
 def test_a_scenario_and_options_together_say_what_the_other_leaves_open() -> None:
-    asked = parse_question("read-write//small", clients=4, profile="tuned")
+    asked = parse_scenario("read-write//small", clients=4, profile="tuned")
     assert (asked.mode, asked.tier, asked.clients) == (Mode.READ_WRITE, Tier.SMALL, 4)
     assert asked.profile == "tuned"

@@ -14,16 +14,17 @@ from base.errors import MeasureError, UsageError
 from base.paths import Paths
 from landspeed.compare import timed
 from landspeed.compare.report import comparison_facts, comparison_text
-from landspeed.compare.timed import compare, recorded
-from landspeed.compare.verdict import StoppingRule, Verdict
+from landspeed.compare.run import compare
+from landspeed.compare.timed import recorded_state
+from landspeed.compare.verdict import Verdict
 from landspeed.results.show import as_text
 from tests.kits.made_up.compare_kit import (
     TPS,
     Bench,
-    FakeWorkshop,
+    FakeSession,
     bench,
-    contest,
     elsewhere,
+    plan_of,
     session,
 )
 
@@ -34,15 +35,15 @@ def test_it_ends_when_it_is_decided_and_every_run_is_a_record_that_names_its_blo
     session: Any, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.09}
-    course = compare(session, contest("17", "18"))
-    (finding,) = course.comparison.findings
+    state = compare(session, plan_of("17", "18"))
+    (finding,) = state.comparison.findings
     assert finding.verdict is Verdict.FASTER
     assert finding.ratio == pytest.approx(0.9, rel=0.02)
     rows = session.records.table().to_pylist()
-    assert len(rows) == len(bench.asked) == 2 * len(course.comparison.blocks)
-    assert {(row["preset"], row["comparison"]) for row in rows} == {("compare", course.identifier)}
+    assert len(rows) == len(bench.asked) == 2 * len(state.comparison.blocks)
+    assert {(row["preset"], row["comparison"]) for row in rows} == {("compare", state.identifier)}
     assert Counter(row["block"] for row in rows) == Counter(
-        dict.fromkeys(range(1, len(course.comparison.blocks) + 1), 2)
+        dict.fromkeys(range(1, len(state.comparison.blocks) + 1), 2)
     )
 
 
@@ -51,10 +52,10 @@ def test_the_data_of_a_side_is_loaded_where_its_profile_has_it_and_given_back(
 ) -> None:
     given: list[Any] = []
     monkeypatch.setattr(timed, "give_back", lambda *what: given.append(what))
-    asked = contest("17", "18")
-    first, second = asked.contenders
+    asked = plan_of("17", "18")
+    first, second = asked.sides
     in_memory = replace(first.cell, profile="default-on-tmpfs")
-    compare(session, replace(asked, contenders=(first, replace(second, cell=in_memory))))
+    compare(session, replace(asked, sides=(first, replace(second, cell=in_memory))))
     assert [one["store"] for one in bench.loaded] == [first.cell, in_memory]
     assert [one["build"] for one in bench.loaded] == [first.build, second.build]
     assert given == [({None, "tmpfs"}, session.paths.server_root)]
@@ -64,7 +65,7 @@ def test_sides_are_interleaved_in_random_order_with_one_seed_a_block(
     session: Any, bench: Bench
 ) -> None:
     bench.noise = 0.1
-    compare(session, contest("17", "18", "16", budget=360.0))
+    compare(session, plan_of("17", "18", "16", budget=360.0))
     blocks = [bench.asked[n : n + 3] for n in range(0, len(bench.asked), 3)]
     assert len(blocks) == 40
     assert all(len({run["build"] for run in block}) == 3 for block in blocks)
@@ -76,16 +77,16 @@ def test_a_spent_budget_is_undecided_and_says_what_it_would_take(
     session: Any, bench: Bench
 ) -> None:
     bench.noise = 0.1
-    asked = contest("17", "18", budget=100.0)
-    course = compare(session, asked)
-    (finding,) = course.comparison.findings
+    asked = plan_of("17", "18", budget=100.0)
+    state = compare(session, asked)
+    (finding,) = state.comparison.findings
     assert finding.verdict is Verdict.UNDECIDED
-    assert course.spent <= 100
+    assert state.spent <= 100
     assert len(bench.asked) == 32
-    assert finding.further  # how many depends on the lot that puts the sides in order
-    said = as_text(comparison_text(asked, course))
+    assert finding.blocks_left  # how many depends on the lot that puts the sides in order
+    said = as_text(comparison_text(asked, state))
     assert "18 is UNDECIDED" in said
-    assert "further blocks" in said
+    assert "A verdict takes about" in said
     assert "--budget" in said
 
 
@@ -93,43 +94,42 @@ def test_an_interrupted_comparison_goes_on_with_the_whole_blocks_it_has(
     session: Any, bench: Bench
 ) -> None:
     bench.noise, bench.stop_after = 0.1, 15
-    asked = contest("17", "18", budget=120.0)
+    asked = plan_of("17", "18", budget=120.0)
     with pytest.raises(KeyboardInterrupt):
         compare(session, asked)
     assert session.records.table(["id"]).num_rows == 15
     assert list((session.paths.records / "loose").glob("*.json")) == []
     bench.stop_after = None
-    course = compare(session, asked)
-    assert (course.before, course.attempted) == (7, 20)
-    assert len(course.comparison.blocks) == 19  # the eighth was cut in half, and is no pair
-    assert course.spent == pytest.approx(39 * 3.0)
-    again = recorded(asked, session.records, session.machine)
-    assert again.comparison == course.comparison
+    state = compare(session, asked)
+    assert (state.recorded, state.attempted) == (7, 20)
+    assert len(state.comparison.blocks) == 19  # the eighth was cut in half, and is no pair
+    assert state.spent == pytest.approx(39 * 3.0)
+    again = recorded_state(asked, session.records, session.machine)
+    assert again.comparison == state.comparison
 
 
 def test_one_that_is_finished_answers_from_its_records_unless_it_is_to_begin_anew(
     session: Any, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.05}
-    first = compare(session, contest("17", "18"))
+    first = compare(session, plan_of("17", "18"))
     runs = len(bench.asked)
-    again = compare(session, contest("17", "18", budget=0.0))
+    again = compare(session, plan_of("17", "18", budget=0.0))
     assert (len(bench.asked), again.comparison) == (runs, first.comparison)
-    fresh = compare(session, contest("17", "18"), fresh=True)
+    fresh = compare(session, plan_of("17", "18"), fresh=True)
     assert len(bench.asked) > runs
     assert first.identifier != fresh.identifier
-    assert compare(session, contest("17", "18")).identifier == fresh.identifier
+    assert compare(session, plan_of("17", "18")).identifier == fresh.identifier
 
 
 def test_the_same_runs_answer_the_question_the_other_way_round_and_for_another_metric(
     session: Any, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.05}
-    compare(session, contest("17", "18"))
+    compare(session, plan_of("17", "18"))
     runs = len(bench.asked)
-    (swapped,) = compare(session, contest("18", "17")).comparison.findings
-    goal = StoppingRule(higher_is_better=True)
-    (tps,) = compare(session, contest("17", "18", metric=TPS, goal=goal)).comparison.findings
+    (swapped,) = compare(session, plan_of("18", "17")).comparison.findings
+    (tps,) = compare(session, plan_of("17", "18", metric=TPS)).comparison.findings
     assert len(bench.asked) == runs
     assert (swapped.verdict, tps.verdict) == (Verdict.SLOWER, Verdict.FASTER)
     assert swapped.ratio == pytest.approx(2.0, rel=0.02)
@@ -140,10 +140,10 @@ def test_a_larger_budget_goes_on_and_no_other_change_of_the_question_does(
     session: Any, bench: Bench
 ) -> None:
     bench.noise = 0.1
-    compare(session, contest("17", "18", budget=60.0))
-    assert compare(session, contest("17", "18", budget=90.0)).before == 10
-    other = recorded(contest("17", "18", seconds=2), session.records, session.machine)
-    assert other.before == 0
+    compare(session, plan_of("17", "18", budget=60.0))
+    assert compare(session, plan_of("17", "18", budget=90.0)).recorded == 10
+    other = recorded_state(plan_of("17", "18", seconds=2), session.records, session.machine)
+    assert other.recorded == 0
 
 
 def test_runs_of_another_machine_or_epoch_are_told_and_not_used(
@@ -152,10 +152,10 @@ def test_runs_of_another_machine_or_epoch_are_told_and_not_used(
     here = session.machine
     for there in (elsewhere(here, name="mammoth"), elsewhere(here, kernel="1.0")):
         session.machine = there
-        compare(session, contest("17", "18", budget=12.0))
+        compare(session, plan_of("17", "18", budget=12.0))
     session.machine = here
-    course = compare(session, contest("17", "18", budget=12.0))
-    assert course.before == 0
+    state = compare(session, plan_of("17", "18", budget=12.0))
+    assert state.recorded == 0
     said = capsys.readouterr().err
     assert "not used: 4 runs of the same comparison, measured on machine mammoth" in said
     assert "measured on this machine before its kernel or processor changed" in said
@@ -165,8 +165,8 @@ def test_runs_of_another_machine_or_epoch_are_told_and_not_used(
 def test_a_budget_with_no_room_for_a_block_is_an_error(
     session: Any, bench: Bench, budget: float
 ) -> None:
-    with pytest.raises(UsageError, match="measures nothing") as caught:
-        compare(session, contest("17", "18", budget=budget))
+    with pytest.raises(UsageError, match="too small for a single block") as caught:
+        compare(session, plan_of("17", "18", budget=budget))
     assert "about 6 s" in caught.value.detail
     assert bench.asked == []
 
@@ -176,17 +176,17 @@ def test_a_server_that_dies_twice_ends_it_and_one_death_costs_one_block(
 ) -> None:
     bench.failing = "17"
     with pytest.raises(MeasureError, match="the server died"):
-        compare(session, contest("17", "18"))
+        compare(session, plan_of("17", "18"))
     assert {run["block"] for run in bench.asked} == {1, 2}
     bench.failing = ""
-    course = compare(session, contest("17", "18", budget=60.0))
-    assert course.comparison.blocks
+    state = compare(session, plan_of("17", "18", budget=60.0))
+    assert state.comparison.blocks
     assert min(run["block"] for run in bench.asked[-4:]) > 2
 
 
 def test_what_it_says_to_programs_is_json_with_all_of_it(session: Any, bench: Bench) -> None:
     bench.latency = {"18": 0.085, "19": 0.1}
-    asked = contest("17", "18", "19", budget=240.0)
+    asked = plan_of("17", "18", "19", budget=240.0)
     facts = comparison_facts(asked, compare(session, asked))
     assert json.loads(json.dumps(facts)) == facts
     assert facts["findings"][0]["verdict"] == "FASTER"
@@ -198,22 +198,22 @@ def test_what_it_says_to_programs_is_json_with_all_of_it(session: Any, bench: Be
 
 
 def test_a_comparison_without_a_block_says_so(session: Any, bench: Bench) -> None:
-    asked = replace(contest("17", "18"))
-    course = recorded(asked, session.records, session.machine)
-    assert "nothing is measured yet" in as_text(comparison_text(asked, course))
-    assert comparison_facts(asked, course)["findings"][0]["ratio"] is None
+    asked = plan_of("17", "18")
+    state = recorded_state(asked, session.records, session.machine)
+    assert "nothing is measured yet" in as_text(comparison_text(asked, state))
+    assert comparison_facts(asked, state)["findings"][0]["ratio"] is None
 
 
 def test_comparisons_that_were_made_apart_are_not_mixed_when_their_records_are_merged(
     session: Any, bench: Bench, tmp_path: Path
 ) -> None:
     bench.noise = 0.1
-    asked = contest("17", "18", budget=30.0)
-    course = compare(session, asked)
-    apart = FakeWorkshop(paths=Paths(cache=tmp_path / "cache", project=tmp_path / "apart"))
+    asked = plan_of("17", "18", budget=30.0)
+    state = compare(session, asked)
+    apart = FakeSession(paths=Paths(cache=tmp_path / "cache", project=tmp_path / "apart"))
     other = compare(cast(Any, apart), asked)
-    assert other.identifier != course.identifier
+    assert other.identifier != state.identifier
     session.records.merge(apart.records.root)
-    merged = recorded(asked, session.records, session.machine)
+    merged = recorded_state(asked, session.records, session.machine)
     assert merged.identifier == other.identifier
     assert merged.comparison == other.comparison

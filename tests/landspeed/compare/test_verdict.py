@@ -11,19 +11,19 @@ import pytest
 
 from landspeed.compare.verdict import (
     Comparison,
-    ExactValue,
+    CountedValue,
     Finding,
     StoppingRule,
     Verdict,
     block_order,
     judge,
-    judge_exact,
+    judge_counts,
     whole_blocks,
 )
 from landspeed.stats.confidence_sequence import Floats
 from tests.kits.made_up.noise import differences, drifting, heavy, normal
 
-GOAL = StoppingRule()
+RULE = StoppingRule()
 
 
 def blocks_of(logs: Floats) -> Floats:
@@ -55,24 +55,24 @@ def test_faster_means_that_b_is_faster_whatever_the_metrics_direction(
     assert finding.verdict is verdict
     assert finding.ratio == pytest.approx(math.exp(effect), rel=0.003)
     assert finding.interval is not None
-    assert finding.readable is not None
+    assert finding.shown_interval is not None
     assert finding.interval.holds(math.exp(effect))
-    assert finding.interval.low <= finding.readable.low < finding.readable.high
-    assert finding.further == 0
+    assert finding.interval.low <= finding.shown_interval.low < finding.shown_interval.high
+    assert finding.blocks_left == 0
 
 
 def test_without_blocks_or_with_few_nothing_is_decided_and_no_interval_is_claimed() -> None:
-    (none,) = judge(np.empty((0, 2)), GOAL)
-    assert (none.verdict, none.ratio, none.further) == (Verdict.UNDECIDED, None, None)
-    (few,) = judge(quiet(0.5)[:12], GOAL)
-    assert (few.verdict, few.interval, few.further) == (Verdict.UNDECIDED, None, 1)
+    (none,) = judge(np.empty((0, 2)), RULE)
+    assert (none.verdict, none.ratio, none.blocks_left) == (Verdict.UNDECIDED, None, None)
+    (few,) = judge(quiet(0.5)[:12], RULE)
+    assert (few.verdict, few.interval, few.blocks_left) == (Verdict.UNDECIDED, None, 1)
     assert few.facts()["interval"] is None
 
 
-def stops(logs: Floats, goal: StoppingRule, every: int = 1) -> Finding:
+def stops(logs: Floats, rule: StoppingRule, every: int = 1) -> Finding:
     """The Finding at which a comparison of these log ratios ends, looking after *every* block."""
     blocks = blocks_of(logs)
-    comparison = Comparison(goal=goal, sides=2)
+    comparison = Comparison(rule=rule, sides=2)
     for n in range(13, len(blocks) + 1, every):
         comparison = replace(comparison, blocks=tuple(map(tuple, blocks[:n])))
         if comparison.is_settled:
@@ -89,7 +89,7 @@ def test_comparisons_that_stop_as_soon_as_they_may_are_right(noise: Any) -> None
 
 
 def test_a_difference_smaller_than_the_precision_is_the_same() -> None:
-    (finding,) = judge(quiet(0.003, blocks=200), GOAL)
+    (finding,) = judge(quiet(0.003, blocks=200), RULE)
     assert finding.verdict is Verdict.SAME
     assert finding.interval is not None
     assert not finding.interval.holds(1.0)
@@ -97,7 +97,7 @@ def test_a_difference_smaller_than_the_precision_is_the_same() -> None:
 
 def test_a_proven_difference_ends_it_unless_its_size_is_asked_for() -> None:
     (logs,) = differences(normal, comparisons=1, blocks=200, seed=5)
-    early = stops(0.03 * logs + 0.1, GOAL)
+    early = stops(0.03 * logs + 0.1, RULE)
     late = stops(0.03 * logs + 0.1, StoppingRule(narrow=True, precision=0.02))
     assert early.verdict is late.verdict is Verdict.SLOWER
     assert early.blocks < late.blocks < 200
@@ -108,22 +108,22 @@ def test_a_proven_difference_ends_it_unless_its_size_is_asked_for() -> None:
 def test_with_more_sides_each_interval_is_wider_so_that_all_hold_together() -> None:
     two = quiet(0.05)
     three = np.column_stack([two, two[:, 1]])
-    (alone,) = judge(two, GOAL)
-    beside, same = judge(three, GOAL)
+    (alone,) = judge(two, RULE)
+    beside, same = judge(three, RULE)
     assert beside == same
     assert alone.interval is not None
     assert beside.interval is not None
     assert beside.interval.low < alone.interval.low
-    assert GOAL.alpha(3) == pytest.approx(GOAL.alpha(2) / 2)
+    assert RULE.alpha(3) == pytest.approx(RULE.alpha(2) / 2)
 
 
 def test_the_projection_says_about_what_a_decision_takes() -> None:
     taken, said = [], []
     for row in differences(normal, comparisons=9, blocks=200, seed=6):
         logs = 0.02 * row + 0.02
-        (early,) = judge(blocks_of(logs[:20]), GOAL)
-        said.append(early.blocks + (early.further or 0))
-        taken.append(stops(logs, GOAL, every=8).blocks)
+        (early,) = judge(blocks_of(logs[:20]), RULE)
+        said.append(early.blocks + (early.blocks_left or 0))
+        taken.append(stops(logs, RULE, every=8).blocks)
     assert 0.5 < np.median(said) / np.median(taken) < 2
 
 
@@ -149,8 +149,8 @@ def test_the_lot_is_the_same_for_everybody_and_fair() -> None:
 def test_an_exact_metric_differs_by_a_fifth_of_a_percent_or_not_at_all(
     other: float, spread: float, verdict: Verdict
 ) -> None:
-    finding = judge_exact(
-        ExactValue(value=100.0, spread=spread), ExactValue(value=other, spread=spread)
+    finding = judge_counts(
+        CountedValue(value=100.0, spread=spread), CountedValue(value=other, spread=spread)
     )
     assert finding.verdict is verdict
     assert finding.ratio == pytest.approx(other / 100)
@@ -169,18 +169,19 @@ def test_a_block_that_was_interrupted_is_no_pair() -> None:
 
 
 def test_a_comparison_grows_by_blocks_and_says_what_is_left() -> None:
-    comparison = Comparison(goal=GOAL, sides=3)
-    assert (comparison.further, comparison.summaries(), comparison.is_settled) == (None, (), False)
+    comparison = Comparison(rule=RULE, sides=3)
+    assert (comparison.blocks_left, comparison.is_settled) == (None, False)
+    assert comparison.summaries() == (None, None, None)
     for values in quiet(0.05, blocks=20):
         comparison = comparison.with_block((*values, values[0] * 1.3))
     assert comparison.is_settled
-    assert comparison.further == 0
+    assert comparison.blocks_left == 0
     assert [s.count for s in comparison.summaries() if s] == [20, 20, 20]
 
 
 def test_on_an_exact_metric_one_block_is_all_there_is_to_know() -> None:
-    goal = StoppingRule(exact=True)
-    none = Comparison(goal=goal, sides=3)
+    rule = StoppingRule(counted=True)
+    none = Comparison(rule=rule, sides=3)
     assert not none.is_settled
     assert [one.verdict for one in none.findings] == [Verdict.UNDECIDED] * 2
     one = replace(none, blocks=((100.0, 100.1, 101.0),), spreads=(0.01, 0.01, 5.0))

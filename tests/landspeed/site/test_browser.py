@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from landspeed.compare.aa_rates import ledger
+from landspeed.compare.aa_rates import aa_report
 from landspeed.site.pages.noise import write_ledger_page
 from landspeed.site.publish import publish
 from tests.kits.made_up.synthetic import RELEASES
@@ -25,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.add(synthetic_records())
     project.add(synthetic_records(releases=["18.1"], blocksize=4))
     project.derive()
-    write_ledger_page(ledger(project.store.table()), project.layout.results)
+    write_ledger_page(aa_report(project.store.table()), project.layout.results)
     return publish(project.paths, lambda _: None)
 
 

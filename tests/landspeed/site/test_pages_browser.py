@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 from scipy import stats
 
 from landspeed.changepoints.changepoint import ChangepointStatus
-from landspeed.compare.aa_rates import ledger
+from landspeed.compare.aa_rates import aa_report
 from landspeed.site.pages.data import PageInputs, write_page_files
 from landspeed.site.pages.frame import VIEWS, SitePage
 from landspeed.site.pages.noise import write_ledger_page
@@ -64,7 +64,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         commits=commits(3),
     )
     write_page_files(files_of(project.store.table(), told), project.paths.results)
-    write_ledger_page(ledger(project.store.table()), project.layout.results)
+    write_ledger_page(aa_report(project.store.table()), project.layout.results)
     reports = project.paths.results / "studies"
     for place in ("", "page-size/quick"):
         (reports / place).mkdir(parents=True)

@@ -30,6 +30,11 @@ def text_of(page: str) -> str:
     return (PROJECT / page).read_text()
 
 
+def every_page() -> list[str]:
+    """README, CONTRIBUTING and all of docs."""
+    return [*PAGES[:2], *(f"docs/{path.name}" for path in sorted((PROJECT / "docs").glob("*.md")))]
+
+
 def commands() -> list[str]:
     """The command lines in the ```sh blocks of all pages, without comments."""
     blocks = [
@@ -116,7 +121,17 @@ def test_every_verb_is_documented_and_there_are_few():
     assert len(every_verb()) <= MOST_VERBS
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_files(page):
-    links = re.findall(r"\]\((?!https?://)([^)#]+)\)", text_of(page))
-    assert [link for link in links if not ((PROJECT / page).parent / link).exists()] == []
+def headings(page: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of *page*."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", every_page())
+def test_links_lead_to_files_and_their_headings(page):
+    home = PROJECT / page
+    links = re.findall(r"\]\((?!https?://)([^)#]*)(?:#([^)]*))?\)", text_of(page))
+    for name, anchor in links:
+        target = home.parent / name if name else home
+        assert target.exists(), f"{page} links to {name}"
+        assert not anchor or anchor in headings(target), f"{page} links to {name}#{anchor}"

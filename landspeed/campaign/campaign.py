@@ -1,5 +1,7 @@
-"""A Campaign: build all that is asked for, then measure it interleaved until every point has its
-samples. What is recorded already is never measured again, so the same command goes on."""
+"""Build everything that was requested, then measure it interleaved until all samples are there.
+
+What is recorded is not measured again, so repeating the command resumes an interrupted campaign.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ from base.errors import (
     BuildError,
     BusyError,
     LandspeedError,
-    MeasureError,
     SourceError,
     StorageError,
     UsageError,
+    some_failed,
 )
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
@@ -48,9 +50,9 @@ _TRIES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A Request is what a person asks a Campaign for: targets, a preset with its scale factors.
+    """Targets to measure with a preset, at the scale factors of ``scales``.
 
-    With ``counted`` its instructions are counted, else it is timed.
+    With ``counted``, instructions are counted; otherwise runs are timed.
     """
 
     targets: Sequence[Target]
@@ -61,23 +63,24 @@ class Request:
 
 @dataclass(kw_only=True)
 class Tally:
-    """A Tally is what a Campaign did: builds, Runs, and the errors it went on after.
+    """Numbers of builds and runs of a campaign, and the errors after which it went on.
 
-    ``seen`` is of each Run what its warnings are made of, by its point's label.
+    ``present`` counts the runs that were recorded before. ``records`` holds the parts of each
+    new record that warnings are computed from, by the label of its point.
     """
 
     built: int = 0
     measured: int = 0
     present: int = 0
     errors: list[LandspeedError] = field(default_factory=list)
-    seen: dict[str, list[Record]] = field(default_factory=dict)
+    records: dict[str, list[Record]] = field(default_factory=dict)
 
     def cautions(self) -> list[WarningCount]:
-        """What the Runs of this Campaign are to be read with."""
-        return cautions_of_points(self.seen)
+        """Return the warnings about the runs of this campaign."""
+        return cautions_of_points(self.records)
 
     def facts(self) -> dict[str, Any]:
-        """The Tally as JSON can hold it."""
+        """Return the tally as JSON can hold it."""
         return {
             "built": self.built,
             "measured": self.measured,
@@ -89,10 +92,10 @@ class Tally:
 
 @dataclass(kw_only=True)
 class Campaign:
-    """A Campaign carries out Requests as one; ``publish`` is called when there is something new.
+    """Requests that are carried out together, their runs interleaved.
 
-    They are interleaved with each other, and all of one Preset's samples and seconds.
-    ``made`` are the builds of their Targets, those that could be made.
+    All requests have the same preset name, samples and seconds. ``publish`` is called when there
+    are new results. ``made`` has the build of each target that could be built.
     """
 
     session: Session
@@ -110,8 +113,9 @@ class Campaign:
 
     @property
     def builds(self) -> list[list[Build]]:
-        """What was made of each Request's Targets; two names of one build are one."""
-        return [_each_once(r.targets, self.made) for r in self.requests]
+        """The builds of each request; targets that name the same build give it once."""
+        each = [[self.made[t] for t in r.targets if t in self.made] for r in self.requests]
+        return [list({one.identifier: one for one in builds}.values()) for builds in each]
 
     @property
     def _preset(self) -> Preset:
@@ -122,7 +126,7 @@ class Campaign:
         return self.requests[0].counted
 
     def run(self) -> Tally:
-        """Do it all; what fails is reported and the rest goes on."""
+        """Build and measure; report what fails and go on."""
         profiles = [Configuration.named(n) for r in self.requests for n in r.preset.profiles]
         try:
             return self._run()
@@ -132,9 +136,8 @@ class Campaign:
     def _run(self) -> Tally:
         cells = self._cells()
         sources = self._sources()
-        client = self.session.build(
-            self.session.builder.newest_stable(), Variant(), narrate=self._narrate_build
-        )
+        newest = self.session.builder.newest_stable()
+        client = self.session.build(newest, Variant(), on_built=self._count_build)
         pgbench = Pgbench(build=client)
         try:
             with ExitStack() as held:
@@ -154,15 +157,15 @@ class Campaign:
         finally:
             self.session.records.seal()
         builds = list({build.identifier: build for build in self.made.values()}.values())
-        self._note_twins(list(self.made.values()))
-        self._keep_ledger(builds, pgbench, [cell for asked in cells for cell in asked])
-        # also when nothing is new: the last one may have been ended before it published
+        self._note_identical_builds()
+        self._compare_with_itself(builds, pgbench, [cell for asked in cells for cell in asked])
+        # Publish even without new runs: an earlier campaign may have ended before it published.
         if self.publish and builds:
             self.publish()
         return self.tally
 
     def _sources(self) -> list[tuple[Target, Source | Build]]:
-        # all of them before the first compiler starts: a mistyped REF is known in seconds
+        # Resolve all targets before the first build, so that a mistyped REF fails in seconds.
         found: list[tuple[Target, Source | Build]] = []
         for target in dict.fromkeys(t for request in self.requests for t in request.targets):
             try:
@@ -172,7 +175,7 @@ class Campaign:
         return found
 
     def _cells(self) -> list[list[Cell]]:
-        """The cells of each Request that can run here."""
+        """Return the cells of each request that can run on this machine."""
         plan = counted_cells if self._counted else planned_cells
         planned = [
             plan(
@@ -194,9 +197,8 @@ class Campaign:
             )
         return [[p.cell for p in asked if p.reason is None] for asked in planned]
 
-    def _narrate_build(self, text: str) -> None:
-        self.tally.built += text.startswith("built ")
-        say(text)
+    def _count_build(self) -> None:
+        self.tally.built += 1
 
     def _build_all(
         self,
@@ -212,7 +214,7 @@ class Campaign:
             except (BuildError, StorageError) as error:
                 self._report(error)
                 continue
-            # the store may make room while the next one is built: this one is to be measured
+            # The store deletes builds when it needs room; this one is still to be measured.
             held.enter_context(self.session.builder.store.in_use([build]))
             builds[target] = build
             asked = zip(self.requests, cells, strict=True)
@@ -225,11 +227,10 @@ class Campaign:
         if isinstance(named, Build):
             return named
         title = f"building {named.origin.name} {variant} {which}"
-        return self.session.build(named, variant, title=title, narrate=self._narrate_build)
+        return self.session.build(named, variant, title=title, on_built=self._count_build)
 
     def _first_dot(self, point: Point, pgbench: Pgbench) -> None:
-        # A person who asked for a site sees one dot while the other builds are still made:
-        # it is an ordinary sample of the point, only early.
+        # Measure one ordinary sample early, so that a new site shows a dot during the builds.
         if self.publish is None or self._counted or self.session.paths.site.exists():
             return
         try:
@@ -255,10 +256,10 @@ class Campaign:
             f"measuring {len({p.key for p in points})} points: {len(due)} runs of "
             f"{preset.seconds} s are due, {self.tally.present} recorded already"
         )
-        room = DiskEstimate.of(self.session, ((p.build.identifier, p.cell) for p in points))
-        again = room.again_seconds(turn.point.cell for turn in due)
+        disk = DiskEstimate.of(self.session, ((p.build.identifier, p.cell) for p in points))
+        again = disk.reload_seconds(turn.point.cell for turn in due)
         if again:
-            say(f"disk: {room.told(again)}")
+            say(f"disk: {disk.text(again)}")
         self._load(points, pgbench)
         with meter("measuring") as shown:
             self._take_turns(due, pgbench, shown)
@@ -283,13 +284,13 @@ class Campaign:
         self.session.records.add(record)
         self.tally.measured += 1
 
-    def _note_twins(self, builds: list[Build]) -> None:
-        """Write down which of *builds* have only samples of others that are the same server."""
+    def _note_identical_builds(self) -> None:
+        """Note which builds share the samples of others because they install the same files."""
         records = self.session.records
         table = records.table(SERVER_COLUMNS)
         measured = origins_by_digest(table, ())
         samples = Counter(table["digest"].to_pylist())
-        for build in builds:
+        for build in self.made.values():
             same = measured.get(build.digest, {})
             if same and build.origin.name not in same:
                 records.twins.add(build)
@@ -298,8 +299,10 @@ class Campaign:
                     f"shares its {samples[build.digest]} samples"
                 )
 
-    def _keep_ledger(self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]) -> None:
-        """Compare a server with itself a little, once for every so many Runs measured."""
+    def _compare_with_itself(
+        self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]
+    ) -> None:
+        """Add a block to the A/A comparison of one server for every RUNS_PER_BLOCK runs."""
         blocks = self.tally.measured // RUNS_PER_BLOCK
         point = point_due(self.session, builds, cells) if blocks else None
         if point is None:
@@ -336,7 +339,7 @@ class Campaign:
         failures: Counter[PointKey] = Counter()
         began = published = time.monotonic()
         for done, turn in enumerate(due):
-            # a point that failed twice is given up for this time
+            # After two failures the point is left to the next campaign.
             if failures[turn.point.key] >= _TRIES:
                 continue
             each = (
@@ -368,32 +371,22 @@ class Campaign:
             context={"preset": preset.name, "round": turn.round},
         )
         self._record(record)
-        self.tally.seen.setdefault(turn.point.label, []).append(slim(record))
+        self.tally.records.setdefault(turn.point.label, []).append(slim(record))
 
     def _report(self, error: LandspeedError) -> None:
         self.tally.errors.append(error)
         say(str(error))
 
 
-def _each_once(targets: Sequence[Target], made: Mapping[Target, Build]) -> list[Build]:
-    builds = [made[target] for target in targets if target in made]
-    return list({build.identifier: build for build in builds}.values())
-
-
 def summary(tally: Tally) -> str:
-    """One line: what was built, measured, and what was there already."""
+    """Return *tally* as one line."""
     return (
         f"{tally.built} built, {tally.measured} runs measured, {tally.present} were recorded before"
     )
 
 
-def failed(tally: Tally) -> MeasureError | None:
-    """The error a Campaign that went on after errors ends with."""
-    if not tally.errors:
-        return None
-    firsts = list(dict.fromkeys(e.message for e in tally.errors))
-    return MeasureError(
-        f"{len(tally.errors)} builds or runs failed, the others are recorded",
-        detail="\n".join(firsts[:10]),
-        hint="Mend the cause and give the same command again: it does only what is missing.",
-    )
+def failed(tally: Tally) -> LandspeedError | None:
+    """Return the error that a campaign ends with if anything failed."""
+    messages = [error.message for error in tally.errors]
+    tried = tally.built + tally.measured + len(messages)
+    return some_failed(messages, tried, "builds and runs")

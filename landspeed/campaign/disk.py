@@ -1,4 +1,4 @@
-"""Whether the disk holds the data of all that is measured, and what it takes where it does not."""
+"""Estimate the disk space for the data of all points, and the cost of not having it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from benchmarks.workloads.scenario import Cell, disk_bytes
 from landspeed.console.progress import duration
 from landspeed.session.session import Session
 
-# Loading, vacuuming and freezing a unit of scale.
-_SECONDS_A_SCALE = 0.3
+_SECONDS_A_SCALE = 0.3  # to load, vacuum and freeze one unit of scale
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiskEstimate:
-    """A DiskEstimate is how many bytes the data of all points take at most, and how many they can have.
+    """Bytes that the data of all points need at most, and bytes that are available.
 
-    ``load_seconds`` is about what loading each once takes. ``is_set`` is whether a person's limit,
-    and not the disk, says what they can have.
+    ``load_seconds`` estimates the time to load each data set once. ``is_limited`` says whether
+    the limit in LANDSPEED_TEMPLATES_GB, not the disk, determines ``available``.
     """
 
     needed: int
-    room: int
+    available: int
     load_seconds: float
-    is_set: bool = False
+    is_limited: bool = False
 
     @classmethod
     def of(cls, session: Session, points: Iterable[tuple[Hashable, Cell]]) -> Self:
-        """The DiskEstimate of *points*, each a server and a Cell, on the machine of *session*."""
+        """Estimate the data of *points*, each a server and a cell, on the machine of *session*."""
         sizes: dict[tuple[Any, ...], int] = {}
         scales: dict[tuple[Any, ...], int] = {}
         for server, cell in points:
@@ -45,40 +44,42 @@ class DiskEstimate:
         limit = template_limit(dict(os.environ))
         return cls(
             needed=sum(sizes.values()),
-            room=min(disk, limit),
+            available=min(disk, limit),
             load_seconds=sum(scales.values()) * _SECONDS_A_SCALE,
-            is_set=limit < disk,
+            is_limited=limit < disk,
         )
 
-    def again_seconds(self, runs: Iterable[Cell]) -> float:
-        """At most what loading takes again while *runs* are made, a Cell each; 0 if all has room.
+    def reload_seconds(self, runs: Iterable[Cell]) -> float:
+        """Return the most seconds that *runs*, a cell each, spend on loading data again.
 
-        What was used longest ago makes room, and every round asks for all: each Run may load.
+        0 if all data fit. Otherwise the data used longest ago are deleted first, and since every
+        round needs all of them, each run may have to load its own.
         """
-        if self.needed <= self.room:
+        if self.needed <= self.available:
             return 0.0
         each = sum(cell.scenario.scale for cell in runs) * _SECONDS_A_SCALE
         return max(0.0, each - self.load_seconds)
 
-    def told(self, again_seconds: float) -> str:
-        """It as a person reads it; *again_seconds* as the method of that name has it."""
+    def text(self, reload_seconds: float) -> str:
+        """Return the estimate as text; *reload_seconds* as from the method of that name."""
         text = f"{self.needed / 1e9:.1f} GB at most, for data"
-        if not again_seconds:
+        if not reload_seconds:
             return text
-        room = f"{self.room / 1e9:.1f} GB can be had{f' ({LIMIT})' if self.is_set else ''}"
+        limit = f" ({LIMIT})" if self.is_limited else ""
         return (
-            f"{text}; {room}: what makes room is loaded again, up to {duration(again_seconds)} more"
+            f"{text}; {self.available / 1e9:.1f} GB are available{limit}: "
+            f"data are deleted and loaded again, up to {duration(reload_seconds)} more"
         )
 
 
 def data_of(server: Hashable, cell: Cell) -> tuple[Any, ...]:
-    """What tells the data that *cell* on *server* needs from others."""
+    """Return the key of the data that *cell* needs on *server*."""
     scenario, profile = cell.scenario, Configuration.named(cell.profile)
     return (server, scenario.scale, scenario.data, profile.storage, profile.topology)
 
 
 def _bytes(cell: Cell) -> int:
-    """The data of *cell*, and the copy that is written."""
+    """Return the size of the data of *cell*, with the copy that its runs write to."""
     scenario, profile = cell.scenario, Configuration.named(cell.profile)
     copies = 2 if scenario.mode.writes or profile.topology else 1
     servers = server_count(profile.topology)

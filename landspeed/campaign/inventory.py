@@ -1,4 +1,4 @@
-"""What is known, built and measured, release by release: the rows of ``landspeed list``."""
+"""What is known, built and measured of each release: the rows of ``landspeed list``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from landspeed.session.session import Session
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A Row is one release or commit: where its source is, its Builds, its Runs by variant."""
+    """One release or commit: its source, its builds, its runs by variant.
+
+    ``reach`` says how each configured source would provide it.
+    """
 
     name: str
     date: str
@@ -27,19 +30,12 @@ class Row:
     runs: dict[str, int]
 
     def facts(self) -> dict[str, Any]:
-        """The Row as JSON can hold it; ``reach`` says how each configured source would bring it."""
-        return {
-            "name": self.name,
-            "date": self.date,
-            "source": self.source,
-            "reach": list(self.reach),
-            "built": list(self.built),
-            "runs": self.runs,
-        }
+        """Return the row as JSON can hold it."""
+        return vars(self)
 
 
 def listing(session: Session) -> list[Row]:
-    """Every known release, then all else that is built, registered or measured; asks no one."""
+    """List known releases, then everything else built, registered or measured, without network."""
     built = _built([*session.builder.store.all(), *session.foreigners.all()])
     runs = _runs(session.records)
     statuses = session.builder.sources.statuses()
@@ -95,7 +91,7 @@ def _runs(records: RecordStore) -> dict[str, dict[str, int]]:
 
 
 def render_listing(rows: Sequence[Row]) -> str:
-    """The rows as a table, and below it what would reach the sources that are out of reach."""
+    """Return the rows as a table, and below it how to reach the sources that are out of reach."""
     lines = [f"{'release':<12} {'date':<10}  {'source':<15}  {'built':<16}  measured"]
     for row in rows:
         measured = ", ".join(f"{n} runs {variant}" for variant, n in sorted(row.runs.items()))
@@ -105,6 +101,6 @@ def render_listing(rows: Sequence[Row]) -> str:
         )
     missing = [row for row in rows if row.source == "out of reach"]
     if missing:
-        lines += ["", f"{len(missing)} are out of reach; what would bring {missing[-1].name}:"]
+        lines += ["", f"{len(missing)} are out of reach; {missing[-1].name} would come from:"]
         lines += [f"  {line}" for line in missing[-1].reach]
     return "\n".join(lines)

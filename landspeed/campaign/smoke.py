@@ -1,4 +1,4 @@
-"""What ``landspeed build --check`` does and prints: every Build made to serve, one row each."""
+"""Build targets and check that each server starts, answers and runs every mode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from base.build import Build
-from base.errors import LandspeedError, MeasureError
+from base.errors import LandspeedError, some_failed
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.smoke import TRIALS, SmokeCheck, trials
 from landspeed.console.progress import meter
@@ -18,25 +18,25 @@ from landspeed.session.session import Session
 from landspeed.session.target import Target
 
 _SHOWN = {True: "ok", False: "FAILED", None: "-"}
-# Of these the value seen is worth its room in the table.
+# The table shows what these checks saw, not just their outcome.
 _VALUES = ("block_size", "wal_block_size", "segment_size", "read-only", "read-write", "tpcb-like")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SmokeResult:
-    """A Verified is one Target, its Build or why there is none, and the Trials it made."""
+    """One target, its build or the error of building it, and the checks that the build ran."""
 
     target: Target
     build: Build | LandspeedError
-    trials: Sequence[SmokeCheck]
+    checks: Sequence[SmokeCheck]
 
     @property
     def ok(self) -> bool:
-        """Whether it was built and every Trial went well."""
-        return isinstance(self.build, Build) and all(trial.ok for trial in self.trials)
+        """Whether the target was built and passed every check."""
+        return isinstance(self.build, Build) and all(check.ok for check in self.checks)
 
     def facts(self) -> dict[str, Any]:
-        """The row as JSON can hold it."""
+        """Return the result as JSON can hold it."""
         built = self.build if isinstance(self.build, Build) else None
         return {
             "target": str(self.target),
@@ -45,62 +45,57 @@ class SmokeResult:
             "build": built.identifier if built else None,
             "build_system": built.build_system if built else None,
             "error": None if built else str(self.build),
-            "trials": [trial.facts() for trial in self.trials],
+            "trials": [check.facts() for check in self.checks],
         }
 
     def cells(self) -> list[str]:
-        """The row as text: the target, the release, how it was built, and each Trial."""
-        untried = [SmokeCheck(name=name, ok=None) for name in TRIALS]
+        """Return the result as a row of the table."""
         head = ["-", "FAILED"]
         if isinstance(self.build, Build):
             head = [str(self.build.version), self.build.build_system]
-        return [str(self.target), *head, *map(_cell, self.trials or untried)]
+        checks = self.checks or [SmokeCheck(name=name, ok=None) for name in TRIALS]
+        shown = (c.seen if c.ok and c.name in _VALUES else _SHOWN[c.ok] for c in checks)
+        return [str(self.target), *head, *shown]
 
-    def complaints(self) -> list[str]:
-        """What went wrong, in whole."""
+    def failure(self) -> str:
+        """Return everything that went wrong, as text."""
         if not isinstance(self.build, Build):
-            return [f"{self.target}\n{self.build}"]
-        return [f"{self.target} {t.name}\n{t.seen}" for t in self.trials if t.ok is False]
+            return f"{self.target}\n{self.build}"
+        failed = (c for c in self.checks if c.ok is False)
+        return "\n".join(f"{self.target} {c.name}\n{c.seen}" for c in failed)
 
 
-def verify(session: Session, targets: Sequence[Target], jobs: int | None) -> list[SmokeResult]:
-    """Build all *targets*, then try each; what fails does not keep the others from being tried."""
+def check_builds(
+    session: Session, targets: Sequence[Target], jobs: int | None
+) -> list[SmokeResult]:
+    """Build all *targets*, *jobs* at a time, and check each; go on after failures."""
     outcomes = session.build_all(targets, jobs=jobs)
     client = session.pgbench_build()
     built = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
-    rows: list[SmokeResult] = []
-    with session.builder.store.in_use([client, *built]), meter("verifying") as shown:
+    results: list[SmokeResult] = []
+    with session.builder.store.in_use([client, *built]), meter("checking") as shown:
         for number, (target, outcome) in enumerate(outcomes.items()):
-            made: Sequence[SmokeCheck] = ()
+            checks: Sequence[SmokeCheck] = ()
             if isinstance(outcome, Build):
                 shown.update(number / len(outcomes), outcome.label)
-                made = trials(
+                checks = trials(
                     build=outcome,
                     pgbench=Pgbench(build=client),
                     machine=session.machine,
                     paths=session.paths,
                 )
-            rows.append(SmokeResult(target=target, build=outcome, trials=made))
-    return rows
+            results.append(SmokeResult(target=target, build=outcome, checks=checks))
+    return results
 
 
-def _cell(trial: SmokeCheck) -> str:
-    return trial.seen if trial.ok and trial.name in _VALUES else _SHOWN[trial.ok]
-
-
-def verify_table(rows: Sequence[SmokeResult]) -> Table:
-    """Return a table with a line for each of *rows*."""
+def check_table(results: Sequence[SmokeResult]) -> Table:
+    """Return a table with a line for each of *results*."""
     titles = ("target", "version", "built by", *TRIALS)
     align = "".join("r" if title in _VALUES else "l" for title in titles)
-    return rich_table(titles, (row.cells() for row in rows), align=align)
+    return rich_table(titles, (result.cells() for result in results), align=align)
 
 
-def verify_failure(rows: Sequence[SmokeResult]) -> LandspeedError | None:
-    """The error that a verification ends with; None if every row is ok."""
-    failed = [row for row in rows if not row.ok]
-    if not failed:
-        return None
-    return MeasureError(
-        f"{len(failed)} of {len(rows)} do not count as servers",
-        detail="\n".join(text for row in failed for text in row.complaints()),
-    )
+def check_failure(results: Sequence[SmokeResult]) -> LandspeedError | None:
+    """Return the error that the checks end with; None if all went well."""
+    failures = [result.failure() for result in results if not result.ok]
+    return some_failed(failures, len(results), "checks of servers")

@@ -14,7 +14,7 @@ import click
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError, UsageError
 from builders.recipe import BuildSystem
-from landspeed.campaign.smoke import verify, verify_failure, verify_table
+from landspeed.campaign.smoke import check_builds, check_failure, check_table
 from landspeed.cli.options.common import (
     emit,
     emit_json,
@@ -139,12 +139,12 @@ def _require_one_task(
 
 def _check(session: Session, targets: Sequence[Target], jobs: int | None, *, as_json: bool) -> None:
     """Build *targets* and try each server, as a user other than root."""
-    rows = verify(session, targets, jobs)
+    rows = check_builds(session, targets, jobs)
     if as_json:
         emit_json([row.facts() for row in rows])
     else:
-        emit(as_text(verify_table(rows)))
-    error = verify_failure(rows)
+        emit(as_text(check_table(rows)))
+    error = check_failure(rows)
     if error is not None:
         raise error
 

@@ -1,11 +1,11 @@
-"""Counting instructions for a Campaign: several Points side by side, on all cores."""
+"""Count instructions of several points at a time, on all cores."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 from base.errors import LandspeedError
@@ -18,7 +18,7 @@ from landspeed.session.session import Session
 
 
 def uncounted(points: Sequence[Point], session: Session, pgbench: Pgbench) -> list[Point]:
-    """Those of *points* that no record has the count of; MeasureError if none can be made here."""
+    """Return those of *points* without a recorded count; MeasureError if none can be made here."""
     comparable = comparable_counts(session.machine, pgbench.version)
     have = count_samples(comparable.of(session.records.table()))
     unique = {point.key: point for point in points}
@@ -34,9 +34,9 @@ def count_all(
     done: Callable[[dict[str, Any]], None],
     failed: Callable[[LandspeedError], None],
 ) -> None:
-    """Count each of *points* and hand its record to *done*, or its error to *failed*.
+    """Count each of *points* and pass its record to *done*, or its error to *failed*.
 
-    Counts are not disturbed by load, so as many are made at once as there are cores.
+    Load does not disturb counts, so as many run at a time as there are cores.
     """
     cores, stop, began = session.machine.cores, threading.Event(), time.monotonic()
 
@@ -58,23 +58,15 @@ def count_all(
         futures = {pool.submit(one, point): point for point in points}
         try:
             for number, future in enumerate(as_completed(futures), start=1):
-                _tell(future, done, failed)
+                try:
+                    done(future.result())
+                except LandspeedError as error:
+                    failed(error)
                 each = (time.monotonic() - began) / number
                 label = futures[future].label
                 shown.update(number / len(points), label, left=each * (len(points) - number))
         except BaseException:
-            # the servers are stopped by the threads that started them
+            # The threads stop the servers that they started.
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
-
-
-def _tell(
-    future: Future[dict[str, Any]],
-    done: Callable[[dict[str, Any]], None],
-    failed: Callable[[LandspeedError], None],
-) -> None:
-    try:
-        done(future.result())
-    except LandspeedError as error:
-        failed(error)

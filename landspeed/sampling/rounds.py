@@ -1,7 +1,7 @@
-"""The schedule: which Runs are still to be made, in random order over all that is compared.
+"""Schedule the runs that are missing, in random order over all points. Pure.
 
-Pure. A Round measures every Point that lacks a sample once, in shuffled order: what drifts
-on the machine then falls on all Points alike (randomised blocks; design contract 5).
+A round measures every point that lacks a sample once, in shuffled order, so that a drift of the
+machine affects all points alike (randomised blocks).
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
     from benchmarks.workloads.points import Point, PointKey
 
 OVERHEAD_SECONDS = 2.0
-"""About what a Run costs besides its own seconds, before one was made: the copy it begins from,
-the server's start and end, what is recorded of it."""
+"""Estimated seconds of a run besides its own: copying the data, starting and stopping the server,
+recording."""
 
 _MAX_SEED = 2**31 - 1
-# A first guess of what counting one Point takes, on one core.
-_COUNT_SECONDS = 20.0
+_COUNT_SECONDS = 20.0  # to count one point on one core, a first guess
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """A Turn is one Run to be made: a Point, the Round it belongs to, pgbench's random seed."""
+    """One run to make: a point, its round, and pgbench's random seed."""
 
     point: Point
     round: int
@@ -35,8 +34,8 @@ class Turn:
 def turns(
     points: Sequence[Point], have: Mapping[PointKey, int], *, samples: int, seed: int
 ) -> Iterator[Turn]:
-    """The Turns that bring every Point to *samples*, Round by Round, each in random order."""
-    dice = random.Random(seed)  # noqa: S311  an order, not a secret
+    """Yield the runs that bring every point to *samples*, round by round, each in random order."""
+    dice = random.Random(seed)  # noqa: S311  no secret depends on it
     unique = {point.key: point for point in points}
     for round_ in range(1, samples + 1):
         due = [point for key, point in unique.items() if have.get(key, 0) < round_]
@@ -46,5 +45,5 @@ def turns(
 
 
 def counting_seconds(points: int, cores: int) -> float:
-    """About how long counting so many *points* takes."""
+    """Return the estimated seconds of counting so many *points* on *cores* cores."""
     return points * _COUNT_SECONDS / cores

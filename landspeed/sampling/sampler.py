@@ -1,7 +1,4 @@
-"""Fresh samples on demand: what decides by measuring (a Comparison, a bisection) takes one here.
-
-Every Run is kept as a raw record before its number is used.
-"""
+"""Take one sample for a comparison or a bisection; record it before its number is used."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.scenario import Cell
 from landspeed.session.session import Session
 
-_SLOPES = 2  # a count is two of them, and each can have a core of its own
+_AT_ONCE = 2  # a count takes two measurements, which can run on a core each
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """A Sampler makes Runs of one Cell, of *seconds* each, and reads one Metric off them."""
+    """Measures one cell in runs of *seconds* each, and reads one metric from each record."""
 
     session: Session
     pgbench: Pgbench
@@ -32,15 +29,15 @@ class Sampler:
     seconds: int
 
     def sample(self, build: Build, *, context: Mapping[str, Any], seed: int) -> float:
-        """The Metric's value (in its unit) of one Run on a freshly started *build*: see record."""
+        """Return the metric of one run of *build*, in its unit; see ``record``."""
         return float(self.record(build, context=context, seed=seed)["sample"][self.metric.column])
 
     def record(self, build: Build, *, context: Mapping[str, Any], seed: int) -> dict[str, Any]:
-        """The raw record of one Run on a freshly started *build*, which has the Metric.
+        """Measure a freshly started *build* once and return the raw record, which has the metric.
 
-        An exact one is counted, with a seed that is always the same. The record, with *context*
-        (preset, …) in its ``run``, is kept first. MeasureError if the server dies or the Run has
-        no such number, ClusterError if it does not start.
+        The record is stored, with *context* (preset, …) in its ``run``. An exact metric is
+        counted, always with the same seed. ClusterError if the server does not start,
+        MeasureError if it dies or the run has no value of the metric.
         """
         how: dict[str, Any] = {
             "build": build,
@@ -51,15 +48,15 @@ class Sampler:
             "context": dict(context),
         }
         if self.metric.exact:
-            record = count(**how, at_once=min(_SLOPES, self.session.machine.cores))
+            record = count(**how, at_once=min(_AT_ONCE, self.session.machine.cores))
         else:
             record = measure(**how, seconds=self.seconds, seed=seed)
         self.session.records.add(record)
         value = record["sample"][self.metric.column]
         if value is None or value <= 0:
             raise MeasureError(
-                f"a run of {build.label} has no {self.metric.name}",
+                f"a run of {build.label} has no value of {self.metric.name}",
                 detail=f"The record {record['id']} says {self.metric.column} = {value}.",
-                hint=f'"landspeed show run:{record["id"]}" shows all that was seen.',
+                hint=f'"landspeed show run:{record["id"]}" shows the whole record.',
             )
         return record

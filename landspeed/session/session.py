@@ -8,7 +8,7 @@ from functools import cached_property
 from time import monotonic
 
 from base.build import Build, Variant
-from base.errors import BuildError, LandspeedError, SourceError
+from base.errors import BuildError, LandspeedError, SourceError, some_failed
 from base.paths import Paths
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
@@ -67,20 +67,24 @@ class Session:
         system: BuildSystem | None = None,
         *,
         title: str = "",
-        narrate: Callable[[str], None] = say,
+        on_built: Callable[[], None] = lambda: None,
     ) -> Build:
-        """The Build of *source* in *variant*, with progress while it is made."""
+        """Return the build of *source* in *variant*; make it, with progress, if there is none.
+
+        *on_built* is called after a build had to be made.
+        """
         found = self.builder.find(source, variant, system)
         if found:
             return found
         name = title or f"building {source.origin.name} {variant}"
-        narrate(name)
+        say(name)
         with meter(name) as shown:
             build = self.builder.build(
                 source, variant, system, progress=lambda p: shown.update(p.share, p.step)
             )
             took = duration(monotonic() - shown.began)
-        narrate(f"built {build.label} in {took} ({build.cpu_seconds:.0f} CPU s)")
+        say(f"built {build.label} in {took} ({build.cpu_seconds:.0f} CPU s)")
+        on_built()
         return build
 
     def build_all(
@@ -166,8 +170,4 @@ def build_failure(outcomes: Sequence[Build | LandspeedError]) -> LandspeedError 
         return errors[0] if errors else None
     for error in errors:
         say(str(error))
-    return BuildError(
-        f"{len(errors)} of {len(outcomes)} builds failed, the others are made",
-        detail="\n".join(dict.fromkeys(error.message for error in errors)),
-        hint="Mend the cause and give the same command again: it makes only what is missing.",
-    )
+    return some_failed([error.message for error in errors], len(outcomes), "builds", BuildError)

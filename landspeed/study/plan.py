@@ -310,15 +310,15 @@ def study_facts(session: Session, plan: StudyPlan) -> dict[str, Any]:
         if one.reason is None
     }
     runs = len(points) * preset.samples
-    room = DiskEstimate.of(session, points)
+    disk = DiskEstimate.of(session, points)
     builds = sum(not built for built in targets.values())
     seconds = (
         runs * (preset.seconds + OVERHEAD_SECONDS)
-        + room.load_seconds
+        + disk.load_seconds
         + builds * _BUILD_CPU_SECONDS / machine.cores
     )
     memory = max(_memory(cell, machine.memory_bytes) for _, cell in points)
-    again = room.again_seconds(cell for _, cell in points for _ in range(preset.samples))
+    again = disk.reload_seconds(cell for _, cell in points for _ in range(preset.samples))
     return {
         "study": plan.name,
         "title": plan.study.title,
@@ -332,9 +332,9 @@ def study_facts(session: Session, plan: StudyPlan) -> dict[str, Any]:
         "left": [vars(one) for one in plan.left],
         "points": len(points),
         "runs": runs,
-        "disk_bytes": room.needed,
-        "disk_room_bytes": room.room,
-        "disk": room.told(again),
+        "disk_bytes": disk.needed,
+        "disk_room_bytes": disk.available,
+        "disk": disk.text(again),
         "memory_bytes": memory,
         "about_seconds": round(seconds),
         "load_again_seconds": round(again),

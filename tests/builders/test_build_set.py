@@ -215,7 +215,7 @@ def test_a_set_of_one_ends_with_its_own_error():
 def test_each_failure_is_told_and_the_last_error_counts_them(capsys):
     error = build_failure(errors(2))
     assert error is not None
-    assert error.message == "2 of 2 builds failed, the others are made"
+    assert error.message == "2 of 2 builds failed, the others are done"
     assert error.exit_code == BuildError.exit_code
     told = capsys.readouterr().err
     assert told.count("error:  could not build number") == 2

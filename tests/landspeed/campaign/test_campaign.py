@@ -69,14 +69,19 @@ class _Workshop:
         return self._made(Source(version=Version.parse("15.1"), origin=_FOREIGN), Variant())
 
     def build(
-        self, source: Source, variant: Variant, *, narrate: Callable[[str], None], title: str = ""
+        self,
+        source: Source,
+        variant: Variant,
+        *,
+        on_built: Callable[[], None],
+        title: str = "",
     ) -> Build:
         name = f"{source.version}-{variant}"
         if source.version == Version.parse("15.1"):
             raise BuildError("could not build PostgreSQL 15.1 bs8")
         if name not in self.builds:
             self.builds.append(name)
-            narrate(f"built {name}")
+            on_built()
         return self._made(source, variant)
 
     def _made(self, source: Source, variant: Variant) -> Build:
@@ -199,10 +204,10 @@ def test_what_the_disk_has_no_room_for_is_told_before_it_is_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     campaign(session, "17").run()
-    assert "can be had" not in capsys.readouterr().err
+    assert "are available" not in capsys.readouterr().err
     monkeypatch.setenv("LANDSPEED_TEMPLATES_GB", "0")
     campaign(session, "18").run()
-    assert "0.0 GB can be had (LANDSPEED_TEMPLATES_GB)" in capsys.readouterr().err
+    assert "0.0 GB are available (LANDSPEED_TEMPLATES_GB)" in capsys.readouterr().err
 
 
 def test_of_builds_that_are_one_server_only_one_is_measured_and_the_other_noted(
@@ -323,7 +328,7 @@ def test_a_server_is_compared_with_itself_a_little_for_every_so_many_runs(
     monkeypatch.setattr(campaign_, "compare_with_itself", compare_with_itself)
     campaign(session, "18").run()
     assert asked == []
-    monkeypatch.setattr(campaign_, "RUNS_A_BLOCK", 2)
+    monkeypatch.setattr(campaign_, "RUNS_PER_BLOCK", 2)
     tally = campaign(session, "18", "17").run()
     ((name, blocks),) = asked
     assert name in session.builds

@@ -14,7 +14,7 @@ from landspeed.campaign.disk import DiskEstimate
 from tests.kits.made_up.stand_ins import AMPLE
 from tests.kits.made_up.study_kit import pretended
 
-ROOM = DiskEstimate(needed=204 * 10**9, room=72 * 10**9, load_seconds=60.0)
+ROOM = DiskEstimate(needed=204 * 10**9, available=72 * 10**9, load_seconds=60.0)
 
 
 def cell(mode: Mode, scale: int) -> Cell:
@@ -40,25 +40,25 @@ def test_data_of_one_server_and_scale_are_needed_once_and_a_copy_where_it_is_wri
     assert both.needed == 2 * one.needed
     assert both.load_seconds == one.load_seconds
     assert others.load_seconds == 4 * one.load_seconds
-    assert (one.room, one.is_set) == (50 * 10**9, False)
+    assert (one.available, one.is_limited) == (50 * 10**9, False)
 
 
 def test_what_has_room_is_loaded_once() -> None:
     cells = [cell(Mode.READ_WRITE, 100)] * 240
-    assert replace(ROOM, room=ROOM.needed).again_seconds(cells) == 0
-    assert ROOM.told(0.0) == "204.0 GB at most, for data"
+    assert replace(ROOM, available=ROOM.needed).reload_seconds(cells) == 0
+    assert ROOM.text(0.0) == "204.0 GB at most, for data"
 
 
 def test_what_has_no_room_may_be_loaded_for_each_run() -> None:
     cells = [cell(Mode.READ_WRITE, 10)] * 240
-    twice = ROOM.again_seconds(cells * 2) + ROOM.load_seconds
-    assert twice == 2 * (ROOM.again_seconds(cells) + ROOM.load_seconds)
-    assert ROOM.again_seconds(cells[:1]) == 0
+    twice = ROOM.reload_seconds(cells * 2) + ROOM.load_seconds
+    assert twice == 2 * (ROOM.reload_seconds(cells) + ROOM.load_seconds)
+    assert ROOM.reload_seconds(cells[:1]) == 0
 
 
 def test_whose_limit_it_is_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, disk=50, limit=2)
     found = DiskEstimate.of(pretended(tmp_path), [("a", cell(Mode.READ_WRITE, 1000))])
-    again = "what makes room is loaded again, up to 12 min 00 s more"
-    assert found.told(720).endswith(f"; 2.0 GB can be had (LANDSPEED_TEMPLATES_GB): {again}")
-    assert ROOM.told(720) == f"204.0 GB at most, for data; 72.0 GB can be had: {again}"
+    again = "data are deleted and loaded again, up to 12 min 00 s more"
+    assert found.text(720).endswith(f"; 2.0 GB are available (LANDSPEED_TEMPLATES_GB): {again}")
+    assert ROOM.text(720) == f"204.0 GB at most, for data; 72.0 GB are available: {again}"

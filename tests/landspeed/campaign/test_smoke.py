@@ -14,7 +14,7 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import prepare, templates
 from benchmarks.smoke import TRIALS, SmokeCheck, trials
-from landspeed.campaign.smoke import SmokeResult, verify_failure, verify_table
+from landspeed.campaign.smoke import SmokeResult, check_failure, check_table
 from landspeed.results.show import as_text
 from landspeed.session.target import Target
 from tests.kits.builds.buildkit import a_build
@@ -29,7 +29,7 @@ def row(word: str, *, build: Build | BuildError | None = None, **failing: str) -
     return SmokeResult(
         target=Target.parse(word, Variant()),
         build=build or a_build("13.16-bs8-abc"),
-        trials=() if isinstance(build, BuildError) else made,
+        checks=() if isinstance(build, BuildError) else made,
     )
 
 
@@ -37,21 +37,21 @@ UNBUILT = row("9.0", build=BuildError("could not build PostgreSQL 9.0", detail="
 
 
 def test_the_table_has_a_row_for_each_with_the_sizes_and_speeds_seen():
-    lines = as_text(verify_table([row("13"), UNBUILT])).splitlines()
+    lines = as_text(check_table([row("13"), UNBUILT])).splitlines()
     assert lines[0].split() == ["target", "version", "built", "by", *TRIALS]
     assert "13:bs8" in lines[1]
     assert "seen block_size" in lines[1]
     assert lines[2].split() == ["9.0:bs8", "-", "FAILED", *["-"] * len(TRIALS)]
 
 
-def test_a_verification_that_went_well_ends_well():
-    assert verify_failure([row("13"), row("18")]) is None
+def test_checks_that_went_well_end_without_an_error():
+    assert check_failure([row("13"), row("18")]) is None
 
 
 def test_one_that_failed_makes_the_end_a_failure_that_says_all():
-    error = verify_failure([row("13"), row("18", start="error:  no semaphores"), UNBUILT])
+    error = check_failure([row("13"), row("18", start="error:  no semaphores"), UNBUILT])
     assert error is not None
-    assert error.message == "2 of 3 do not count as servers"
+    assert error.message == "2 of 3 checks of servers failed, the others are done"
     assert "18:bs8 start\nerror:  no semaphores" in error.detail
     assert "could not build PostgreSQL 9.0" in error.detail
     assert error.exit_code != 0

@@ -114,14 +114,14 @@ def test_a_server_that_cannot_be_counted_costs_its_own_points(session: _Workshop
 def test_an_interrupted_count_keeps_what_is_done_and_goes_on(
     session: _Workshop, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ):
-    tell = counted._tell
+    add = RecordStore.add
 
     def interrupted(*arguments: Any) -> None:
-        tell(*arguments)
+        add(*arguments)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(counted, "_tell", interrupted)
+        patch.setattr(RecordStore, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             campaign(session, "18").run()
     kept = RecordStore(session.paths.records).table().num_rows

@@ -68,7 +68,7 @@ def test_a_run_without_the_number_is_an_error_that_names_its_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, latency: float | None
 ) -> None:
     build: Any = _Build()
-    with pytest.raises(MeasureError, match=r"a run of 18.1 bs8 has no latency") as caught:
+    with pytest.raises(MeasureError, match=r"a run of 18.1 bs8 has no value of latency") as caught:
         sampler(tmp_path, monkeypatch, latency).sample(build, context={}, seed=7)
     (identifier,) = RecordStore(tmp_path).table(["id"])["id"].to_pylist()
     assert identifier in caught.value.detail

@@ -1,4 +1,4 @@
-"""A Variant, and a Build: the install prefix where builders and benchmarks meet."""
+"""Variants, and builds: the install prefixes where builders and benchmarks meet."""
 
 from __future__ import annotations
 
@@ -16,61 +16,52 @@ from base.version import Version
 BUILD_JSON = "BUILD.json"
 BLOCK_SIZES = (1, 2, 4, 8, 16, 32)
 WAL_BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64)
-# PostgreSQL takes any number of GB, and recommends a power of two. Sizes beyond these do not fit
-# the 31 bits that the server counts a segment's blocks of 1 kB in.
+# PostgreSQL accepts any number of GB and recommends powers of two. Larger segments overflow the
+# 31 bits in which the server counts a segment's blocks of 1 kB.
 SEGMENT_SIZES = tuple(2**power for power in range(11))
+FLAGS = ("O3", "native", "lto")
+"""Optimisations beyond the default ``-O2``, in the order in which names list them.
+
+``recipes.toml`` says what each one means to a compiler.
+"""
+_NO_FLAG = "O2"  # how a person may spell the default
 _SIZE = re.compile("(bs|wal|seg)([0-9]+)")
 _SIZE_KEYS = {"bs": "blocksize", "wal": "wal_blocksize", "seg": "segsize"}
 _DEFAULT = "default"
 
 
 class Compiler(StrEnum):
-    """A Compiler is what a Build is compiled by, under its plain name."""
+    """The compiler of a build, by its plain name."""
 
     GCC = "gcc"
     CLANG = "clang"
 
 
-class Flag(StrEnum):
-    """A Flag is a way to optimise that the default, ``-O2``, is not; what each means is data.
-
-    The table is ``recipes.toml``. They are named, and given to a compiler, in this order.
-    """
-
-    O3 = "O3"
-    NATIVE = "native"
-    LTO = "lto"
-
-
-# What the default is called where a person wants to say it.
-_NO_FLAG = "O2"
-
-
 @dataclass(frozen=True, kw_only=True, order=True)
 class Variant:
-    """A Variant is a named difference from the default build; blocks in kB, segments in GB.
+    """Compile-time choices of a build; block sizes in kB, segment size in GB.
 
     Its name is ``bs8`` for the default, ``bs4`` for 4 kB blocks, ``bs8-wal16`` for 16 kB WAL
-    blocks, ``bs8-seg2``, ``bs8-clang``, ``bs8-O3-native-lto``; always in this order.
+    blocks, ``bs8-seg2``, ``bs8-clang``, ``bs8-O3-native-lto``; the order is fixed.
     """
 
     blocksize: int = 8
     wal_blocksize: int = 8
     segsize: int = 1
     compiler: Compiler = Compiler.GCC
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check("block size", self.blocksize, BLOCK_SIZES, "kB")
         _check("WAL block size", self.wal_blocksize, WAL_BLOCK_SIZES, "kB")
         _check("segment size", self.segsize, SEGMENT_SIZES, "GB")
-        object.__setattr__(self, "flags", tuple(flag for flag in Flag if flag in self.flags))
+        object.__setattr__(self, "flags", parse_flags(self.flags))
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """The Variant called *name* (``bs4``, ``bs8-wal16``, ``wal16``); VariantError if none.
+        """Return the variant called *name* (``bs4``, ``bs8-wal16``, ``wal16``).
 
-        Parts may come in any order, and those that are left out are the default's.
+        Parts may come in any order; a part that is left out has its default. Raises VariantError.
         """
         given: dict[str, Any] = {}
         flags: list[str] = []
@@ -84,27 +75,28 @@ class Variant:
                 raise _no_variant(name)
             given[key] = int(size[2]) if size else Compiler(part)
         try:
-            return cls(**given, flags=parse_flags(flags))
+            return cls(**given, flags=tuple(flags))
         except ValueError:
             raise _no_variant(name) from None
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Self:
-        """The Variant that *facts* tell: the inverse of ``facts``.
+        """Return the variant that *facts* describe: the inverse of ``facts``.
 
-        What they leave out, or have None for, is the default's: older landspeeds knew fewer keys.
-        VariantError, TypeError or ValueError for what is none.
+        A key that is missing or None has its default, because older versions of landspeed knew
+        fewer keys. Raises VariantError, TypeError or ValueError.
         """
         given = {key: value for key, value in facts.items() if value is not None}
         flags = given.pop("flags", "")
         if "compiler" in given:
             given["compiler"] = Compiler(given["compiler"])
-        return cls(**given, flags=parse_flags(flags.split("-") if flags else ()))
+        return cls(**given, flags=tuple(flags.split("-") if flags else ()))
 
     def facts(self) -> dict[str, Any]:
-        """The Variant as JSON can hold it: both block sizes, and of the rest what is not default.
+        """Return the variant as JSON: both block sizes, and of the rest what is not the default.
 
-        So the facts of a Variant, which Builds are known by, stay when there are new keys.
+        Builds are identified by these facts, so a new key must not appear in those of a variant
+        that does not use it.
         """
         facts: dict[str, Any] = {"blocksize": self.blocksize, "wal_blocksize": self.wal_blocksize}
         if self.segsize != 1:
@@ -117,15 +109,15 @@ class Variant:
 
     @classmethod
     def from_axes(cls, axes: Mapping[str, str]) -> Self:
-        """The Variant at *axes*, the inverse of ``axes``; VariantError if there is none."""
+        """Return the variant at *axes*: the inverse of ``axes``. Raises VariantError."""
         blocksize, wal, rest = (axes.get(n) for n in ("blocksize", "wal_blocksize", "build"))
         parts = [f"bs{blocksize or 8}", f"wal{wal or 8}"]
         return cls.parse("-".join(parts if rest in (None, _DEFAULT) else [*parts, str(rest)]))
 
     def axes(self) -> dict[str, str]:
-        """What asv and its site tell Variants apart by: both block sizes, and the rest of the name.
+        """Return the axes by which asv and its site tell variants apart.
 
-        A rest of nothing is "default".
+        They are both block sizes and the rest of the name, "default" if there is no rest.
         """
         return {
             "blocksize": str(self.blocksize),
@@ -135,7 +127,7 @@ class Variant:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts of its name: the block size, and what is not the default's."""
+        """The parts of the name: the block size, and whatever is not the default."""
         wal = () if self.wal_blocksize == 8 else (f"wal{self.wal_blocksize}",)
         return (f"bs{self.blocksize}", *wal, *self._rest)
 
@@ -143,7 +135,7 @@ class Variant:
     def _rest(self) -> tuple[str, ...]:
         segment = () if self.segsize == 1 else (f"seg{self.segsize}",)
         compiler = () if self.compiler is Compiler.GCC else (self.compiler.value,)
-        return (*segment, *compiler, *(flag.value for flag in self.flags))
+        return (*segment, *compiler, *self.flags)
 
     @property
     def name(self) -> str:
@@ -154,20 +146,23 @@ class Variant:
         return self.name
 
 
-def parse_flags(words: Iterable[str]) -> tuple[Flag, ...]:
-    """The Flags that *words* spell, "O2" being none; ValueError for what is no Flag, or twice."""
+def parse_flags(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the FLAGS in *words*, where "O2" stands for none, in their fixed order.
+
+    Raises ValueError for an unknown flag, and for a flag or a level that is given twice.
+    """
     given = list(words)
-    levels = [word for word in given if word in (_NO_FLAG, Flag.O3)]
-    if len(set(given)) < len(given) or len(levels) > 1:
-        raise ValueError("a flag is given twice")
-    return tuple(Flag(word) for word in given if word != _NO_FLAG)
+    unknown = set(given) - {*FLAGS, _NO_FLAG}
+    if unknown or len(set(given)) < len(given) or {_NO_FLAG, "O3"} <= set(given):
+        raise ValueError(f'"{"-".join(map(str, given))}" are not flags of a build variant')
+    return tuple(flag for flag in FLAGS if flag in given)
 
 
 def _no_variant(name: str) -> VariantError:
     return VariantError(
         f'"{name}" is not a build variant',
         hint="Variants are spelled like bs4, bs8-wal16 (block sizes in kB), bs8-seg2 (segments in "
-        "GB), bs8-clang, bs8-O3, bs8-native, bs8-lto, or several of it in this order.",
+        "GB), bs8-clang, bs8-O3, bs8-native, bs8-lto, or several of these in this order.",
     )
 
 
@@ -175,17 +170,19 @@ def _check(what: str, size: int, allowed: tuple[int, ...], unit: str) -> None:
     if size not in allowed:
         raise VariantError(
             f"invalid {what}: {size} {unit}",
-            detail=f"PostgreSQL is built with {what}s of {', '.join(map(str, allowed))} {unit}.",
-            hint=f"Choose a {what} that is one of these powers of two.",
+            detail=f"PostgreSQL can be built with a {what} of {', '.join(map(str, allowed))} "
+            f"{unit}.",
+            hint=f"Choose a {what} from this list.",
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """An Origin is where a source tree came from: a release or a commit, and its git tree.
+    """Where a source tree came from: a release or a commit, with its git tree hash.
 
-    ``date`` is ISO 8601 (the release day, or the commit's committer time). What somebody else
-    built has a name it is ``registered`` under instead, an empty tree, and its program's date.
+    ``date`` is in ISO 8601: the day of the release or the committer time of the commit. A server
+    that landspeed did not build has a ``registered`` name, an empty ``tree``, and the time of its
+    program file as its date.
     """
 
     release: str | None
@@ -196,7 +193,7 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """How people call it: ``17.11``, a commit's first ten digits, or ``@name``."""
+        """Its name for people: ``17.11``, the first ten digits of a commit, or ``@name``."""
         if self.registered is not None:
             return f"@{self.registered}"
         return self.release or (self.commit or self.tree)[:10]
@@ -204,9 +201,9 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalServer:
-    """A ExternalServer is a server that somebody else built: where, as its pg_config says, its parts are.
+    """A server that landspeed did not build: its directories according to its pg_config.
 
-    ``said`` is the version in that program's own words.
+    ``said`` is the version in pg_config's own words.
     """
 
     pg_config: str
@@ -219,11 +216,11 @@ class ExternalServer:
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """A Build is an install prefix proven by its ``BUILD.json``.
+    """An install prefix with its ``BUILD.json``.
 
-    ``identifier`` names it in the store; ``digest`` is a sha256 over every
-    installed file: two Builds with one digest are the same server. Of what is ``foreign``
-    the prefix holds the proof alone, the server stays where it is.
+    ``identifier`` names it in the store. ``digest`` is a sha256 over every installed file, so two
+    builds with the same digest are the same server. The prefix of an ``external`` server holds
+    only the ``BUILD.json``; the server itself stays where it is.
     """
 
     prefix: Path
@@ -236,11 +233,11 @@ class Build:
     toolchain: dict[str, str]
     digest: str
     cpu_seconds: float
-    foreign: ExternalServer | None = None
+    external: ExternalServer | None = None
 
     @classmethod
     def load(cls, prefix: Path) -> Self:
-        """The Build at *prefix*; StorageError if there is no proof of one."""
+        """Read the build at *prefix*; raises StorageError if its BUILD.json is missing or bad."""
         path = prefix / BUILD_JSON
         try:
             facts = json.loads(path.read_text())
@@ -255,7 +252,7 @@ class Build:
                 toolchain=facts["toolchain"],
                 digest=facts["digest"],
                 cpu_seconds=facts["cpu_seconds"],
-                foreign=ExternalServer(**facts["foreign"]) if facts.get("foreign") else None,
+                external=ExternalServer(**facts["foreign"]) if facts.get("foreign") else None,
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, VariantError) as error:
             raise StorageError(
@@ -265,9 +262,10 @@ class Build:
             ) from error
 
     def facts(self) -> dict[str, Any]:
-        """Everything but the prefix, as JSON can hold it."""
+        """Return everything but the prefix as JSON; ``external`` has the key ``foreign`` there."""
         facts = asdict(self)
         del facts["prefix"]
+        facts["foreign"] = facts.pop("external")
         facts["version"] = str(self.version)
         facts["variant"] = self.variant.facts()
         facts["quirks"] = list(self.quirks)
@@ -275,15 +273,15 @@ class Build:
 
     @property
     def label(self) -> str:
-        """How people call it: ``18.6 bs4``."""
+        """Its name for people: ``18.6 bs4``."""
         return f"{self.origin.name} {self.variant}"
 
     def program(self, name: str) -> Path:
-        """The path of an installed program."""
-        directory = Path(self.foreign.bindir) if self.foreign else self.prefix / "bin"
+        """Return the path of the installed program *name*."""
+        directory = Path(self.external.bindir) if self.external else self.prefix / "bin"
         return directory / name
 
     def environment(self) -> dict[str, str]:
-        """What its programs need to run from this prefix (the compiled-in one is not used)."""
-        libraries = self.foreign.libdir if self.foreign else str(self.prefix / "lib")
+        """Return the environment in which its programs find this prefix's libraries."""
+        libraries = self.external.libdir if self.external else str(self.prefix / "lib")
         return {"LD_LIBRARY_PATH": libraries, "LC_ALL": "C", "TZ": "UTC"}

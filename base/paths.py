@@ -45,7 +45,7 @@ class Paths:
         return self.cache / "builds"
 
     @property
-    def foreign(self) -> Path:
+    def external_servers(self) -> Path:
         return self.cache / "foreign"
 
     @property

@@ -126,7 +126,7 @@ class VersionRange:
             return False
         return self.until is None or edge < (self.until.major, self.until.number)
 
-    def holds(self, version: Version, sign: str | None, has: Callable[[str], bool] | None) -> bool:
+    def covers(self, version: Version, sign: str | None, has: Callable[[str], bool] | None) -> bool:
         """Whether *version* is inside; of one in development at an edge its source tells.
 
         The number changes on the first day of a development, and what makes the edge on some

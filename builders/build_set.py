@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from base.build import Build, Variant
 from base.errors import LandspeedError
 from builders.builder import Builder
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from builders.sandbox import Progress
 from builders.sandbox.jobserver import JobServer, job_server
 from builders.source import Source

@@ -25,7 +25,8 @@ from builders.cleanup import sweep
 from builders.config import CONFIG_NAME, SourceConfig
 from builders.docker.container import Sandbox
 from builders.incremental_tree import IncrementalTree, Work, taken, trim
-from builders.recipe import BuildSystem, Recipe, recipe
+from builders.recipe import Recipe, recipe
+from builders.recipe_table import BuildSystem
 from builders.sandbox import Host, Progress
 from builders.source import Source, Sources
 from builders.store import Store, limit_from_environment

@@ -46,7 +46,7 @@ def inspect(pg_config: str, name: str | None) -> Build:
         )
     facts = _facts(Path(program).absolute())
     version = _version(facts["VERSION"])
-    foreign = ExternalServer(
+    external = ExternalServer(
         pg_config=str(Path(program).absolute()),
         bindir=facts["BINDIR"],
         libdir=facts["LIBDIR"],
@@ -60,8 +60,8 @@ def inspect(pg_config: str, name: str | None) -> Build:
             f'"{chosen}" is not a name for a server',
             hint="Names have letters, digits, dots, dashes, underscores and plus signs.",
         )
-    digest = _digest(foreign)
-    made = (Path(foreign.bindir) / "postgres").stat().st_mtime
+    digest = _digest(external)
+    made = (Path(external.bindir) / "postgres").stat().st_mtime
     return Build(
         prefix=Path(),
         identifier=f"foreign-{chosen}-{digest[:12]}",
@@ -79,7 +79,7 @@ def inspect(pg_config: str, name: str | None) -> Build:
         toolchain={key: facts.get(fact, "") for key, fact in _TOOLCHAIN.items()},
         digest=digest,
         cpu_seconds=0.0,
-        foreign=foreign,
+        external=external,
     )
 
 
@@ -122,10 +122,10 @@ def _version(said: str) -> Version:
     return version
 
 
-def _digest(foreign: ExternalServer) -> str:
+def _digest(external: ExternalServer) -> str:
     """A sha256 over what the server is made of; not over all of a bindir it may share."""
-    programs = {name: digest_file(Path(foreign.bindir) / name) for name in _PROGRAMS}
-    trees = [digest_tree(Path(path)) for path in (foreign.pkglibdir, foreign.sharedir)]
+    programs = {name: digest_file(Path(external.bindir) / name) for name in _PROGRAMS}
+    trees = [digest_tree(Path(path)) for path in (external.pkglibdir, external.sharedir)]
     return digest_text(canonical_json([programs, trees]))
 
 
@@ -144,13 +144,13 @@ class ExternalServers:
         known = next((b for b in self.all() if b.origin.registered == name), None)
         if (
             known
-            and known.foreign
-            and build.foreign
-            and known.foreign.pg_config != (build.foreign.pg_config)
+            and known.external
+            and build.external
+            and known.external.pg_config != (build.external.pg_config)
         ):
             raise UsageError(
                 f'"{name}" is registered already',
-                detail=f"It stands for {known.foreign.pg_config}.",
+                detail=f"It stands for {known.external.pg_config}.",
                 hint="Choose another name with --name.",
             )
         prefix = self.root / name
@@ -168,11 +168,11 @@ class ExternalServers:
                 detail=f"Registered: {known}.",
                 hint=f"Register it: landspeed build --from PG_CONFIG --name {name}.",
             ) from None
-        if build.foreign is not None and not _is_unchanged(build, build.foreign):
+        if build.external is not None and not _is_unchanged(build, build.external):
             raise RefError(
                 f'the server registered as "{name}" is not the same any more',
-                detail=f"It was {build.foreign.said}; {build.foreign.bindir} has changed since.",
-                hint=f"Register it anew: landspeed build --from {build.foreign.pg_config} "
+                detail=f"It was {build.external.said}; {build.external.bindir} has changed since.",
+                hint=f"Register it anew: landspeed build --from {build.external.pg_config} "
                 f"--name {name}.",
             )
         return build
@@ -188,8 +188,8 @@ class ExternalServers:
         return builds
 
 
-def _is_unchanged(build: Build, foreign: ExternalServer) -> bool:
+def _is_unchanged(build: Build, external: ExternalServer) -> bool:
     try:
-        return _digest(foreign) == build.digest
+        return _digest(external) == build.digest
     except OSError:
         return False

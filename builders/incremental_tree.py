@@ -41,7 +41,8 @@ from base.files import (
     remove_tree,
     write_atomic,
 )
-from builders.recipe import BuildSystem, Recipe
+from builders.recipe import Recipe
+from builders.recipe_table import BuildSystem
 from builders.source import Change, ChangeKind, Source, Sources
 
 _STAMP = "TRUSTED.json"

@@ -150,13 +150,13 @@ class Bench:
         other numbers of steps.
         """
         parts = {"bin": server.program("postgres").parent, "lib": server.prefix / "lib"}
-        if server.foreign is not None:
-            parts["lib"] = Path(server.foreign.libdir)
+        if server.external is not None:
+            parts["lib"] = Path(server.external.libdir)
         for name, part in parts.items():
             link = self.run.path / name
             link.unlink(missing_ok=True)
             link.symlink_to(part)
-        return replace(server, prefix=self.run.path, foreign=None)
+        return replace(server, prefix=self.run.path, external=None)
 
     def _warm(self, cluster: Cluster) -> None:
         order, script = self.order, None

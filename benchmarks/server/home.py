@@ -120,7 +120,7 @@ class ServerHome:
         """
         if self.user is None or _runs_for_others(build):
             return build
-        if build.foreign is not None:
+        if build.external is not None:
             raise StorageError(
                 f'user "{self.user.pw_name}" cannot run "{build.program("postgres")}"',
                 detail="PostgreSQL refuses to run as root, so its servers run as that user.",
@@ -210,10 +210,12 @@ def make_passable(path: Path) -> None:
 
 def _runs_for_others(build: Build) -> bool:
     parts = [build.program("postgres")]
-    if build.foreign is None:
+    if build.external is None:
         parts.append(build.prefix / "share")
     else:
-        parts += map(Path, (build.foreign.sharedir, build.foreign.pkglibdir, build.foreign.libdir))
+        parts += map(
+            Path, (build.external.sharedir, build.external.pkglibdir, build.external.libdir)
+        )
     return all(map(reachable_by_others, parts))
 
 

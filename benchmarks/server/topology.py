@@ -70,7 +70,7 @@ def topology_reason(build: Build | None) -> str | None:
 
     None is what landspeed builds: a server, and no extensions.
     """
-    if build and build.foreign and _control_file(build.foreign.sharedir).is_file():
+    if build and build.external and _control_file(build.external.sharedir).is_file():
         return None
     return (
         f"its build has no extension {EXTENSION}: install Citus for it and register it: "

@@ -146,7 +146,7 @@ class Container:
             stream.write(f"$ {' '.join(argv)}\n")
         request = {
             "argv": argv,
-            "environment": environment | step.surroundings(),
+            "environment": environment | step.extra_environment(),
             "directory": _TREE,
             "log": _LOG,
         }

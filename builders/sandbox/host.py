@@ -133,7 +133,9 @@ class Host:
                 process = subprocess.Popen(
                     argv,
                     cwd=source,
-                    env=environment | (server.environment if server else {}) | step.surroundings(),
+                    env=environment
+                    | (server.environment if server else {})
+                    | step.extra_environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=subprocess.STDOUT,

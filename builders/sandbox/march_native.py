@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 
-from base.build import Flag, Variant
+from base.build import Variant
 from base.errors import BuildError
 from base.files import canonical_json, digest_text
 
@@ -21,7 +21,7 @@ _FOLLOWED = frozenset({"--param", "-target-cpu", "-target-feature", "-tune-cpu"}
 
 def is_native(variant: Variant) -> bool:
     """Whether builds of *variant* are for the processor that compiles them."""
-    return Flag.NATIVE in variant.flags
+    return "native" in variant.flags
 
 
 def native_processor(words: str) -> str:

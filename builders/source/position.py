@@ -17,11 +17,11 @@ _VIEW = "releases"
 class Position:
     """A Place is a position on a line of history: a branch's own commits, the oldest first."""
 
-    line: str
+    branch: str
     position: int
 
 
-def places(git: Git, commits: Collection[str], *, ours: bool = False) -> dict[str, Position]:
+def positions(git: Git, commits: Collection[str], *, ours: bool = False) -> dict[str, Position]:
     """The Place of each of *commits* that is on a branch, or one of *ours*: full hash → Place.
 
     What several branches share belongs to master, else to the first of them by name; of a merge
@@ -48,7 +48,7 @@ def places(git: Git, commits: Collection[str], *, ours: bool = False) -> dict[st
         for position, commit in enumerate(own, start=lengths[line]):
             if commit in left:
                 left.remove(commit)
-                found[commit] = Position(line=line, position=position)
+                found[commit] = Position(branch=line, position=position)
         lengths[line] += len(own)
         done.append(name)
     return found

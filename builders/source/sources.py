@@ -21,7 +21,7 @@ from builders.source.difference import Change, apply, changes
 from builders.source.fetch import Fetcher, Prospect
 from builders.source.history import History
 from builders.source.inventory import Inventory, ReleaseStatus
-from builders.source.position import Position, places
+from builders.source.position import Position, positions
 from builders.source.refs import Exact, Major, Revision, parse_ref
 from builders.source.repository import Repository, TreeRef, noon
 from builders.source.upstream import DAY, MINUTES, Upstream
@@ -167,7 +167,7 @@ class Sources:
                 self._upstream.refresh_remote(remote)
         return self._upstream.find(revision)
 
-    def glance(self, ref: str) -> tuple[Version, Source | None]:
+    def look_up(self, ref: str) -> tuple[Version, Source | None]:
         """What *ref* would resolve to as far as is known here, and its Source if that is here.
 
         Asks no one for a release. RefError when *ref* names nothing that is known.
@@ -279,20 +279,20 @@ class Sources:
         """The author dates of *commits* (full hashes), of ``releases`` or of upstream."""
         return self._view.dates_of(commits)
 
-    def places(self, commits: Collection[str]) -> dict[str, Position]:
+    def positions(self, commits: Collection[str]) -> dict[str, Position]:
         """Where in history *commits* (full hashes) are; those on no branch are left out."""
         if not commits or not self._repository.exists:
             return {}
-        return places(self._repository.git, commits)
+        return positions(self._repository.git, commits)
 
-    def lines(self, commits: Collection[str], watched: Iterable[str] = ()) -> dict[str, str]:
+    def branches_of(self, commits: Collection[str], watched: Iterable[str] = ()) -> dict[str, str]:
         """The branch of our own that each is on, those that match *watched* made such."""
         if not commits or not self._repository.exists:
             return {}
         with self._lock():
             self._upstream.show(watched)
-        found = places(self._repository.git, commits, ours=True)
-        return {one: place.line for one, place in found.items()}
+        found = positions(self._repository.git, commits, ours=True)
+        return {one: place.branch for one, place in found.items()}
 
     # -- what is new upstream --------------------------------------------------------------
 
@@ -308,7 +308,7 @@ class Sources:
             self._repository.ensure()
             self._upstream.refresh(older_than=-1)
 
-    def know(self, commits: Collection[str]) -> None:
+    def fetch_missing(self, commits: Collection[str]) -> None:
         """Ask the git upstream what is new if one of *commits* (full hashes) is not here.
 
         Being unable is said, and what is not known even then stays so.

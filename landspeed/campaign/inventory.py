@@ -36,7 +36,7 @@ class Row:
 
 def listing(session: Session) -> list[Row]:
     """List known releases, then everything else built, registered or measured, without network."""
-    built = _built([*session.builder.store.all(), *session.foreigners.all()])
+    built = _built([*session.builder.store.all(), *session.external_servers.all()])
     runs = _runs(session.records)
     statuses = session.builder.sources.statuses()
     rows = [_release_row(status, built, runs) for status in statuses]

@@ -13,7 +13,8 @@ from benchmarks.machine.machine import Machine
 from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY
 from benchmarks.workloads.scenario import Planned, Preset, Tier
 from builders.builder import Builder
-from builders.recipe import BuildSystem, Recipe, recipe
+from builders.recipe import Recipe, recipe
+from builders.recipe_table import BuildSystem
 from landspeed.sampling.rounds import OVERHEAD_SECONDS, counting_seconds
 from landspeed.session.target import Target
 
@@ -36,7 +37,7 @@ class BuildPlan:
     @classmethod
     def of(cls, builder: Builder, target: Target, system: BuildSystem | None) -> BuildPlan:
         """Plan the build of *target* by *system*, or by the default one of its release."""
-        version, source = builder.sources.glance(target.ref)
+        version, source = builder.sources.look_up(target.ref)
         if source is None:
             planned, identifier = recipe(version, target.variant, system), None
         else:

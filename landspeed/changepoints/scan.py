@@ -46,12 +46,12 @@ def _place_of(session: Session, commits: Collection[str]) -> PlaceOf:
     sources = session.builder.sources
     releases = {name: i for i, name in enumerate(sources.releases_branch())}
     # A machine that only publishes has not yet fetched the commits that others measured.
-    sources.know(commits)
-    found = sources.places(commits)
+    sources.fetch_missing(commits)
+    found = sources.positions(commits)
 
     def place_of(origin: Origin) -> Position | None:
         if origin.release in releases:
-            return Position(line=RELEASES_LINE, position=releases[origin.release])
+            return Position(branch=RELEASES_LINE, position=releases[origin.release])
         return found.get(origin.commit or "") if origin.release is None else None
 
     return place_of

@@ -13,7 +13,7 @@ import click
 
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError, UsageError
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from landspeed.campaign.smoke import check_builds, check_failure, check_table
 from landspeed.cli.options.common import (
     emit,
@@ -156,7 +156,7 @@ def _show(builds: Sequence[Build], *, as_json: bool) -> None:
     elif not builds:
         say("no archive found")
     for build in () if as_json else builds:
-        emit(str(build.prefix) if build.foreign is None else build.origin.name)
+        emit(str(build.prefix) if build.external is None else build.origin.name)
 
 
 def _archives(word: str) -> list[Path]:

@@ -15,7 +15,7 @@ from benchmarks.machine.machine import Machine
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
 from builders.builder import Builder
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.cli.options.common import (
     emit,

@@ -40,7 +40,7 @@ def aa_copy(build: Build, number: int, paths: Paths) -> Iterator[Build]:
         identifier=f"{build.identifier}-double{number}",
         digest=digest_text(f"{build.digest} double {number}"),
     )
-    if build.foreign is not None:
+    if build.external is not None:
         yield copy
         return
     prefix = paths.cache / "doubles" / copy.identifier

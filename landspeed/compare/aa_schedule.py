@@ -97,7 +97,7 @@ def least_compared(session: Session, newest: Build) -> tuple[Point, int]:
     is measured yet it is *newest* in the default scenario.
     """
     table = session.records.table().filter(_here(session))
-    known = {one.identifier: one for one in session.foreigners.all()}
+    known = {one.identifier: one for one in session.external_servers.all()}
     points: dict[PointKey, tuple[Point, int]] = {}
     comparisons: Counter[PointKey] = Counter()
     seen: set[tuple[str, PointKey]] = set()

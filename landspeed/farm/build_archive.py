@@ -63,7 +63,7 @@ class BuildArchive:
             build = Build.load(prefix)
         except LandspeedError as error:
             raise self._refused(error.detail) from error
-        if build.identifier != prefix.name or build.foreign is not None:
+        if build.identifier != prefix.name or build.external is not None:
             raise self._refused(f"Its proof is of {build.identifier}, not of {prefix.name}.")
         (prefix / BUILD_JSON).unlink()
         if digest_tree(prefix) != build.digest:

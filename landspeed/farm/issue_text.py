@@ -60,9 +60,9 @@ class Mark:
         if self.to == span.last:
             return True
         ends = [place_of(_origin(name)) for name in (self.after, self.to)]
-        if ends[0] is None or ends[1] is None or ends[1].line != span.line:
+        if ends[0] is None or ends[1] is None or ends[1].branch != span.line:
             return False
-        first = ends[0].position + 1 if ends[0].line == span.line else 0
+        first = ends[0].position + 1 if ends[0].branch == span.line else 0
         return first <= span.end and span.first <= ends[1].position
 
 

@@ -29,7 +29,7 @@ def matrix_facts(sources: Sources, targets: Iterable[Target]) -> dict[str, Any]:
     """
     rows: dict[str, dict[str, str]] = {}
     for target in targets:
-        version, source = sources.glance(target.ref)
+        version, source = sources.look_up(target.ref)
         recipe(version, target.variant)
         origin = source.origin if source else None
         ref = (origin.release or origin.commit if origin else None) or str(version)

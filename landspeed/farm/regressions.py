@@ -105,9 +105,9 @@ def _span(spans: Mapping[int, Span | None], step: Changepoint) -> Span:
 def span_of(step: Changepoint, place_of: PlaceOf) -> Span | None:
     """Where *step* happened; None where its two sides are not on its line any more."""
     before, after = place_of(step.before), place_of(step.after)
-    if before is None or after is None or after.line != step.line:
+    if before is None or after is None or after.branch != step.line:
         return None
-    first = before.position + 1 if before.line == after.line else after.position
+    first = before.position + 1 if before.branch == after.branch else after.position
     return Span(
         line=step.line,
         before=step.before.release or step.before.commit or "",

@@ -78,8 +78,8 @@ class _World:
     def of(cls, dots: Dots, place_of: PlaceOf) -> _World:
         known = {origin: place_of(origin) for origin in set(dots.origins)}
         places = [known[origin] for origin in dots.origins]
-        lines = sorted({place.line for place in places if place})
-        at = [lines.index(place.line) if place else -1 for place in places]
+        lines = sorted({place.branch for place in places if place})
+        at = [lines.index(place.branch) if place else -1 for place in places]
         heads = dots.heads
         server = codes(heads, ["digest", "epoch"])
         _, first, which = np.unique(server, return_index=True, return_inverse=True)

@@ -17,4 +17,4 @@ def register(session: Session, pg_config: str, name: str | None) -> Build:
     """
     found = inspect(pg_config, name)
     variant = built_variant(found, session.paths)
-    return session.foreigners.put(replace(found, variant=variant))
+    return session.external_servers.put(replace(found, variant=variant))

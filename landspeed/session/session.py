@@ -16,7 +16,7 @@ from builders.build_set import BuildSetProgress, Order, Outcomes, build_many
 from builders.builder import Builder
 from builders.docker.container import Sandbox
 from builders.external import ExternalServers
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from builders.source import Source
 from landspeed.console.progress import duration, meter, say
 from landspeed.session.target import Target
@@ -49,8 +49,8 @@ class Session:
         return Builder.open(self.paths, self.sandbox)
 
     @cached_property
-    def foreigners(self) -> ExternalServers:
-        return ExternalServers(root=self.paths.foreign)
+    def external_servers(self) -> ExternalServers:
+        return ExternalServers(root=self.paths.external_servers)
 
     @cached_property
     def records(self) -> RecordStore:
@@ -142,7 +142,7 @@ class Session:
         VariantError if the Source cannot be built in the Variant that *target* is in.
         """
         if target.registered is not None:
-            return self.foreigners.find(target.registered)
+            return self.external_servers.find(target.registered)
         source = self.builder.sources.resolve(target.ref)
         self.builder.recipe(source, target.variant)
         return source

@@ -103,7 +103,7 @@ def link_repository(session: Session) -> None:
 def _lines(session: Session, commits: Collection[str]) -> dict[str, str]:
     """The branch that each of *commits* is drawn on: one that is watched, or stable."""
     watched = TrackingConfig.load(session.paths.project / CONFIG_NAME).branches
-    lines = session.builder.sources.lines(commits, watched)
+    lines = session.builder.sources.branches_of(commits, watched)
     return {commit: line for commit, line in lines.items() if can_be_drawn(line)}
 
 

@@ -240,9 +240,11 @@ class _Planner:
 
     def _versions(self, targets: Iterable[Target]) -> set[Version]:
         """The versions of *targets*."""
-        foreigners, sources = self.session.foreigners, self.session.builder.sources
+        external_servers, sources = self.session.external_servers, self.session.builder.sources
         return {
-            foreigners.find(t.registered).version if t.registered else sources.glance(t.ref)[0]
+            external_servers.find(t.registered).version
+            if t.registered
+            else sources.look_up(t.ref)[0]
             for t in targets
         }
 
@@ -252,7 +254,7 @@ class _Planner:
             return self._majors(part)
         if ref not in (REGISTERED, VANILLA):
             return [ref], []
-        builds = self.session.foreigners.all()
+        builds = self.session.external_servers.all()
         if not builds:
             reason = '"landspeed build --from PG_CONFIG --name NAME" brings one'
             return [], [Skipped(part=part.name, what="no server is registered", reason=reason)]
@@ -280,11 +282,11 @@ class _Planner:
         """
         try:
             if target.registered is not None:
-                build = self.session.foreigners.find(target.registered)
+                build = self.session.external_servers.find(target.registered)
                 return topology_reason(build) if several else None
             if several:
                 return topology_reason(None)
-            version, _ = self.session.builder.sources.glance(target.ref)
+            version, _ = self.session.builder.sources.look_up(target.ref)
             recipe(version, target.variant)
         except (VariantError, SourceError) as error:
             return f"{error.message}. {error.detail}".strip().replace("\n", " ")
@@ -360,6 +362,6 @@ def _part_facts(planned: PlannedPart, cores: int) -> dict[str, Any]:
 def _is_built(session: Session, target: Target) -> bool:
     if target.registered is not None:
         return True
-    _, source = session.builder.sources.glance(target.ref)
+    _, source = session.builder.sources.look_up(target.ref)
     found: Build | None = session.builder.find(source, target.variant) if source else None
     return found is not None

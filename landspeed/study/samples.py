@@ -87,7 +87,7 @@ def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
         "storage": profile.storage or DISK,
         "topology": profile.topology or SINGLE,
         "pooler": profile.pooler or DIRECT,
-        "origin": "registered" if build.foreign else "vanilla",
+        "origin": "registered" if build.external else "vanilla",
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from base.build import Build, Compiler, Flag, Variant
+from base.build import Build, Compiler, Variant
 from base.errors import StorageError, VariantError
 from tests.kits.builds.variant_kit import variants
 
@@ -68,7 +68,7 @@ def test_segments_compiler_and_flags_follow_in_a_fixed_order_and_defaults_are_no
         wal_blocksize=16,
         segsize=2,
         compiler=Compiler.CLANG,
-        flags=(Flag.LTO, Flag.O3, Flag.NATIVE),
+        flags=("lto", "O3", "native"),
     )
     assert every.name == "bs4-wal16-seg2-clang-O3-native-lto"
     assert Variant.parse("seg1-gcc-O2") == Variant()

@@ -117,13 +117,13 @@ def test_of_a_development_at_an_edge_the_source_tells_and_of_no_other_version(ma
 
         for stage in ("devel", "beta2"):
             one = Version.parse(major + stage)
-            assert since.holds(one, "file", has) is there
-            assert until.holds(one, "file", has) is not there
+            assert since.covers(one, "file", has) is there
+            assert until.covers(one, "file", has) is not there
         release = Version.parse(major)
-        assert since.holds(release, "file", has)
-        assert not until.holds(release, "file", has)
+        assert since.covers(release, "file", has)
+        assert not until.covers(release, "file", has)
         for unknown in ((None, has), ("file", None)):
-            assert since.holds(Version.parse(f"{major}devel"), *unknown)
+            assert since.covers(Version.parse(f"{major}devel"), *unknown)
 
 
 @given(releases, releases, versions)

@@ -19,7 +19,7 @@ from base.build import BUILD_JSON, Build
 from base.errors import BuildError, LandspeedError
 from base.files import digest_file
 from benchmarks.clients.pgbench import Pgbench
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target

@@ -61,27 +61,27 @@ def install(root: Path, said: str = SAID) -> Path:
 
 
 @pytest.fixture
-def foreigners(tmp_path):
+def external_servers(tmp_path):
     return ExternalServers(root=tmp_path / "foreign")
 
 
 def registered(
-    foreigners: ExternalServers, pg_config: Path, name: str | None = "debian15"
+    external_servers: ExternalServers, pg_config: Path, name: str | None = "debian15"
 ) -> Build:
-    return foreigners.put(inspect(str(pg_config), name))
+    return external_servers.put(inspect(str(pg_config), name))
 
 
-def test_a_server_is_known_by_what_its_pg_config_says(tmp_path, foreigners):
-    build = registered(foreigners, install(tmp_path))
+def test_a_server_is_known_by_what_its_pg_config_says(tmp_path, external_servers):
+    build = registered(external_servers, install(tmp_path))
     assert build.version == Version.parse("15.18")
     assert build.program("postgres") == tmp_path / DEBIAN["bindir"] / "postgres"
     assert build.environment()["LD_LIBRARY_PATH"] == str(tmp_path / DEBIAN["libdir"])
-    assert foreigners.find("debian15") == build
-    assert foreigners.all() == [build]
+    assert external_servers.find("debian15") == build
+    assert external_servers.all() == [build]
 
 
-def test_its_provenance_says_that_somebody_else_built_it(tmp_path, foreigners):
-    facts = registered(foreigners, install(tmp_path)).facts()
+def test_its_provenance_says_that_somebody_else_built_it(tmp_path, external_servers):
+    facts = registered(external_servers, install(tmp_path)).facts()
     assert facts["origin"]["registered"] == "debian15"
     assert (facts["origin"]["release"], facts["origin"]["commit"]) == (None, None)
     assert facts["build_system"] == "foreign"
@@ -89,8 +89,8 @@ def test_its_provenance_says_that_somebody_else_built_it(tmp_path, foreigners):
     assert facts["toolchain"] == {"cc": "gcc", "cflags": "-g -O2", "configure": "'--with-llvm'"}
 
 
-def test_without_a_name_it_is_called_by_its_version(tmp_path, foreigners):
-    assert registered(foreigners, install(tmp_path), None).label == "@15.18 bs8"
+def test_without_a_name_it_is_called_by_its_version(tmp_path, external_servers):
+    assert registered(external_servers, install(tmp_path), None).label == "@15.18 bs8"
 
 
 @pytest.mark.parametrize(
@@ -142,37 +142,39 @@ def test_a_pg_config_without_its_server_is_refused_and_what_is_missing_is_named(
     assert "client" in caught.value.hint
 
 
-def test_a_name_stands_for_one_server(tmp_path, foreigners):
-    registered(foreigners, install(tmp_path / "one"))
+def test_a_name_stands_for_one_server(tmp_path, external_servers):
+    registered(external_servers, install(tmp_path / "one"))
     with pytest.raises(UsageError, match='"debian15" is registered already'):
-        registered(foreigners, install(tmp_path / "other"))
-    again = registered(foreigners, tmp_path / "one/usr/bin/pg_config")
-    assert foreigners.all() == [again]
+        registered(external_servers, install(tmp_path / "other"))
+    again = registered(external_servers, tmp_path / "one/usr/bin/pg_config")
+    assert external_servers.all() == [again]
 
 
-def test_a_server_that_was_replaced_is_refused_until_it_is_registered_anew(tmp_path, foreigners):
+def test_a_server_that_was_replaced_is_refused_until_it_is_registered_anew(
+    tmp_path, external_servers
+):
     pg_config = install(tmp_path)
-    before = registered(foreigners, pg_config)
+    before = registered(external_servers, pg_config)
     write_program(tmp_path / DEBIAN["bindir"] / "postgres", "echo upgraded")
     with pytest.raises(RefError, match="is not the same any more") as caught:
-        foreigners.find("debian15")
+        external_servers.find("debian15")
     assert str(pg_config) in caught.value.hint
-    after = registered(foreigners, pg_config)
-    assert foreigners.find("debian15") == after
+    after = registered(external_servers, pg_config)
+    assert external_servers.find("debian15") == after
     assert after.digest != before.digest
 
 
-def test_a_server_that_was_removed_is_refused(tmp_path, foreigners):
-    registered(foreigners, install(tmp_path))
+def test_a_server_that_was_removed_is_refused(tmp_path, external_servers):
+    registered(external_servers, install(tmp_path))
     shutil.rmtree(tmp_path / "usr")
     with pytest.raises(RefError, match="is not the same any more"):
-        foreigners.find("debian15")
+        external_servers.find("debian15")
 
 
-def test_a_name_that_nobody_registered_is_one_clear_error(tmp_path, foreigners):
-    registered(foreigners, install(tmp_path))
+def test_a_name_that_nobody_registered_is_one_clear_error(tmp_path, external_servers):
+    registered(external_servers, install(tmp_path))
     with pytest.raises(RefError) as caught:
-        foreigners.find("debian16")
+        external_servers.find("debian16")
     assert caught.value.message == 'no server is registered as "debian16"'
     assert "@debian15" in caught.value.detail
 
@@ -275,4 +277,4 @@ def test_a_real_server_laid_out_in_another_way_is_registered_and_passes_every_tr
         paths=paths,
     )
     assert [trial for trial in made if not trial.ok] == []
-    assert replace(build, foreign=None).program("postgres").exists() is False
+    assert replace(build, external=None).program("postgres").exists() is False

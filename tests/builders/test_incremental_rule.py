@@ -8,7 +8,7 @@ import pytest
 
 from base.files import locked
 from builders.incremental_tree import starts_anew, taken, trim
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from builders.source import Change, ChangeKind
 
 

@@ -20,7 +20,7 @@ import pytest
 from base.build import Build, Variant
 from base.paths import Paths, server_user
 from builders.builder import Builder
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from builders.store import Store
 
 pytestmark = pytest.mark.postgres

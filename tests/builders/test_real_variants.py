@@ -18,7 +18,8 @@ from base.build import Variant
 from base.files import locked
 from base.paths import Paths
 from builders.builder import Builder
-from builders.recipe import MESON_BUILD_DIRECTORY, BuildSystem
+from builders.recipe import MESON_BUILD_DIRECTORY
+from builders.recipe_table import BuildSystem
 
 pytestmark = pytest.mark.postgres
 

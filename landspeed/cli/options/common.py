@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from base.build import Compiler, Flag, Variant, parse_flags
+from base.build import Compiler, Variant, parse_flags
 from base.errors import VariantError
 from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
@@ -69,7 +69,7 @@ def _variant(*, compiler: str, flags: str, **sizes: int) -> Variant:
     return Variant(**sizes, compiler=Compiler(compiler), flags=_flags(flags.split("-")))
 
 
-def _flags(words: Sequence[str]) -> tuple[Flag, ...]:
+def _flags(words: Sequence[str]) -> tuple[str, ...]:
     try:
         return parse_flags(words)
     except ValueError:

@@ -78,7 +78,7 @@ def search_lists(
         if one.origin.release is not None or one.origin.registered is not None:
             lists[RELEASES].append(one.facts())
         elif place is not None:
-            placed.append((place.line, place.position, one))
+            placed.append((place.branch, place.position, one))
     before: dict[str, str] = {}
     for line, _, one in sorted(placed, key=lambda item: item[:2]):
         full = str(one.origin.commit)

@@ -48,7 +48,7 @@ class Category:
     def order(self) -> tuple[Any, ...]:
         """By what versions are in order: of one version the release first, commits by place."""
         position = self.place.position if self.place else 0
-        line = self.place.line if self.place else ""
+        line = self.place.branch if self.place else ""
         return (
             Version.parse(self.version),
             _KINDS.index(self.kind),
@@ -66,7 +66,7 @@ class Category:
             "major": self.major,
             "date": self.origin.date[:10],
             "commit": self.origin.commit if self.kind == "commit" else None,
-            "line": self.place.line if self.place and self.kind == "commit" else None,
+            "line": self.place.branch if self.place and self.kind == "commit" else None,
             "tip": self.tip or None,
         }
         return {name: value for name, value in known.items() if value is not None}
@@ -90,8 +90,8 @@ def categories(
             one = Category(origin=origin, version=version, place=place_of(origin))
             if one.kind != "commit":
                 found[name] = one
-            elif one.place and one.place.line != RELEASES_LINE:
-                lines.setdefault(one.place.line, []).append(one)
+            elif one.place and one.place.branch != RELEASES_LINE:
+                lines.setdefault(one.place.branch, []).append(one)
     for some in lines.values():
         newest = sorted(some, key=_position)[-RECENT:]
         found |= {one.origin.name: one for one in newest}

@@ -24,7 +24,8 @@ from base.paths import Paths
 from base.version import Version
 from builders.docker.container import Container
 from builders.docker.toolchain import Toolchain, toolchain_named
-from builders.recipe import BuildStep, BuildSystem, Recipe
+from builders.recipe import BuildStep, Recipe
+from builders.recipe_table import BuildSystem
 from builders.sandbox import Progress
 from landspeed.session.session import Session
 from tests.conftest import CHECKOUT, program

@@ -11,11 +11,12 @@ from shutil import which
 
 import pytest
 
-from base.build import Compiler, Flag, Variant
+from base.build import Compiler, Variant
 from base.errors import BuildError, BusyError
 from base.files import locked
 from base.version import Version
-from builders.recipe import BuildStep, BuildSystem, Recipe
+from builders.recipe import BuildStep, Recipe
+from builders.recipe_table import BuildSystem
 from builders.sandbox import Host, Progress, failure, process_session
 from tests.kits.builds.buildkit import alive, ended, eventually, forked, programs
 
@@ -302,10 +303,10 @@ def test_a_native_build_says_which_processor_it_is_for_and_no_other_build_does(
     answer = """[ "$1" = -march=native ] && { echo ' /lib/cc1 -march=znver4 -mavx' >&2; exit; }"""
     (found / "gcc").write_text(f"#!/bin/sh\n{answer}\necho gcc 12\n")
     monkeypatch.setenv("PATH", str(found))
-    host, native = Host(ccache=tmp_path, jobs=1), Variant(flags=(Flag.NATIVE,))
+    host, native = Host(ccache=tmp_path, jobs=1), Variant(flags=("native",))
     here = host.toolchain(native)
     assert here.pop("native").startswith("znver4 ")
-    assert here == host.toolchain(Variant(flags=(Flag.O3,))) == host.toolchain(Variant())
+    assert here == host.toolchain(Variant(flags=("O3",))) == host.toolchain(Variant())
 
 
 # --- nothing stays behind ------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.source.git import Git
-from builders.source.position import Position, places
+from builders.source.position import Position, positions
 from tests.kits.made_up.synthetic_project import bare_repository
 
 
@@ -47,10 +47,10 @@ def test_a_stable_branch_begins_where_it_leaves_master(repository: Repository) -
     stable = repository.line("stable", master[1])
     repository.branch("refs/heads/master", master[-1])
     repository.branch("refs/heads/REL_17_STABLE", stable[-1])
-    found = places(repository.git, [*master, *stable])
-    assert [found[c] for c in master] == [Position(line="master", position=i) for i in range(4)]
+    found = positions(repository.git, [*master, *stable])
+    assert [found[c] for c in master] == [Position(branch="master", position=i) for i in range(4)]
     assert [found[c] for c in stable] == [
-        Position(line="REL_17_STABLE", position=i) for i in range(3)
+        Position(branch="REL_17_STABLE", position=i) for i in range(3)
     ]
 
 
@@ -59,7 +59,7 @@ def test_of_a_merge_the_other_side_is_not_on_the_branch(repository: Repository) 
     side = repository.line("side", trunk[0], length=2)
     merge = repository.commit("merge", trunk[-1], side[-1])
     repository.branch("refs/heads/master", merge)
-    found = places(repository.git, [*trunk, *side, merge])
+    found = positions(repository.git, [*trunk, *side, merge])
     assert [found[c].position for c in (*trunk, merge)] == [0, 1, 2]
     assert not set(side) & found.keys()
 
@@ -70,10 +70,10 @@ def test_a_branch_that_only_upstream_has_is_a_line_too(repository: Repository) -
     repository.branch("refs/landspeed/heads/master", master[-1])
     repository.branch("refs/heads/master", master[-1])
     repository.branch("refs/landspeed/heads/my/feature", feature[-1])
-    found = places(repository.git, [master[0], feature[-1]])
+    found = positions(repository.git, [master[0], feature[-1]])
     assert found == {
-        master[0]: Position(line="master", position=0),
-        feature[-1]: Position(line="my/feature", position=2),
+        master[0]: Position(branch="master", position=0),
+        feature[-1]: Position(branch="my/feature", position=2),
     }
 
 
@@ -84,9 +84,9 @@ def test_where_our_copy_of_a_branch_is_behind_the_upstreams_its_commits_go_on(
     repository.branch("refs/heads/master", repository.line("master")[-1])
     repository.branch("refs/heads/my/feature", feature[1])
     repository.branch("refs/landspeed/heads/my/feature", feature[-1])
-    found = places(repository.git, feature)
+    found = positions(repository.git, feature)
     assert [found[c] for c in feature] == [
-        Position(line="my/feature", position=i) for i in range(5)
+        Position(branch="my/feature", position=i) for i in range(5)
     ]
 
 
@@ -94,10 +94,10 @@ def test_commits_on_no_branch_and_our_own_view_have_no_place(repository: Reposit
     repository.branch("refs/heads/master", repository.line("master")[-1])
     release = repository.git.text("rev-parse", "refs/heads/releases")
     lost = repository.commit("lost")
-    assert places(repository.git, [release, lost, "0" * 40]) == {}
-    assert places(repository.git, []) == {}
+    assert positions(repository.git, [release, lost, "0" * 40]) == {}
+    assert positions(repository.git, []) == {}
 
 
 def test_a_repository_without_branches_has_no_places(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "empty.git"], check=True)
-    assert places(Git(directory=tmp_path / "empty.git"), ["0" * 40]) == {}
+    assert positions(Git(directory=tmp_path / "empty.git"), ["0" * 40]) == {}

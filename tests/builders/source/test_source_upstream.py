@@ -197,7 +197,7 @@ def test_a_beta_that_only_upstream_tagged_is_known_at_the_first_glance(
     sources: Sources, postgres: GitUpstream
 ) -> None:
     postgres.git("tag", "REL_18_BETA1", "master~1")
-    version, _ = sources.glance("REL_18_BETA1")
+    version, _ = sources.look_up("REL_18_BETA1")
     assert str(version) == "18beta1"
 
 

@@ -18,7 +18,8 @@ from base.errors import SourceError
 from base.paths import Paths
 from base.version import Version
 from builders.builder import Builder
-from builders.recipe import BuildSystem, Recipe, recipe
+from builders.recipe import Recipe, recipe
+from builders.recipe_table import BuildSystem
 from builders.sandbox import Host
 from builders.source import Source
 from builders.store import Store
@@ -89,7 +90,7 @@ class PretendedSources:
     main: str = "true"
     is_here: bool = True
 
-    def glance(self, ref: str) -> tuple[Version, Source | None]:
+    def look_up(self, ref: str) -> tuple[Version, Source | None]:
         """The version that *ref* names, and its Source if that is here."""
         source = self.resolve(ref)
         return source.version, source if self.is_here else None

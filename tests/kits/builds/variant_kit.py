@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from base.build import BLOCK_SIZES, SEGMENT_SIZES, WAL_BLOCK_SIZES, Compiler, Flag, Variant
+from base.build import BLOCK_SIZES, FLAGS, SEGMENT_SIZES, WAL_BLOCK_SIZES, Compiler, Variant
 
-flags = st.lists(st.sampled_from(Flag), unique=True).map(tuple)
+flags = st.lists(st.sampled_from(FLAGS), unique=True).map(tuple)
 variants = st.builds(
     Variant,
     blocksize=st.sampled_from(BLOCK_SIZES),

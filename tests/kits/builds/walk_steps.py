@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from tests.kits.builds.history_kit import Edit, History, append, function, substitute
 
 ADT, NBTREE = "src/backend/utils/adt", "src/backend/access/nbtree"

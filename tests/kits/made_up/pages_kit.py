@@ -50,10 +50,10 @@ def commits(count: int) -> dict[str, Commit]:
 def place_of(origin: Origin) -> Position | None:
     """Releases in the order of RELEASES, commits of ``hash_of`` on master by their number."""
     if origin.release in RELEASES:
-        return Position(line=RELEASES_LINE, position=list(RELEASES).index(str(origin.release)))
+        return Position(branch=RELEASES_LINE, position=list(RELEASES).index(str(origin.release)))
     if origin.commit is None or origin.release is not None:
         return None
-    return Position(line="master", position=int(origin.commit[:10], 16) - 0xABC000)
+    return Position(branch="master", position=int(origin.commit[:10], 16) - 0xABC000)
 
 
 def runs(

@@ -18,7 +18,7 @@ READ = Params("prepared", "small-5", 1, "default")
 def place_of(origin: Origin) -> Position | None:
     """Commits are called by their number; those from 900 on are on no branch any more."""
     number = int((origin.commit or "0")[:10], 16)
-    return Position(line="master", position=number) if number < 900 else None
+    return Position(branch="master", position=number) if number < 900 else None
 
 
 def subject_of(name: str) -> str:

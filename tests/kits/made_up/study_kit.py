@@ -45,7 +45,7 @@ def origin(version: str) -> Origin:
 
 
 class _Sources:
-    def glance(self, ref: str) -> tuple[Version, Source | None]:
+    def look_up(self, ref: str) -> tuple[Version, Source | None]:
         wanted = next(v for v in KNOWN if v == ref or v.rpartition(".")[0] == ref)
         return Version.parse(wanted), None
 
@@ -74,7 +74,7 @@ class PretendedWorkshop:
     )
 
     @property
-    def foreigners(self) -> Any:
+    def external_servers(self) -> Any:
         return SimpleNamespace(
             all=lambda: self.registered,
             find=lambda name: next(b for b in self.registered if b.origin.registered == name),

@@ -89,7 +89,7 @@ class Project:
         order = list(self.commits)
         if origin.release not in self.commits:
             return None
-        return Position(line=RELEASES_LINE, position=order.index(str(origin.release)))
+        return Position(branch=RELEASES_LINE, position=order.index(str(origin.release)))
 
 
 def without_environments(config: str) -> str:

@@ -57,14 +57,14 @@ def place_of(origin: Origin) -> Position | None:
     if origin.release is not None:
         known = origin.release in DAYS
         return (
-            Position(line=RELEASES_LINE, position=list(DAYS).index(origin.release))
+            Position(branch=RELEASES_LINE, position=list(DAYS).index(origin.release))
             if known
             else None
         )
     if origin.commit is None:
         return None
     number = int(origin.commit[:10], 16)
-    return Position(line="REL_17_STABLE" if number >= 1000 else "master", position=number)
+    return Position(branch="REL_17_STABLE" if number >= 1000 else "master", position=number)
 
 
 def commits(levels: Iterable[float], *, first: int = 0, **point: Any) -> Iterable[dict[str, Any]]:

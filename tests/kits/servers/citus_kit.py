@@ -87,8 +87,8 @@ def server_with_citus(build: Build, root: Path) -> Build:
     """A copy of *build* at *root* that has the pretended extension, as `inspect` finds it."""
     shutil.copytree(build.prefix, root, symlinks=True)
     made = inspect(str(root / "bin/pg_config"), "sharded")
-    assert made.foreign is not None
-    extensions, libraries = Path(made.foreign.sharedir, "extension"), Path(made.foreign.pkglibdir)
+    assert made.external is not None
+    extensions, libraries = Path(made.external.sharedir, "extension"), Path(made.external.pkglibdir)
     (extensions / "citus.control").write_text(_CONTROL)
     sql = _SQL.replace("@PGBENCH@", str(root / "bin/pgbench"))
     (extensions / "citus--1.0.sql").write_text(sql)

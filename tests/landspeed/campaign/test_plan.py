@@ -11,7 +11,7 @@ import pytest
 from base.build import Variant
 from base.paths import Paths
 from builders.builder import Builder
-from builders.recipe import BuildSystem
+from builders.recipe_table import BuildSystem
 from builders.sandbox import Host
 from builders.store import Store
 from landspeed.campaign.plan import BuildPlan

@@ -36,9 +36,9 @@ def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: 
     asked: list[str] = []
     sources = SimpleNamespace(
         releases_branch=dict,
-        know=asked.extend,
-        places=lambda commits: {
-            one: Position(line="master", position=ord(one[0])) for one in commits
+        fetch_missing=asked.extend,
+        positions=lambda commits: {
+            one: Position(branch="master", position=ord(one[0])) for one in commits
         },
     )
     session: Any = SimpleNamespace(records=records, builder=SimpleNamespace(sources=sources))
@@ -46,7 +46,7 @@ def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: 
     assert {dot.origin.commit for dot in placed.dots} == {drawn, twin}
     assert set(asked) == placed.commits == {drawn, compared, twin}
     assert all(
-        placed.place_of(origin) == Position(line="master", position=ord(commit[0]))
+        placed.place_of(origin) == Position(branch="master", position=ord(commit[0]))
         for commit, origin in origins.items()
     )
 

@@ -85,7 +85,7 @@ def test_only_pgbenchs_own_modes_are_compared_with_themselves(
     mode = SysbenchMode(name="oltp-read-only", version="1.0.20")
     cell = replace(CELL, scenario=replace(CELL.scenario, mode=mode))
     assert point_due(session, [server], [cell]) is None
-    session.foreigners = _Known(server)
+    session.external_servers = _Known(server)
     session.builder.store.find = lambda identifier: None
     run = {"preset": "sysbench-quick", "seconds": 1}
     made = timed_record(build=server, cell=cell, machine=session.machine, run=run)
@@ -105,7 +105,7 @@ class _Known:
 def test_the_ledger_asked_for_more_takes_what_it_knows_least_of(
     session: Any, bench: Bench, server: Build
 ) -> None:
-    session.foreigners = _Known(server)
+    session.external_servers = _Known(server)
     session.builder.store.find = lambda identifier: None
     point, seconds = least_compared(session, server)
     assert (point.cell.clients, seconds) == (1, 5)
@@ -128,7 +128,7 @@ def test_the_ledger_leaves_scripts_to_their_studies(
         seed=1,
     )
     session.records.add(made)
-    session.foreigners = _Known(server)
+    session.external_servers = _Known(server)
     session.builder.store.find = lambda identifier: None
     point, _ = least_compared(session, server)
     assert point.cell.scenario.mode in list(Mode)

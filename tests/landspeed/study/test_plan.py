@@ -239,7 +239,7 @@ def with_citus(root: Path, name: str) -> Build:
     control.touch()
     places = dict.fromkeys(("pg_config", "bindir", "libdir", "pkglibdir", "said"), "/nowhere")
     foreign = ExternalServer(**places, sharedir=str(control.parent.parent))
-    return replace(made_up_build(name, known, version="18.1"), foreign=foreign)
+    return replace(made_up_build(name, known, version="18.1"), external=foreign)
 
 
 def test_servers_with_citus_are_sharded_and_the_others_are_told_what_would_bring_it(

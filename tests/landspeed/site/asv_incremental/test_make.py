@@ -283,7 +283,7 @@ class Farm:
     def measure(self, commits: Iterable[str], **point: Any) -> None:
         """Two cells of each of *commits*; derive what they give."""
         places = {
-            one: Position(line=branch, position=number)
+            one: Position(branch=branch, position=number)
             for branch, some in self.branches.items()
             for number, one in enumerate(some)
         }

@@ -1,13 +1,14 @@
-"""A Check: one thing about this machine, and how it came out."""
+"""A check of this machine and its outcome."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 
 class State(StrEnum):
-    """A State says how a Check came out; only ``fail`` stands in the way of measuring."""
+    """Outcome of a check; only ``fail`` prevents measuring."""
 
     OK = "ok"
     NOTE = "note"
@@ -17,39 +18,44 @@ class State(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A Check is one thing about this machine: the value seen, what it means, how to mend it."""
+    """One property of this machine: the value seen, what it means, how to fix it."""
 
-    name: str
+    name: str = ""
     state: State
     value: str
     meaning: str = ""
     remedy: str = ""
 
     def facts(self) -> dict[str, str]:
-        """The Check as JSON can hold it."""
+        """Return the check as JSON can hold it."""
         return asdict(self)
 
 
-def ok(name: str, value: str) -> Check:
-    """A Check that found nothing to mend."""
-    return Check(name=name, state=State.OK, value=value)
+def named(outcomes: Mapping[str, Check]) -> list[Check]:
+    """Return *outcomes* with their names set."""
+    return [replace(one, name=name) for name, one in outcomes.items()]
 
 
-def note(name: str, value: str, meaning: str, remedy: str = "") -> Check:
-    """A Check that found something to know, and perhaps to mend."""
-    return Check(name=name, state=State.NOTE, value=value, meaning=meaning, remedy=remedy)
+def ok(value: str) -> Check:
+    """Return a check that found nothing to fix."""
+    return Check(state=State.OK, value=value)
 
 
-def warn(name: str, value: str, meaning: str, remedy: str) -> Check:
-    """A Check that found what makes numbers worse."""
-    return Check(name=name, state=State.WARN, value=value, meaning=meaning, remedy=remedy)
+def note(value: str, meaning: str, remedy: str = "") -> Check:
+    """Return a check that found something to know, and perhaps to fix."""
+    return Check(state=State.NOTE, value=value, meaning=meaning, remedy=remedy)
 
 
-def fail(name: str, value: str, meaning: str, remedy: str) -> Check:
-    """A Check that found what stands in the way of measuring."""
-    return Check(name=name, state=State.FAIL, value=value, meaning=meaning, remedy=remedy)
+def warn(value: str, meaning: str, remedy: str) -> Check:
+    """Return a check that found something that makes results worse."""
+    return Check(state=State.WARN, value=value, meaning=meaning, remedy=remedy)
 
 
-def unseen(name: str) -> Check:
-    """A Check of what cannot be seen from here."""
-    return note(name, "not shown", "This kernel or container does not show it.")
+def fail(value: str, meaning: str, remedy: str) -> Check:
+    """Return a check that found something that prevents measuring."""
+    return Check(state=State.FAIL, value=value, meaning=meaning, remedy=remedy)
+
+
+def not_shown() -> Check:
+    """Return a check of something that this kernel or container hides."""
+    return note("not shown", "This kernel or container does not show it.")

@@ -1,4 +1,4 @@
-"""The machine as its kernel shows it in /proc and /sys: reading only, no judgement."""
+"""Read what the kernel shows of this machine in /proc and /sys."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from benchmarks.machine.machine import memory_bytes
 
 
 @dataclass(frozen=True)
-class KernelView:
-    """Vitals are the machine as the files below *root* show it.
+class Kernel:
+    """The machine as the files below *root* show it.
 
-    What cannot be read is an empty string or None: kernels and containers differ.
+    A value that cannot be read is an empty string or None: kernels and containers differ.
     """
 
     root: Path = Path("/")
 
     def read(self, path: str) -> str:
-        """The text of the file at absolute *path*, stripped; empty if there is none."""
+        """Return the stripped text of the file at absolute *path*; empty if there is none."""
         try:
             return (self.root / path.lstrip("/")).read_text(errors="replace").strip()
         except OSError:
             return ""
 
     def read_all(self, pattern: str) -> tuple[str, ...]:
-        """The texts of the files that match the absolute glob *pattern*, in order of path."""
+        """Return the texts of the files that match the absolute glob *pattern*, sorted by path."""
         paths = sorted(self.root.glob(pattern.lstrip("/")))
         texts = (self.read(str(path.relative_to(self.root))) for path in paths)
         return tuple(text for text in texts if text)
 
     def number(self, path: str) -> int | None:
-        """The whole number in the file at *path*; None if there is none."""
+        """Return the whole number in the file at *path*; None if there is none."""
         text = self.read(path)
         return int(text) if text.lstrip("-").isdigit() else None
 
     def limit(self, name: str) -> int | None:
-        """The soft limit called *name* of this process; None if unlimited or unknown."""
+        """Return the soft limit *name* of this process; None if unlimited or unknown."""
         for line in self.read("/proc/self/limits").splitlines():
             if line.startswith(name):
                 soft = line.removeprefix(name).split()[0]
@@ -46,13 +46,13 @@ class KernelView:
 
     @cached_property
     def cpus(self) -> int:
-        """The processors that are online, at least 1."""
+        """Number of processors online, at least 1."""
         lines = self.read("/proc/cpuinfo").splitlines()
         return max(1, len([1 for line in lines if line.partition(":")[0].strip() == "processor"]))
 
     @cached_property
     def cpu_quota(self) -> float | None:
-        """The processors the control group grants; None if it sets no limit."""
+        """Number of processors that the cgroup grants; None without a limit."""
         quota, _, period = self.read("/sys/fs/cgroup/cpu.max").partition(" ")
         if not quota:
             quota = self.read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
@@ -68,7 +68,7 @@ class KernelView:
 
     @cached_property
     def steal_share(self) -> float | None:
-        """The share of processor time since boot that went to other machines, see proc_stat(5)."""
+        """Share of processor time since boot that other machines got, see proc_stat(5)."""
         words = self.read("/proc/stat").partition("\n")[0].split()
         ticks = [int(word) for word in words[1:9] if word.isdigit()]
         total = sum(ticks)
@@ -76,7 +76,7 @@ class KernelView:
 
     @cached_property
     def memory_granted(self) -> int | None:
-        """Bytes of memory this process may use, a control group's limit included."""
+        """Bytes of memory this process may use; a cgroup's limit counts."""
         try:
             return memory_bytes(self.root)
         except (OSError, ValueError):
@@ -84,12 +84,12 @@ class KernelView:
 
     @property
     def memory_available(self) -> int | None:
-        """Bytes of it that can be had now without swapping."""
+        """Bytes of memory that are available now without swapping."""
         bounds = (self.memory_field("MemAvailable"), self.memory_granted)
         return min((bound for bound in bounds if bound is not None), default=None)
 
     def memory_field(self, name: str) -> int | None:
-        """The field *name* of /proc/meminfo in bytes; None if there is none."""
+        """Return the field *name* of /proc/meminfo in bytes; None if there is none."""
         for line in self.read("/proc/meminfo").splitlines():
             key, _, value = line.partition(":")
             if key == name:
@@ -97,13 +97,13 @@ class KernelView:
         return None
 
     def file_system(self, directory: Path) -> str:
-        """The type of the file system *directory* is (or would be) on; "unknown" if not shown."""
+        """Return the type of the file system that holds *directory*; "unknown" if not shown."""
         longest, kind = -1, "unknown"
         for line in self.read("/proc/self/mountinfo").splitlines():
-            # the fifth field is the mount point, the type follows the dash: proc_pid_mountinfo(5)
+            # Field 5 is the mount point, the type follows the dash: proc_pid_mountinfo(5).
             before, _, after = line.partition(" - ")
             point = before.split()[4]
-            # of two mounts on one point the later covers the earlier
+            # A later mount on the same point hides the earlier one.
             if after and len(point) >= longest and directory.is_relative_to(point):
                 longest, kind = len(point), after.split()[0]
         return kind

@@ -15,7 +15,7 @@ import pytest
 from base.paths import Paths
 from landspeed.doctor import checks, system
 from landspeed.doctor.check import Check, State
-from landspeed.doctor.kernel import KernelView
+from landspeed.doctor.kernel import Kernel
 from landspeed.doctor.script import SETTINGS, fix_hints
 
 CPU = "sys/devices/system/cpu"
@@ -80,12 +80,12 @@ BAD = {
 }
 
 
-def tree(root: Path, files: dict[str, str]) -> KernelView:
+def tree(root: Path, files: dict[str, str]) -> Kernel:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return KernelView(root)
+    return Kernel(root)
 
 
 def programs(directory: Path, *names: str) -> str:
@@ -102,7 +102,7 @@ def examine(
 ) -> dict[str, Check]:
     seen = checks.checks(
         Paths(cache=Path(cache), project=tmp_path),
-        vitals=tree(tmp_path / "root", files),
+        kernel=tree(tmp_path / "root", files),
         search=programs(tmp_path / "bin", *tools),
     )
     assert len({one.name for one in seen}) == len(seen)
@@ -141,11 +141,11 @@ def test_a_quiet_well_kept_machine_is_ok_in_every_check(tmp_path, free, user):
     seen = examine(tmp_path, GOOD, *ALL_TOOLS)
     assert {name: one.value for name, one in seen.items() if one.state is not State.OK} == {}
     assert seen["memory"].value == "61.4 of 65.5 GB available"
-    assert seen["stolen time"].value == "0.00% since boot"
+    assert seen["steal time"].value == "0.00% since boot"
     assert checks.exit_code(list(seen.values())) == 0
 
 
-def test_a_neglected_machine_is_told_what_each_thing_means_and_how_to_mend_it(tmp_path, free, user):
+def test_a_neglected_machine_is_told_what_each_thing_means_and_how_to_fix_it(tmp_path, free, user):
     free[0] = 5 * system.GB
     user.remove("landspeed")
     seen = examine(tmp_path, BAD, *system.TOOLCHAIN)
@@ -161,9 +161,9 @@ def test_a_neglected_machine_is_told_what_each_thing_means_and_how_to_mend_it(tm
     assert {name for name, one in seen.items() if one.state is State.FAIL} == set()
     assert all(one.meaning for one in seen.values() if one.state is not State.OK)
     assert all(one.remedy for one in seen.values() if one.state is State.WARN)
-    assert seen["stolen time"].value == "8.95% since boot"
+    assert seen["steal time"].value == "8.95% since boot"
     assert seen["turbo"].remedy.startswith("echo 0 ")
-    assert seen["limits of a process"].value == "nofile 256, nproc 512"
+    assert seen["process limits"].value == "nofile 256, nproc 512"
     assert checks.exit_code(list(seen.values())) == 0
 
 
@@ -171,7 +171,7 @@ def test_a_kernel_that_shows_nothing_gives_notes_and_no_error(tmp_path, free, us
     seen = examine(tmp_path, {}, *ALL_TOOLS)
     assert {one.state for one in seen.values()} <= {State.OK, State.NOTE, State.WARN}
     assert seen["memory"].value == seen["clock source"].value == "not shown"
-    assert seen["file system of data"].value == "unknown"
+    assert seen["data file system"].value == "unknown"
 
 
 def test_too_little_disk_or_memory_and_a_missing_toolchain_fail(tmp_path, free, user):
@@ -240,12 +240,12 @@ def test_the_file_system_is_that_of_the_nearest_mount_above_the_data(
     mounts = [("/", "ext4"), ("/var", "ext4"), ("/var", "btrfs"), ("/var/cachet", "tmpfs")]
     text = "\n".join(MOUNT.format(point=point, kind=kind) for point, kind in mounts)
     seen = examine(tmp_path, GOOD | {"proc/self/mountinfo": text}, *ALL_TOOLS)
-    assert seen["file system of data"].value == "btrfs"
+    assert seen["data file system"].value == "btrfs"
 
 
 def test_root_without_any_unprivileged_user_fails(tmp_path, free, user):
     user.clear()
-    seen = examine(tmp_path, GOOD, *ALL_TOOLS)["user of the servers"]
+    seen = examine(tmp_path, GOOD, *ALL_TOOLS)["server user"]
     assert seen.state is State.FAIL
     assert "useradd" in seen.remedy
 
@@ -253,7 +253,7 @@ def test_root_without_any_unprivileged_user_fails(tmp_path, free, user):
 def test_a_plain_user_runs_the_servers_as_themselves(tmp_path, free, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     seen = examine(tmp_path, GOOD, *ALL_TOOLS)
-    assert seen["user of the servers"].value == "you"
+    assert seen["server user"].value == "you"
     assert seen["hardware counters"].state is State.OK
 
 
@@ -280,7 +280,7 @@ def test_the_text_has_a_line_for_each_check_and_advice_only_where_it_is_needed()
         "ok    swap          none\n"
         "warn  clock source  hpet\n"
         "      Reading this clock is slow.\n"
-        "      mend: Boot with another.\n"
+        "      fix: Boot with another.\n"
         "\n"
         "1 ok, 0 note, 1 warn, 0 fail"
     )
@@ -317,7 +317,7 @@ def test_fix_hints_are_a_sound_script_that_keeps_settings_where_they_outlive_a_r
         "kernel.shmmax = 16000000000",
         "* soft nofile 4096",
         "sysctl --load=/etc/sysctl.d/50-landspeed-swap.conf",
-        "#   See what it is with top, and wait until it is gone.",
+        "#   Find it with top, and wait until it has finished.",
     ):
         assert f"\n{line}\n" in f"{script}\n"
     checkers = [["sh", "-n"], *([["shellcheck", "-"]] if shutil.which("shellcheck") else [])]
@@ -326,8 +326,8 @@ def test_fix_hints_are_a_sound_script_that_keeps_settings_where_they_outlive_a_r
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_machine_that_is_fit_has_nothing_to_mend(tmp_path, free):
-    assert "Nothing to mend" in script_of(tmp_path, GOOD)
+def test_a_machine_that_is_fit_has_nothing_to_fix(tmp_path, free):
+    assert "Nothing to fix" in script_of(tmp_path, GOOD)
 
 
 def test_every_setting_of_the_fix_hints_is_of_a_check(tmp_path, free):

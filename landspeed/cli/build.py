@@ -164,11 +164,11 @@ def _archives(word: str) -> list[Path]:
         return [Path(word)]
     # os.walk skips a directory that cannot be read or has vanished meanwhile
     found = (Path(root, name) for root, _, names in os.walk(word) for name in names)
-    return sorted(path for path in found if BuildArchive.is_one(path.name) and path.is_file())
+    return sorted(path for path in found if BuildArchive.has_name(path.name) and path.is_file())
 
 
 def _registered(session: Session, given: Sequence[str], name: str | None) -> list[Build]:
-    if all(one.endswith("/") or BuildArchive.is_one(one) for one in given):
+    if all(one.endswith("/") or BuildArchive.has_name(one) for one in given):
         if name is not None:
             raise UsageError("an archive keeps its own name", hint="Leave out --name.")
         files = [file for one in given for file in _archives(one)]
@@ -184,7 +184,7 @@ def _archived(session: Session, targets: Sequence[Target], file: Path | None) ->
     """Return the identifier of the build that *file* holds already, now in the store too."""
     if file is None:
         return None
-    if len(targets) != 1 or not BuildArchive.is_one(file.name):
+    if len(targets) != 1 or not BuildArchive.has_name(file.name):
         raise UsageError(
             "an archive holds one build in one FILE.tar.gz",
             hint="Give one REF, and a FILE that ends in .tar.gz.",

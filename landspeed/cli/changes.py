@@ -118,7 +118,7 @@ def changes_(
     say(status_counts_text(newest(session.records.confirmations.all()).values()))
     bisects = ConfirmedBisects(session=session, budget=parse_duration(budget), seconds=seconds)
     for note in bisects.of(found) if bisect_too else ():
-        say(f"bisected: {markdown(note['report']).partition(chr(10))[0].removeprefix('# ')}")
+        say(f"bisected: {markdown(note.report).partition(chr(10))[0].removeprefix('# ')}")
     error = run.failure(len(found), bisects.errors)
     if error is not None:
         raise error

@@ -28,7 +28,7 @@ from landspeed.cli.options.common import (
 from landspeed.cli.options.memory import memory_option
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.console.progress import duration
-from landspeed.farm.matrix import matrix_facts, matrix_targets
+from landspeed.farm.matrix import builds_matrix, matrix_targets
 
 
 @click.command("plan")
@@ -78,7 +78,7 @@ def plan_(
     paths = Paths.find()
     builder = Builder.open(paths)
     if matrix:
-        emit(canonical_json(matrix_facts(builder.sources, targets)))
+        emit(canonical_json(builds_matrix(builder.sources, targets)))
         return
     system = BuildSystem(build_system) if build_system else None
     builds = [BuildPlan.of(builder, target, system) for target in targets]

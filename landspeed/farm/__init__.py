@@ -1,1 +1,1 @@
-"""What the workflows call: what is new, the results branch, builds as archives, and issues."""
+"""What the workflows call: plan what to measure, carry results between jobs, keep the issues."""

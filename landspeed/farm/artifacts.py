@@ -1,4 +1,4 @@
-"""Artifacts of workflow runs: what is still there of runs that ended badly, and all the results.
+"""Artifacts of workflow runs: results of failed runs that nobody pushed, and complete results.
 
 https://docs.github.com/rest/actions/workflow-runs, /rest/actions/artifacts
 """
@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -17,92 +17,128 @@ from zipfile import BadZipFile, ZipFile
 
 from base.errors import UsageError
 from base.files import storage_errors
-from landspeed.farm.github import Facts, GitHub
-from landspeed.farm.merge import is_kept
+from landspeed.farm.github import Answer, GitHub
+from landspeed.farm.merge import is_result
 from landspeed.farm.tar import unpack_files
 
-WHOLE = "landspeed-results"
-"""The artifact that has all results, where they stay in artifacts."""
+COMPLETE = "landspeed-results"
+"""The name of the artifact with all results, for a farm that keeps them in artifacts."""
 
-_PART = re.compile(r"results-[\w.-]+")
+_PARTIAL = re.compile(r"results-[\w.-]+")
 _TRACK = re.compile(r"(.*/)?track\.yml(@.*)?")
-# What nobody but who may write to the repository can start. A pull request can leave an artifact
-# of any name, made by a workflow of its own.
-_OURS = ("schedule", "workflow_dispatch", "repository_dispatch")
+# Events that only people with write access can cause. A pull request can leave an artifact of any
+# name, from a workflow of its own.
+_TRUSTED = ("schedule", "workflow_dispatch", "repository_dispatch")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Artifact:
-    """An Artifact is what a job left under a ``name``; GitHub knows it by its ``id``."""
+class _Repository(Answer):
+    """A repository by its id."""
+
+    id: int
+
+
+class WorkflowRun(Answer):
+    """A completed run of a workflow.
+
+    ``path``: The workflow's file.
+    ``updated_at``: When it ended, like ``created_at`` in ISO 8601, UTC.
+    ``head_repository``: Where its commit came from; None for a fork that was deleted.
+    """
+
+    id: int
+    path: str
+    event: str
+    conclusion: str | None
+    created_at: str
+    updated_at: str
+    repository: _Repository
+    head_repository: _Repository | None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether only people with write access can have started it."""
+        return self.event in _TRUSTED and self.head_repository == self.repository
+
+
+class _Origin(Answer):
+    repository_id: int
+    head_repository_id: int | None
+
+
+class Artifact(Answer):
+    """Files that a job uploaded under a name."""
 
     id: int
     name: str
+    expired: bool
+    created_at: str
+    workflow_run: _Origin
 
 
 @dataclass(frozen=True, kw_only=True)
 class Artifacts:
-    """Artifacts are those of a repository; ``run`` is the workflow run that we are, 0 if none."""
+    """The artifacts of a repository.
+
+    ``run``: The id of the workflow run that we are part of; 0 outside of one.
+    """
 
     github: GitHub
     run: int = 0
 
     @classmethod
     def find(cls, say: Callable[[str], None]) -> Self:
-        """Those of the repository that the environment names; UsageError if it names none."""
+        """Read the repository from the environment; UsageError if it names none."""
         run = os.environ.get("GITHUB_RUN_ID", "")
         return cls(github=GitHub.find(say), run=int(run) if run.isdecimal() else 0)
 
     def left_over(self) -> list[Artifact]:
-        """The results of runs that ended badly, which may have got to the results or not.
+        """Return the results of unsuccessful runs, which may or may not have been pushed.
 
-        Of those that ended after the last good `track` began: it had what there was before.
+        Only of runs that ended after the last successful run of track.yml began: that one
+        recovered what there was before.
         """
-        listed = self.github.listed("actions/runs?status=completed", "workflow_runs", pages=1)
-        runs = [run for run in listed if _is_ours(run) and run["id"] != self.run]
-        good = [run for run in runs if run["conclusion"] == "success"]
-        since = max((r["created_at"] for r in good if _TRACK.fullmatch(r["path"])), default="")
-        bad = [r for r in runs if r["conclusion"] != "success" and r["updated_at"] >= since]
-        return [one for run in bad for one in self._of_run(run["id"])]
+        listed = self.github.listed(
+            "actions/runs?status=completed", WorkflowRun, "workflow_runs", pages=1
+        )
+        runs = [run for run in listed if run.is_trusted and run.id != self.run]
+        good = [run for run in runs if run.conclusion == "success" and _TRACK.fullmatch(run.path)]
+        since = max((run.created_at for run in good), default="")
+        bad = [r for r in runs if r.conclusion != "success" and r.updated_at >= since]
+        found = (
+            artifact
+            for run in bad
+            for artifact in self.github.listed(
+                f"actions/runs/{run.id}/artifacts?", Artifact, "artifacts"
+            )
+        )
+        return [one for one in found if not one.expired and _PARTIAL.fullmatch(one.name)]
 
-    def _of_run(self, run: int) -> list[Artifact]:
-        listed = self.github.listed(f"actions/runs/{run}/artifacts?", "artifacts")
-        return [one for one in _there(listed) if _PART.fullmatch(one.name)]
+    def complete(self, count: int) -> list[Artifact]:
+        """Return the latest *count* artifacts with all results, the newest first."""
+        listed = self.github.listed(
+            f"actions/artifacts?name={COMPLETE}", Artifact, "artifacts", pages=1
+        )
+        own = [
+            one
+            for one in listed
+            if not one.expired
+            and one.workflow_run.head_repository_id == one.workflow_run.repository_id
+        ]
+        return sorted(own, key=lambda one: one.created_at, reverse=True)[:count]
 
-    def whole(self, count: int) -> list[Artifact]:
-        """The latest *count* artifacts that have all results, the newest first."""
-        listed = self.github.listed(f"actions/artifacts?name={WHOLE}", "artifacts", pages=1)
-        ours = [one for one in listed if _is_of_our_own(one["workflow_run"])]
-        ours.sort(key=lambda one: str(one["created_at"]), reverse=True)
-        return list(_there(ours))[:count]
-
-    def take(self, one: Artifact, target: Path) -> None:
-        """Write the results that *one* holds below *target*; UsageError if it holds others."""
+    def unpack(self, one: Artifact, target: Path) -> None:
+        """Write the results in an artifact below *target*; UsageError if it holds anything else."""
         with tempfile.TemporaryDirectory(prefix="landspeed-artifact-") as scratch:
             zipped, tar = Path(scratch) / "artifact.zip", Path(scratch) / "results.tar"
             self.github.download(f"actions/artifacts/{one.id}/zip", zipped)
             try:
                 with ZipFile(zipped) as archive, storage_errors("unpack an artifact", tar):
-                    # by what it is, not by its name: nothing is written where a zip says
+                    # Under a name of our own: nothing is written where the zip file says.
                     for member in archive.infolist():
                         with archive.open(member) as packed, tar.open("wb") as out:
                             shutil.copyfileobj(packed, out)
-                        unpack_files(tar, target, is_kept)
+                        unpack_files(tar, target, is_result)
             except (BadZipFile, EOFError) as error:
                 raise UsageError(
                     f'the artifact "{one.name}" is damaged', detail=str(error)
                 ) from error
-
-
-def _is_ours(run: Facts) -> bool:
-    head = run["head_repository"] or {}  # of a fork that was deleted there is none
-    return run["event"] in _OURS and head.get("id") == run["repository"]["id"]
-
-
-def _is_of_our_own(run: Facts) -> bool:
-    return bool(run["head_repository_id"] == run["repository_id"])
-
-
-def _there(listed: list[Facts]) -> Iterator[Artifact]:
-    for one in listed:
-        if not one["expired"]:
-            yield Artifact(id=int(one["id"]), name=str(one["name"]))

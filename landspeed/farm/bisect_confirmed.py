@@ -1,7 +1,7 @@
-"""Bisecting what was confirmed: which commit did it, and where its cost went.
+"""Bisect confirmed changepoints: find the commit, and where in the code its cost is.
 
-One bisection serves all that happened between the same two commits: that of the Changepoint that
-is exact, or else of the largest. Its report is kept as a note beside the records.
+One bisection serves all changepoints between the same two commits. It takes the exact one, else
+the largest, and its report becomes a note beside the records.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from shlex import join
-from typing import Any
 
 from base.errors import LandspeedError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import exact_cell
 from benchmarks.workloads.metrics import metric_named
-from benchmarks.workloads.scenario import Cell
 from landspeed.bisect.commit_range import CommitRange, commit_line
 from landspeed.bisect.model import Hypothesis
 from landspeed.bisect.report import report_facts
@@ -28,14 +26,17 @@ from landspeed.compare.prepare import cells_of
 from landspeed.compare.side import CompareScenario, parse_scenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.progress import say
+from landspeed.farm.notes import BisectionNote
 from landspeed.session.session import Session
 
 
 @dataclass(kw_only=True)
 class ConfirmedBisects:
-    """An ConfirmedBisects bisects Confirmations one after the other; ``budget`` is seconds for each.
+    """Bisects confirmed changepoints one after the other; a failed one does not stop the others.
 
-    What failed is in ``errors``, and the others went on.
+    ``budget``: Seconds for each bisection.
+    ``seconds``: Seconds that a timed run takes.
+    ``errors``: Why bisections failed.
     """
 
     session: Session
@@ -43,90 +44,79 @@ class ConfirmedBisects:
     seconds: int = CompareScenario.seconds
     errors: list[LandspeedError] = field(default_factory=list)
 
-    def of(self, confirmations: Iterable[Confirmation]) -> list[dict[str, Any]]:
-        """The notes of those bisected now; what was bisected before is not again."""
+    def of(self, confirmations: Iterable[Confirmation]) -> list[BisectionNote]:
+        """Bisect what was not bisected before; return and store a note of each."""
         notes = self.session.records.bisections
-        known = {note["nomination"] for note in notes.all()}
+        known = {BisectionNote.parse(note).nomination for note in notes.all()}
         made = []
         for group in self._groups(confirmations):
             if known & {one.key for one in group}:
                 continue
             chosen = max(group, key=lambda one: (metric_named(one.metric).exact, one.ratio))
             try:
-                note = self._one(chosen)
+                note = self._bisect(chosen)
             except LandspeedError as error:
                 self.errors.append(error)
                 say(f"{chosen}\n{error}")
                 continue
-            notes.add(note)
+            notes.add(note.facts())
             made.append(note)
         return made
 
     def _groups(self, confirmations: Iterable[Confirmation]) -> list[list[Changepoint]]:
-        """What got worse between the same two commits on this machine, together."""
+        """Group what got worse on this machine by the two commits that it happened between."""
         found: dict[tuple[str, str], list[Changepoint]] = {}
-        for one in confirmations:
-            nomination = one.changepoint
-            before, after = nomination.before, nomination.after
-            here = nomination.machine == self.session.machine.name
-            if (
-                one.status is not ChangepointStatus.CONFIRMED
-                or not here
-                or not _is_worse(nomination)
-            ):
+        for confirmation in confirmations:
+            one = confirmation.changepoint
+            is_confirmed = confirmation.status is ChangepointStatus.CONFIRMED
+            if not (is_confirmed and one.worse and one.machine == self.session.machine.name):
                 continue
-            # between releases lie thousands of commits: that is for a person to ask for
+            before, after = one.before, one.after
+            # Thousands of commits lie between two releases: a person decides about that.
             if before.commit and after.commit and not (before.release or after.release):
-                found.setdefault((before.commit, after.commit), []).append(nomination)
+                found.setdefault((before.commit, after.commit), []).append(one)
         return list(found.values())
 
-    def _one(self, nomination: Changepoint) -> dict[str, Any]:
+    def _bisect(self, one: Changepoint) -> BisectionNote:
         sources = self.session.builder.sources
-        ends = [str(origin.commit) for origin in (nomination.before, nomination.after)]
-        line = commit_line(sources, *ends)
-        found = bisect(self._case(nomination, line))
-        command = _command(nomination, ends)
-        return {
-            "nomination": nomination.key,
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "report": report_facts(found, sources.history, command, explanation(found)),
-        }
+        ends = [str(origin.commit) for origin in (one.before, one.after)]
+        found = bisect(self._request(one, commit_line(sources, *ends)))
+        return BisectionNote(
+            nomination=one.key,
+            time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            report=report_facts(found, sources.history, _command(one, ends), explanation(found)),
+        )
 
-    def _case(self, nomination: Changepoint, line: CommitRange) -> BisectRequest:
-        metric, profile = metric_named(nomination.metric), nomination.params.profile
-        question = parse_scenario(_scenario(nomination), profile=profile, seconds=self.seconds)
-        cell: Cell = cells_of(self.session, question, [profile])[profile]
-        if metric.buffers is not None:
-            cell = exact_cell(cell.scenario, profile, metric.buffers)
+    def _request(self, one: Changepoint, line: CommitRange) -> BisectRequest:
+        metric, configuration = metric_named(one.metric), one.params.profile
+        question = parse_scenario(_scenario(one), profile=configuration, seconds=self.seconds)
+        cell = cells_of(self.session, question, [configuration])[configuration]
         return BisectRequest(
             session=self.session,
             line=line,
-            variant=nomination.variant,
-            cell=cell,
+            variant=one.variant,
+            cell=cell
+            if metric.buffers is None
+            else exact_cell(cell.scenario, configuration, metric.buffers),
             metric=metric,
             pgbench=Pgbench(build=self.session.pgbench_build()),
             seconds=question.seconds,
             quest=Hypothesis(
                 last=line.last,
-                size=COUNTED_DIFFERENCE if metric.exact else nomination.precision,
+                size=COUNTED_DIFFERENCE if metric.exact else one.precision,
                 is_exact=metric.exact,
             ),
             budget=self.budget,
         )
 
 
-def _is_worse(nomination: Changepoint) -> bool:
-    return (nomination.ratio > 1) != metric_named(nomination.metric).higher_is_better
+def _scenario(one: Changepoint) -> str:
+    params = one.params
+    return "/".join((one.mode, params.protocol, params.scale, f"c{params.clients}"))
 
 
-def _scenario(nomination: Changepoint) -> str:
-    params = nomination.params
-    return "/".join((nomination.mode, params.protocol, params.scale, f"c{params.clients}"))
-
-
-def _command(nomination: Changepoint, ends: Sequence[str]) -> str:
-    words = ["landspeed", "bisect", *(end[:10] for end in ends), "--metric", nomination.metric]
-    words += ["--scenario", _scenario(nomination), "--profile", nomination.params.profile]
-    if nomination.variant.name != "bs8":
-        words[2:4] = [f"{end[:10]}:{nomination.variant}" for end in ends]
-    return join(words)
+def _command(one: Changepoint, ends: Sequence[str]) -> str:
+    variant = "" if one.variant.name == "bs8" else f":{one.variant}"
+    words = ["landspeed", "bisect", *(f"{end[:10]}{variant}" for end in ends)]
+    words += ["--metric", one.metric, "--scenario", _scenario(one)]
+    return join([*words, "--profile", one.params.profile])

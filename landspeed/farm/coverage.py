@@ -1,4 +1,4 @@
-"""What the records know of each commit and release: which cells are counted, which are timed."""
+"""What the records cover of each commit and release, and what measuring one costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,98 +21,115 @@ from benchmarks.workloads.scenario import CacheState, Preset
 from benchmarks.workloads.sysbench_modes import SYSBENCH
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
 
-_COUNTED = ("mode", "protocol", "profile", "buffers")
-_TIMED = ("mode", "protocol", "tier", "scale", "clients", "profile")
-_BELIEVED = 2  # a build that failed once may have lacked memory; twice, and it is the commit
+_FAILURES = 2  # One failed build may have lacked memory; two mean that the commit does not build.
 _RECENT = 40
 
 Server = tuple[str, str]
 """A commit's full hash or a release's name, and the name of a variant."""
 
 
-def named(origin: Origin) -> str:
-    """What an origin is known by for ever: its release, else its full commit hash."""
+class CountedCell(NamedTuple):
+    """What is counted of a server: the names are those of the records' columns."""
+
+    mode: str
+    protocol: str
+    profile: str
+    buffers: str
+
+
+class TimedCell(NamedTuple):
+    """What is timed of a server: the names are those of the records' columns."""
+
+    mode: str
+    protocol: str
+    tier: str
+    scale: int
+    clients: int
+    profile: str
+
+
+def permanent_name(origin: Origin) -> str:
+    """Return the release of *origin*, else its full commit hash: names that never change."""
     return origin.release or origin.commit or origin.name
 
 
 @dataclass(kw_only=True)
 class Coverage:
-    """A Known says what need not be measured again.
+    """What need not be measured again.
 
-    ``digests`` are of each Server; ``counted`` the cells of a digest by machine, ``timed`` how
-    many samples each of its cells has, by machine.
+    ``digests``: The digests of the installed files that a server had when it was measured.
+    ``counted``: The cells that are counted, by digest and machine.
+    ``timed``: The number of samples of each cell, by digest and machine.
+    ``broken``: What does not build.
     """
 
     digests: dict[Server, set[str]] = field(default_factory=lambda: defaultdict(set))
-    counted: dict[tuple[str, str], set[tuple[Any, ...]]] = field(
+    counted: dict[tuple[str, str], set[CountedCell]] = field(
         default_factory=lambda: defaultdict(set)
     )
-    timed: dict[tuple[str, str], Counter[tuple[Any, ...]]] = field(
+    timed: dict[tuple[str, str], Counter[TimedCell]] = field(
         default_factory=lambda: defaultdict(Counter)
     )
     broken: set[Server] = field(default_factory=set)
 
     @classmethod
     def of(cls, records: RecordStore, preset: Preset) -> Coverage:
-        """What *records* know, of timed ones those that *preset* asked for."""
+        """Read what *records* cover; of timed runs only those that *preset* scheduled."""
         found = cls()
-        names = ["digest", "release", "commit", "machine", "preset", *VARIANT_COLUMNS]
-        table = scheduled(
-            records.table(["id", "instructions", *dict.fromkeys([*names, *_COUNTED, *_TIMED])])
-        )
+        cells = dict.fromkeys([*CountedCell._fields, *TimedCell._fields])
+        names = ["id", "instructions", "digest", "release", "commit", "machine", "preset"]
+        table = scheduled(records.table([*names, *VARIANT_COLUMNS, *cells]))
         found._read(table, preset)
-        found._share(records.twins.all(), table)
+        found._add_identical(records.twins.all(), table)
         failures = Counter(
-            (named(Origin(**note["origin"])), note["variant"]) for note in records.failures.all()
+            (permanent_name(Origin(**note["origin"])), str(note["variant"]))
+            for note in records.failures.all()
         )
-        found.broken = {server for server, count in failures.items() if count >= _BELIEVED}
+        found.broken = {server for server, count in failures.items() if count >= _FAILURES}
         return found
 
     def _read(self, table: pa.Table, preset: Preset) -> None:
-        counts = pc.is_valid(table["instructions"])
-        for row in _grouped(table.filter(counts), _COUNTED):
+        is_count = pc.is_valid(table["instructions"])
+        for row in _grouped(table.filter(is_count), CountedCell._fields):
             self._name(row)
-            self.counted[row["digest"], row["machine"]].add(_cell(row, _COUNTED))
-        for row in _grouped(table.filter(pc.invert(counts)), _TIMED):
+            cell = CountedCell(*(row[name] for name in CountedCell._fields))
+            self.counted[row["digest"], row["machine"]].add(cell)
+        for row in _grouped(table.filter(pc.invert(is_count)), TimedCell._fields):
             if row["preset"] == preset.name:
                 self._name(row)
-                samples = self.timed[row["digest"], row["machine"]]
-                samples[_cell(row, _TIMED)] += row["id_count"]
+                timed = TimedCell(*(row[name] for name in TimedCell._fields))
+                self.timed[row["digest"], row["machine"]][timed] += row["id_count"]
 
     def _name(self, row: Mapping[str, Any]) -> None:
         name = row["release"] or row["commit"]
         if name:
             self.digests[name, variant_of(row).name].add(row["digest"])
 
-    def _share(self, twins: Iterable[IdenticalBuild], table: pa.Table) -> None:
-        variants: dict[str, str] = {}
-        for row in _grouped(table, ()):
-            variants[row["digest"]] = variant_of(row).name
-        for twin in twins:
-            if twin.digest in variants:
-                self.digests[named(twin.origin), variants[twin.digest]].add(twin.digest)
+    def _add_identical(self, builds: Iterable[IdenticalBuild], table: pa.Table) -> None:
+        variants = {row["digest"]: variant_of(row).name for row in _grouped(table, ())}
+        for build in builds:
+            if build.digest in variants:
+                server = (permanent_name(build.origin), variants[build.digest])
+                self.digests[server].add(build.digest)
 
     def is_counted(self, server: Server, machine: str, preset: Preset) -> bool:
-        """Whether every cell of *preset* that can be counted is, of *server* on *machine*."""
+        """Return whether *machine* has counted every cell of *preset* on *server*."""
         axes = product(preset.modes, preset.protocols, preset.profiles, CacheState)
-        wanted = {tuple(str(part) for part in one) for one in axes}
-        return any(wanted <= self.counted[digest, machine] for digest in self._served(server))
+        wanted = {CountedCell(*map(str, one)) for one in axes}
+        return any(wanted <= self.counted[one, machine] for one in self.digests.get(server, ()))
 
     def is_timed(self, server: Server, machine: str, preset: Preset) -> bool:
-        """Whether every cell that *machine* ever timed has the samples that *preset* asks for.
+        """Return whether *server* has the samples *preset* asks for of all *machine*'s cells.
 
-        Which cells a machine can have only it knows; of one that timed nothing nothing is known.
+        Only the machine knows its feasible cells; without timed runs we assume none.
         """
-        cells: set[tuple[Any, ...]] = set()
-        for (_, of), samples in self.timed.items():
-            cells |= samples.keys() if of == machine else set()
+        cells: set[TimedCell] = set()
+        for (_, timed_on), samples in self.timed.items():
+            cells |= samples.keys() if timed_on == machine else set()
         return bool(cells) and any(
             all(self.timed[digest, machine][one] >= preset.samples for one in cells)
-            for digest in self._served(server)
+            for digest in self.digests.get(server, ())
         )
-
-    def _served(self, server: Server) -> set[str]:
-        return self.digests.get(server, set())
 
 
 def _grouped(table: pa.Table, cell: Iterable[str]) -> list[dict[str, Any]]:
@@ -120,13 +137,13 @@ def _grouped(table: pa.Table, cell: Iterable[str]) -> list[dict[str, Any]]:
     return list(table.group_by(keys).aggregate([("id", "count")]).to_pylist())
 
 
-def _cell(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in names)
-
-
 @dataclass(frozen=True, kw_only=True)
 class CostEstimate:
-    """Prices are wall seconds: of a build, of counting a cell, and of a timed Run's overhead."""
+    """What measuring takes, in wall seconds; the defaults are of a small cloud machine.
+
+    ``count``: Counting one cell.
+    ``overhead``: What a timed run takes beside the time in which its client runs.
+    """
 
     build: float = 240.0
     count: float = 30.0
@@ -134,25 +151,24 @@ class CostEstimate:
 
     @classmethod
     def of(cls, records: RecordStore, cores: int) -> CostEstimate:
-        """What the latest records cost; where there are none, what a small cloud machine takes."""
+        """Estimate from the medians of the latest *records*, for a machine with *cores*."""
         table = records.table(["id", "instructions"])
         counts = table.filter(pc.is_valid(table["instructions"]))["id"].to_pylist()[-_RECENT:]
         timings = table.filter(pc.is_null(table["instructions"]))["id"].to_pylist()[-_RECENT:]
         counted, timed = (list(records.records(ids)) for ids in (counts, timings))
-        some = [one["build"]["cpu_seconds"] for one in (*counted, *timed)]
-        over = [_spent(one) - _asking(one) for one in timed]
+        builds = [one["build"]["cpu_seconds"] for one in (*counted, *timed)]
+        overheads = [_seconds(one) - _client_seconds(one) for one in timed]
         return cls(
-            build=median(some) / cores if some else cls.build,
-            count=median(map(_spent, counted)) if counted else cls.count,
-            overhead=max(0.0, median(over)) if over else cls.overhead,
+            build=median(builds) / cores if builds else cls.build,
+            count=median(map(_seconds, counted)) if counted else cls.count,
+            overhead=max(0.0, median(overheads)) if overheads else cls.overhead,
         )
 
 
-def _spent(record: Mapping[str, Any]) -> float:
+def _seconds(record: Mapping[str, Any]) -> float:
     return float(sum(record["run"].get("phases", {}).values()))
 
 
-def _asking(record: Mapping[str, Any]) -> float:
-    """The seconds in which the client ran: a phase by its name."""
+def _client_seconds(record: Mapping[str, Any]) -> float:
     phases = record["run"].get("phases", {})
     return float(phases.get("pgbench", phases.get(SYSBENCH, 0.0)))

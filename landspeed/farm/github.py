@@ -1,5 +1,8 @@
-"""GitHub's REST API, as much of it as issues and artifacts need: asked again when that helps, one
-clear error when it does not. https://docs.github.com/rest/issues/issues, /rest/using-the-rest-api/
+"""The parts of GitHub's REST API that issues and artifacts need, with retries.
+
+Our own rather than PyGithub: that repeats a POST whose answer was lost, which opens an issue twice,
+and brings a dozen packages into the job that may write to the results branch.
+https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from email.message import Message
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from base.errors import RemoteError, UsageError
 
@@ -28,17 +32,50 @@ _TRIES = 5
 _PATIENCE_SECONDS = 900.0
 _TIMEOUT_SECONDS = 30.0
 _PAGE = 100
-_FOUND = 302
+_FOUND, _GONE = 302, 410
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
-Facts = dict[str, Any]
+_ADDRESS = ("https://", "http://")
 
 
-class _Unclear(RemoteError):
-    """What was asked for may have been done, or not."""
+class Answer(BaseModel):
+    """What we read of an object that the API returns; it may have more."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Issue(Answer):
+    """An issue, or a pull request, which the API lists among them.
+
+    ``state``: ``open`` or ``closed``.
+    """
+
+    number: int
+    state: str
+    title: str = ""
+    body: str | None = None
+    pull_request: object = None
+
+
+class Comment(Answer):
+    """A comment on an issue."""
+
+    id: int
+    body: str | None = None
+
+
+Some = TypeVar("Some", bound=Answer)
+
+
+class IssuesDisabledError(RemoteError):
+    """The repository has no issues, as forks have none by default."""
+
+
+class _UnclearError(RemoteError):
+    """A request failed in a way that leaves open whether it took effect."""
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Somebody else's server is not given our token."""
+    """Follows no redirect: another server must not get our token."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -46,9 +83,12 @@ class _NoRedirect(HTTPRedirectHandler):
 
 @dataclass(kw_only=True)
 class GitHub:
-    """A GitHub is the API at ``api``, for one ``repository`` (owner/name), by ``token``.
+    """The API of one repository.
 
-    ``calls`` counts requests; ``pause`` waits so many seconds.
+    ``api``: The base address, without a slash at the end.
+    ``repository``: OWNER/NAME.
+    ``pause``: Waits for a number of seconds.
+    ``calls``: The number of requests made.
     """
 
     api: str
@@ -62,137 +102,140 @@ class GitHub:
 
     @classmethod
     def find(cls, say: Callable[[str], None]) -> Self:
-        """What $GITHUB_API_URL, $GITHUB_REPOSITORY and $GITHUB_TOKEN name; UsageError if none."""
+        """Read $GITHUB_API_URL, $GITHUB_REPOSITORY and $GITHUB_TOKEN; UsageError if one lacks."""
         repository, token = (os.environ.get(f"GITHUB_{n}", "") for n in ("REPOSITORY", "TOKEN"))
         if not _REPOSITORY.fullmatch(repository) or not token:
             raise UsageError(
-                "nobody knows in which repository issues are kept",
+                "no GitHub repository is configured for the issues",
                 detail=f"GITHUB_REPOSITORY is {repository!r}, GITHUB_TOKEN is "
                 f"{'set' if token else 'not set'}.",
-                hint="Set both, or look at what would be written with --dry-run.",
+                hint="Set both, or see what would be written with --dry-run.",
             )
         api = (os.environ.get("GITHUB_API_URL") or _API).rstrip("/")
-        if not api.startswith(("https://", "http://")):
+        if not api.startswith(_ADDRESS):
             raise UsageError(f'"{api}" is not the address of an API', hint="See GITHUB_API_URL.")
         return cls(api=api, repository=repository, token=token, say=say)
 
-    # -- issues ------------------------------------------------------------------------------
+    def issues(self, label: str) -> list[Issue]:
+        """Return every issue with *label*, open or closed. IssuesDisabledError if there are none.
 
-    def issues(self, label: str) -> list[Facts]:
-        """Every issue with *label*, open or closed; pull requests, which the API mixes in, not."""
-        found = self.listed(f"issues?state=all&labels={quote(label)}")
-        return [one for one in found if "pull_request" not in one]
+        https://docs.github.com/rest/issues/issues#list-repository-issues
+        """
+        found = self.listed(f"issues?state=all&labels={quote(label)}", Issue)
+        return [one for one in found if one.pull_request is None]
 
-    def comments(self, number: int) -> list[Facts]:
-        """Every comment on the issue *number*."""
-        return self.listed(f"issues/{number}/comments?")
+    def comments(self, number: int) -> list[Comment]:
+        """Return every comment on the issue *number*."""
+        return self.listed(f"issues/{number}/comments?", Comment)
 
     def create(
-        self, path: str, facts: Mapping[str, Any], existing: Callable[[], Facts | None]
-    ) -> Facts:
-        """What *facts* make at *path*; made once, though an answer was lost.
+        self, path: str, content: Mapping[str, object], existing: Callable[[], object | None]
+    ) -> None:
+        """Create *content* at *path*, once even if an answer is lost.
 
-        *existing* looks whether it is there after all.
+        *existing* looks up what a request without an answer may have created.
         """
         for number in range(_TRIES):
             try:
-                return dict(self._ask("POST", path, facts, once=True))
-            except _Unclear as error:
+                self._ask("POST", path, content, once=True)
+            except _UnclearError as error:
                 self._back_off(number, error)
-                found = existing()
-                if found is not None:
-                    return found
-        return dict(self._ask("POST", path, facts, once=True))
+                if existing() is not None:
+                    return
+            else:
+                return
+        raise self._gave_up("POST", path)
 
-    def update(self, path: str, facts: Mapping[str, Any]) -> Facts:
-        """What is at *path* with *facts* changed."""
-        return dict(self._ask("PATCH", path, facts))
+    def update(self, path: str, content: Mapping[str, object]) -> None:
+        """Change what is at *path* to *content*."""
+        self._ask("PATCH", path, content)
 
-    def listed(self, path: str, key: str = "", *, pages: int = 1000) -> list[Facts]:
-        """What is listed at *path* (with its query), of at most so many *pages*; below *key*."""
-        found: list[Facts] = []
+    def listed(
+        self, path: str, kind: type[Some], key: str = "", *, pages: int = 1000
+    ) -> list[Some]:
+        """Return what at most *pages* of the list at *path* (with its query) hold below *key*."""
+        found: list[Some] = []
         for page in range(1, pages + 1):
             answer = self._ask("GET", f"{path}&per_page={_PAGE}&page={page}")
-            some = answer[key] if key else answer
+            try:
+                some = TypeAdapter(list[kind]).validate_python(answer[key] if key else answer)  # type: ignore[valid-type]
+            except (ValidationError, KeyError, TypeError) as error:
+                raise RemoteError(
+                    f"the answer of {self.api} could not be understood",
+                    detail=f"GET {path.partition('?')[0]}: {error}",
+                ) from error
             found += some
             if len(some) < _PAGE:
                 break
         return found
 
-    # -- files -------------------------------------------------------------------------------
-
     def download(self, path: str, file: Path) -> None:
-        """Write to *file* what is at *path*, which GitHub keeps elsewhere: no token goes there."""
+        """Write what is at *path* to *file*; GitHub redirects to a server that gets no token."""
         for number in range(_TRIES):
-            # where it is holds for a minute: asked for anew each time
-            where = str(self._ask("GET", path, moved=True))
-            if not where.startswith(("https://", "http://")):
-                raise RemoteError(f"{self.api} sends us nowhere", detail=f"GET {path}: {where!r}")
+            # The address is valid for a minute, so each attempt asks for a new one.
+            where = str(self._ask("GET", path, redirects=True))
+            if not where.startswith(_ADDRESS):
+                raise RemoteError(
+                    f"{self.api} redirected to no address", detail=f"GET {path}: {where!r}"
+                )
+            self.calls += 1
+            opened = build_opener(_NoRedirect)
             try:
-                self._load(where, file)
+                with opened.open(where, timeout=_TIMEOUT_SECONDS) as got, file.open("wb") as out:
+                    shutil.copyfileobj(got, out)
             except (OSError, HTTPException) as error:
-                failure = RemoteError("a file of GitHub's could not be read", detail=str(error))
-                self._back_off(number, failure)
+                self._back_off(number, RemoteError("a download failed", detail=str(error)))
             else:
                 return
-        raise self._in_vain("GET", path)
-
-    def _load(self, where: str, file: Path) -> None:
-        self.calls += 1
-        opener = build_opener(_NoRedirect)
-        answer: HTTPResponse
-        with opener.open(where, timeout=_TIMEOUT_SECONDS) as answer, file.open("wb") as out:
-            shutil.copyfileobj(answer, out)
-
-    # -- asking ------------------------------------------------------------------------------
+        raise self._gave_up("GET", path)
 
     def _ask(
         self,
         method: str,
         path: str,
-        facts: Mapping[str, Any] | None = None,
+        content: Mapping[str, object] | None = None,
         *,
         once: bool = False,
-        moved: bool = False,
+        redirects: bool = False,
     ) -> Any:
-        """The JSON that the API answers, or where it sends us if what we ask for is *moved*.
+        """Return the API's JSON, or the address it redirects to if *redirects* is set.
 
-        It is asked *once* only where asking again could do it twice.
+        With *once* a request that may have taken effect is not repeated: _UnclearError.
         """
         for number in range(_TRIES):
             try:
-                return self._open(method, path, facts)
+                return self._open(method, path, content)
             except HTTPError as error:
-                if moved and error.code == _FOUND:
+                if redirects and error.code == _FOUND:
                     return error.headers.get("location", "")
-                said = _said(error)
-                wait = self._wait(error, said)
+                reason = _reason(error)
+                wait = self._limit(error, reason)
                 if wait is not None:
-                    self._rest(wait)
+                    self._wait(wait)
                     continue
-                failure = self._failure(error.code, method, path, said)
+                failure = self._failure(error.code, method, path, reason)
                 if error.code < 500:
                     raise failure from error
             except (OSError, HTTPException, ValueError) as error:
                 failure = RemoteError(f"{self.api} did not answer", detail=str(error))
             if once:
-                raise _Unclear(failure.message, detail=failure.detail, hint=failure.hint)
+                raise _UnclearError(failure.message, detail=failure.detail, hint=failure.hint)
             self._back_off(number, failure)
-        raise self._in_vain(method, path)
+        raise self._gave_up(method, path)
 
-    def _in_vain(self, method: str, path: str) -> RemoteError:
+    def _gave_up(self, method: str, path: str) -> RemoteError:
         return RemoteError(
-            f"{self.api} did not do it, though asked {_TRIES} times",
+            f"a request to {self.api} failed after {_TRIES} attempts",
             detail=f"{method} {path}",
-            hint="Give the same command again later: what is done already is not done again.",
+            hint="Repeat the command later: it skips what is done already.",
         )
 
-    def _open(self, method: str, path: str, facts: Mapping[str, Any] | None) -> Any:
+    def _open(self, method: str, path: str, content: Mapping[str, object] | None) -> Any:
         self.calls += 1
         request = Request(  # noqa: S310  the address is http or https
             f"{self.api}/repos/{self.repository}/{path}",
             method=method,
-            data=None if facts is None else json.dumps(facts).encode(),
+            data=None if content is None else json.dumps(content).encode(),
             headers={
                 "Authorization": f"Bearer {self.token}",
                 "Accept": "application/vnd.github+json",
@@ -205,10 +248,13 @@ class GitHub:
         with build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_SECONDS) as answer:
             return json.loads(answer.read() or b"null")
 
-    def _wait(self, error: HTTPError, said: str) -> float | None:
-        """Seconds after which a rate limit lets us again; None if that is not what it is."""
-        headers: Message = error.headers
-        limited = headers.get("x-ratelimit-remaining") == "0" or "rate limit" in said.lower()
+    def _limit(self, error: HTTPError, reason: str) -> float | None:
+        """Return the seconds that a rate limit asks us to wait; None if *error* is no rate limit.
+
+        https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
+        """
+        headers = error.headers
+        limited = headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason.lower()
         after = headers.get("retry-after")
         if error.code not in (403, 429) or not (limited or after or error.code == 429):
             return None
@@ -217,40 +263,40 @@ class GitHub:
         reset = headers.get("x-ratelimit-reset", "")
         return max(1.0, float(reset) - self.clock()) if reset.isdecimal() else 60.0
 
-    def _rest(self, seconds: float) -> None:
+    def _wait(self, seconds: float) -> None:
         self._waited += seconds
         if self._waited > _PATIENCE_SECONDS:
             raise RemoteError(
-                f"{self.api} asks us to wait for {seconds:.0f} s: its rate limit is used up",
-                hint="Give the same command again later: what is done already is not done again.",
+                f"the rate limit of {self.api} asks us to wait for {seconds:.0f} s",
+                hint="Repeat the command later: it skips what is done already.",
             )
-        self.say(f"{self.api} asks us to wait for {seconds:.0f} s")
+        self.say(f"waiting for {seconds:.0f} s: the rate limit of {self.api} is used up")
         self.pause(seconds)
 
     def _back_off(self, number: int, error: RemoteError) -> None:
         seconds = 2.0**number * random.uniform(0.5, 1.0)  # noqa: S311
-        self.say(f"{error.message}: asking again in {seconds:.1f} s")
+        self.say(f"{error.message}: repeating the request in {seconds:.1f} s")
         self.pause(seconds)
 
-    def _failure(self, code: int, method: str, path: str, said: str) -> RemoteError:
+    def _failure(self, code: int, method: str, path: str, reason: str) -> RemoteError:
         right = "actions: read" if path.startswith("actions/") else "issues: write"
         hints = {
-            401: "GITHUB_TOKEN is not valid, or not any more.",
+            401: "GITHUB_TOKEN is not valid, or has expired.",
             403: f"The job needs the permission {right}.",
-            404: f"Is there a repository {self.repository} that GITHUB_TOKEN may see?",
-            410: f"Issues are disabled in {self.repository}.",
+            404: f"Does the repository {self.repository} exist, and may GITHUB_TOKEN see it?",
+            _GONE: f"Issues are disabled in {self.repository}: enable them in its settings.",
         }
-        return RemoteError(
+        kind = IssuesDisabledError if code == _GONE else RemoteError
+        return kind(
             f"{self.api} answered {code}",
-            detail=f"{method} {path.partition('?')[0]}: {said}",
+            detail=f"{method} {path.partition('?')[0]}: {reason}",
             hint=hints.get(code, ""),
         )
 
 
-def _said(error: HTTPError) -> str:
-    """What the API says went wrong, in its own words."""
+def _reason(error: HTTPError) -> str:
+    """Return what the API says went wrong."""
     try:
-        text = error.read().decode(errors="replace")
-        return str(json.loads(text)["message"])
+        return str(json.loads(error.read().decode(errors="replace"))["message"])
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
         return str(error.reason)

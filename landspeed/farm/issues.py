@@ -1,160 +1,159 @@
-"""Issues brought up to date with the records: opened, written anew, closed; each one once."""
+"""GitHub issues kept in step with the records: one for each regression, opened, updated, closed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from base.files import digest_text
-from landspeed.farm.github import Facts, GitHub
+from landspeed.farm.github import Comment, GitHub, Issue, IssuesDisabledError
 from landspeed.farm.issue_text import Mark, SubjectOf, body, title
 from landspeed.farm.regressions import Regression
 from landspeed.results.series import PlaceOf
 
 LABEL = "landspeed-regression"
-_STATE = re.compile(r"The state is `([^`\n]+)-\d+\.json`")
+# On a line of its own, which text from a commit cannot be: see landspeed.bisect.report_markdown.
+_MARK = re.compile(r"^<!-- landspeed-bisection ([0-9a-f]{16}) -->$", re.M)
 
 
 class IssueAction(StrEnum):
-    """A IssueAction is what was done about a Regression."""
+    """What was done to an issue or comment."""
 
     OPENED = "opened"
     UPDATED = "updated"
     CLOSED = "closed"
-    LEFT = "left as it is"
+    UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True, kw_only=True)
 class IssueUpdate:
-    """A Told is a Regression as its issue tells it, and what was done to that issue."""
+    """The issue of a regression, and what was done to it.
 
-    deed: IssueAction
+    ``number``: None if the regression has no issue.
+    ``body``: Markdown.
+    """
+
+    action: IssueAction
     number: int | None
     title: str
     body: str
 
-    def facts(self) -> dict[str, Any]:
-        """It as JSON can hold it."""
-        return {**vars(self), "deed": self.deed.value}
 
-
-def tell(
+def update_issues(
     found: Sequence[Regression], place_of: PlaceOf, subject_of: SubjectOf, github: GitHub | None
 ) -> Iterator[IssueUpdate]:
-    """Bring the issues up to date with *found*, one after the other; without *github* only say.
+    """Open, update or close the issue of each regression in *found*; without *github* only list.
 
-    What is gone and was never told stays untold; what a person closed stays closed.
+    A regression that was repaired before it had an issue gets none. An issue that a person closed
+    stays closed. If the repository has issues disabled, say so once and change nothing.
     """
-    if github is None:
-        for one in found:
-            yield _told(IssueAction.LEFT, None, one, subject_of)
-        return
-    issues = _each_once(github.issues(LABEL), github)
-    for one in found:
-        yield _tell(one, issues, place_of, subject_of, github)
+    texts = [(one, title(one, subject_of), body(one, subject_of)) for one in found]
+    issues: list[Issue] = []
+    if github is not None:
+        try:
+            issues = _without_duplicates(github.issues(LABEL), github)
+        except IssuesDisabledError as error:
+            github.say(f"no issue is opened or updated. {error.hint}")
+            github = None
+    for one, heading, text in texts:
+        if github is None:
+            action, number = IssueAction.UNCHANGED, None
+        else:
+            wanted = {"title": heading, "body": text}
+            action, number = _update(one, wanted, issues, place_of, github)
+        yield IssueUpdate(action=action, number=number, title=heading, body=text)
 
 
-def _tell(
+def _update(
     one: Regression,
-    issues: list[Facts],
+    wanted: Mapping[str, str],
+    issues: list[Issue],
     place_of: PlaceOf,
-    subject_of: SubjectOf,
     github: GitHub,
-) -> IssueUpdate:
+) -> tuple[IssueAction, int | None]:
     issue = _issue_of(one, issues, place_of)
     if issue is None:
-        if one.is_gone:
-            return _told(IssueAction.LEFT, None, one, subject_of)
-        _open(one, place_of, subject_of, github)
-        # another run may have been as fast
-        issues[:] = _each_once(github.issues(LABEL), github)
+        if one.is_repaired:
+            return IssueAction.UNCHANGED, None
+        github.create(
+            "issues",
+            {**wanted, "labels": [LABEL]},
+            lambda: _issue_of(one, github.issues(LABEL), place_of),
+        )
+        # Another run may have opened one at the same time.
+        issues[:] = _without_duplicates(github.issues(LABEL), github)
         made = _issue_of(one, issues, place_of)
-        return _told(IssueAction.OPENED, made["number"] if made else None, one, subject_of)
-    told = _told(IssueAction.LEFT, issue["number"], one, subject_of)
-    if issue["state"] != "open":
-        return told
-    wanted = {"title": told.title, "body": told.body}
-    if one.is_gone:
-        wanted |= {"state": "closed", "state_reason": "completed"}
-        github.update(f"issues/{issue['number']}", wanted)
-        return _told(IssueAction.CLOSED, issue["number"], one, subject_of)
-    if issue["title"] == told.title and _same(issue["body"], told.body):
-        return told
-    github.update(f"issues/{issue['number']}", wanted)
-    return _told(IssueAction.UPDATED, issue["number"], one, subject_of)
+        return IssueAction.OPENED, made.number if made else None
+    if issue.state != "open":
+        return IssueAction.UNCHANGED, issue.number
+    if one.is_repaired:
+        closed = {"state": "closed", "state_reason": "completed"}
+        github.update(f"issues/{issue.number}", {**wanted, **closed})
+        return IssueAction.CLOSED, issue.number
+    if issue.title == wanted["title"] and _is_same(issue.body, wanted["body"]):
+        return IssueAction.UNCHANGED, issue.number
+    github.update(f"issues/{issue.number}", wanted)
+    return IssueAction.UPDATED, issue.number
 
 
-def _each_once(issues: list[Facts], github: GitHub) -> list[Facts]:
-    """*issues*, but of open ones that are about the very same the oldest; others are closed.
+def _without_duplicates(issues: list[Issue], github: GitHub) -> list[Issue]:
+    """Close all but the oldest of several open issues with one mark; return the others.
 
-    They are of runs that found it at once and did not see each other's.
+    Two runs that find a regression at the same time open an issue each.
     """
     first: dict[Mark, int] = {}
     kept = []
-    for issue in sorted(issues, key=lambda one: int(one["number"])):
-        mark = Mark.read(issue.get("body") or "") if issue["state"] == "open" else None
+    for issue in sorted(issues, key=lambda one: one.number):
+        mark = Mark.read(issue.body or "") if issue.state == "open" else None
         if mark is not None and mark in first:
-            # without the mark it is nobody's
+            # The new text has no mark, so no later run takes it for the regression's issue.
             text = f"The same as #{first[mark]}: two runs found it at once."
             wanted = {"state": "closed", "state_reason": "not_planned", "body": text}
-            github.update(f"issues/{issue['number']}", wanted)
+            github.update(f"issues/{issue.number}", wanted)
             continue
         if mark is not None:
-            first[mark] = int(issue["number"])
+            first[mark] = issue.number
         kept.append(issue)
     return kept
 
 
-def _told(
-    deed: IssueAction, number: int | None, one: Regression, subject_of: SubjectOf
-) -> IssueUpdate:
-    return IssueUpdate(
-        deed=deed, number=number, title=title(one, subject_of), body=body(one, subject_of)
-    )
-
-
-def _open(one: Regression, place_of: PlaceOf, subject_of: SubjectOf, github: GitHub) -> Facts:
-    wanted = {"title": title(one, subject_of), "body": body(one, subject_of), "labels": [LABEL]}
-    return github.create("issues", wanted, lambda: _issue_of(one, github.issues(LABEL), place_of))
-
-
-def _issue_of(one: Regression, issues: Iterable[Facts], place_of: PlaceOf) -> Facts | None:
-    """The issue about *one*; of several an open one, else the oldest."""
+def _issue_of(one: Regression, issues: Iterable[Issue], place_of: PlaceOf) -> Issue | None:
+    """Return the issue about *one*: of several an open one, else the oldest."""
     about = [
         issue
         for issue in issues
-        if (mark := Mark.read(issue.get("body") or "")) and mark.is_about(one.span, place_of)
+        if (mark := Mark.read(issue.body or "")) and mark.is_about(one.span, place_of)
     ]
-    return min(about, key=lambda one: (one["state"] != "open", one["number"]), default=None)
+    return min(about, key=lambda issue: (issue.state != "open", issue.number), default=None)
 
 
-def _same(one: str | None, other: str) -> bool:
-    # what comes by a browser has the line ends of one
+def _is_same(one: str | None, other: str) -> bool:
+    # A text that was edited in a browser has the line ends of one.
     return (one or "").replace("\r\n", "\n").strip() == other.strip()
 
 
+def _identity(report: str) -> str:
+    """Return the identity in the mark of *report*; of a text without a mark, its digest."""
+    found = _MARK.search(report)
+    return found[1] if found else digest_text(report)[:16]
+
+
 def comment(github: GitHub, number: int, report: str) -> IssueAction:
-    """Put *report*, a bisection's Markdown, under the issue *number*; the same bisection once."""
+    """Put *report*, the Markdown of a bisection, under the issue *number*, once a bisection."""
     mark = f"<!-- landspeed-bisection {_identity(report)} -->"
     text = f"{mark}\n{report}"
 
-    def existing() -> Facts | None:
+    def existing() -> Comment | None:
         found = github.comments(number)
-        return next((one for one in found if (one.get("body") or "").startswith(mark)), None)
+        return next((one for one in found if (one.body or "").startswith(mark)), None)
 
     before = existing()
     if before is None:
         github.create(f"issues/{number}/comments", {"body": text}, existing)
         return IssueAction.OPENED
-    if _same(before["body"], text):
-        return IssueAction.LEFT
-    github.update(f"issues/comments/{before['id']}", {"body": text})
+    if _is_same(before.body, text):
+        return IssueAction.UNCHANGED
+    github.update(f"issues/comments/{before.id}", {"body": text})
     return IssueAction.UPDATED
-
-
-def _identity(report: str) -> str:
-    state = _STATE.search(report)
-    return digest_text(state[1] if state else report.partition("\n")[0])[:16]

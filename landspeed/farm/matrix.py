@@ -1,12 +1,12 @@
-"""The set of builds as a matrix for GitHub Actions: ``fromJSON`` of it spreads them over runners.
+"""A set of builds as a matrix for GitHub Actions, which ``fromJSON`` spreads over runners.
 
-See "include" in https://docs.github.com/actions/using-jobs/using-a-matrix-for-your-jobs
+See "include" in
+https://docs.github.com/actions/how-tos/write-workflows/choose-what-workflows-do/run-job-variations
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from base.build import Variant
 from builders.recipe import recipe
@@ -15,17 +15,17 @@ from landspeed.session.target import Target, require_sources
 
 
 def matrix_targets(refs: Sequence[str], variants: Sequence[Variant]) -> list[Target]:
-    """Every REF in every one of *variants*; one that names its variant in that alone."""
+    """Return every REF in each of *variants*; ``REF:VARIANT`` is a target of its own."""
     targets = [Target.parse(ref, variant) for ref in refs for variant in variants]
     require_sources(targets)
     return list(dict.fromkeys(targets))
 
 
-def matrix_facts(sources: Sources, targets: Iterable[Target]) -> dict[str, Any]:
-    """The matrix of *targets*: what to build, and a name for it that a job or a file can have.
+def builds_matrix(sources: Sources, targets: Iterable[Target]) -> dict[str, list[dict[str, str]]]:
+    """Return the matrix that builds *targets*, each under an identifier that can name a file.
 
-    A REF is told as the release or commit that it means now, so that all runners build the
-    same. Asks no one for a release. VariantError for what a release cannot be built as.
+    A branch or tag becomes the commit or release it means now, so that all runners build the
+    same. Downloads nothing. VariantError if a release cannot have its variant.
     """
     rows: dict[str, dict[str, str]] = {}
     for target in targets:
@@ -33,7 +33,6 @@ def matrix_facts(sources: Sources, targets: Iterable[Target]) -> dict[str, Any]:
         recipe(version, target.variant)
         origin = source.origin if source else None
         ref = (origin.release or origin.commit if origin else None) or str(version)
-        name = origin.name if origin else str(version)
-        identifier = f"{name}-{target.variant}"
+        identifier = f"{origin.name if origin else version}-{target.variant}"
         rows[identifier] = {"ref": ref, "variant": target.variant.name, "identifier": identifier}
     return {"include": list(rows.values())}

@@ -1,7 +1,7 @@
-"""The union of two directories of results: what is in either is in both afterwards, nothing lost.
+"""The union of two directories of results: afterwards one has what either had.
 
-Records, notes and profiles never change, so they merge by copying. The Journal of a bisection
-grows: of two that are called the same the one that has seen more is kept.
+Records, notes and profiles never change, so they merge by copying. The journal of a bisection
+grows: of two journals with one name, the one with more events stays.
 """
 
 from __future__ import annotations
@@ -18,83 +18,77 @@ from base.files import write_atomic
 from benchmarks.records.store import RecordStore
 
 RECORDS, JOURNALS = "records", "bisect"
-_KEPT = (
+_SHARED = (
     *(f"{RECORDS}/{kind}" for kind in ("segments", "twins", "confirmations", "bisections")),
     *(f"{RECORDS}/{kind}" for kind in ("failures", "profiles")),
     JOURNALS,
 )
-# Nothing that begins with a dot (caches, locks, half-written files), nothing that leads elsewhere.
+# No part begins with a dot, as caches, locks and unfinished files do, and none leads elsewhere.
 _PART = r"[A-Za-z0-9@_][A-Za-z0-9@._+-]*"
-_NAME = re.compile(rf"(?:{'|'.join(map(re.escape, _KEPT))})(?:/{_PART}){{1,4}}")
+_NAME = re.compile(rf"(?:{'|'.join(map(re.escape, _SHARED))})(?:/{_PART}){{1,4}}")
 _SUFFIXES = (".parquet", ".json", ".json.gz")
 
 
-def is_kept(name: str) -> bool:
-    """Whether *name*, relative to the results, is a file that is kept for ever and everywhere."""
+def is_result(name: str) -> bool:
+    """Return whether *name*, relative to a directory of results, is a file that machines share."""
     return _NAME.fullmatch(name) is not None and name.endswith(_SUFFIXES)
 
 
 def is_journal(name: str) -> bool:
-    """Whether *name* is the Journal of a bisection, the one kind of file that grows."""
+    """Return whether *name* is the journal of a bisection, the one kind of file that grows."""
     return name.startswith(f"{JOURNALS}/")
 
 
-def kept_files(results: Path) -> Iterator[str]:
-    """The names of all files below *results* that are kept, sorted; loose records are not."""
-    for directory in _KEPT:
+def result_files(results: Path) -> Iterator[str]:
+    """Yield the names of the shared files below *results*, sorted; unsealed records are none."""
+    for directory in _SHARED:
         for path in sorted((results / directory).rglob("*")):
             name = path.relative_to(results).as_posix()
-            if is_kept(name) and path.is_file():
+            if is_result(name) and path.is_file():
                 yield name
 
 
-def unite(other: Path, results: Path) -> int:
-    """Add everything of the results at *other* to *results*; how many files were new.
+def merge_results(other: Path, results: Path) -> int:
+    """Add the results at *other* to *results*; return the number of new files.
 
-    RecordError for what is damaged there; nothing that is here is changed, but for a Journal
-    that has seen less.
+    Nothing in *results* changes but a journal with fewer events. RecordError for a damaged file.
     """
     copied = RecordStore(results / RECORDS).merge(other / RECORDS)
     for path in sorted((other / JOURNALS).glob("*.json")):
-        if is_kept(f"{JOURNALS}/{path.name}"):
-            copied += _take_journal(path, results / JOURNALS / path.name)
+        target = results / JOURNALS / path.name
+        if is_result(f"{JOURNALS}/{path.name}") and _events(path) > _events(target):
+            write_atomic(target, path.read_bytes())
+            copied += 1
     return copied
 
 
-def unite_new(other: Path, results: Path) -> int:
-    """`unite` of what *results* does not have by name: what it has is not read again there."""
-    ours = set(kept_files(results))
-    wanted = [name for name in kept_files(other) if name not in ours or is_journal(name)]
+def merge_new(other: Path, results: Path) -> int:
+    """Do `merge_results` for the files whose names *results* lacks: it reads no others."""
+    ours = set(result_files(results))
+    wanted = [name for name in result_files(other) if name not in ours or is_journal(name)]
     if not wanted:
         return 0
     with tempfile.TemporaryDirectory(prefix="landspeed-results-") as scratch:
         for name in wanted:
             (Path(scratch) / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(other / name, Path(scratch) / name)
-        return unite(Path(scratch), results)
-
-
-def unknown(results: Path, known: Mapping[str, int]) -> list[str]:
-    """The kept files of *results* that are not *known* by name (see `contents`), or went on."""
-    return [name for name, events in contents(results).items() if known.get(name, -1) < events]
+        return merge_results(Path(scratch), results)
 
 
 def contents(results: Path) -> dict[str, int]:
-    """The kept files of *results*, and how much each has seen: of a Journal its events, else 0."""
+    """Return the number of events in each journal below *results*, and 0 for all other files."""
     return {
-        name: _events(results / name) if is_journal(name) else 0 for name in kept_files(results)
+        name: _events(results / name) if is_journal(name) else 0 for name in result_files(results)
     }
 
 
-def _take_journal(source: Path, target: Path) -> int:
-    if _events(source) <= _events(target):
-        return 0
-    write_atomic(target, source.read_bytes())
-    return 1
+def missing_from(known: Mapping[str, int], results: Path) -> list[str]:
+    """Return the files of *results* that *known*, some `contents`, lacks or has with less."""
+    return [name for name, events in contents(results).items() if known.get(name, -1) < events]
 
 
 def _events(path: Path) -> int:
-    """How much the Journal at *path* has seen; -1 if there is none."""
+    """Return the number of events in the journal at *path*; -1 if there is none."""
     try:
         return len(json.loads(path.read_text())["events"])
     except FileNotFoundError:

@@ -1,32 +1,37 @@
-"""In which order what is not measured yet is worth measuring. Pure.
+"""The order in which uncovered revisions are worth measuring. Pure.
 
-What came last first, for that is what somebody can still mend with it in mind; then the holes
-behind it, each time the middle of the largest, so that wherever the budget ends a step that is in
-there is between two neighbours that are as near as could be.
+The newest come first, while their authors still remember them. Then come the gaps behind them,
+always the middle of the largest: wherever the budget ends, a changepoint is located as closely as
+the number of measurements allows.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 
-def fresh(known: Sequence[bool]) -> list[int]:
-    """The positions after the last that is *known* (a line, oldest first), the newest first.
+def newer_than_covered(covered: Sequence[bool]) -> list[int]:
+    """Return the positions after the last one *covered* of a line (oldest first), newest first.
 
-    Of a line of which nothing is known the tip alone.
+    If none is covered, the newest position alone.
     """
-    last = max((at for at, one in enumerate(known) if one), default=len(known) - 2)
-    return list(range(len(known) - 1, max(last, -1), -1))
+    last = max((at for at, one in enumerate(covered) if one), default=len(covered) - 2)
+    return list(range(len(covered) - 1, max(last, -1), -1))
 
 
-def halved(known: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """The size of a gap and the position of its middle, the largest gap of *known* first.
+def halved(covered: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the size of the largest gap and the position of its middle, until all is covered.
 
-    A gap is a run of positions that are not known; of two equal ones the newer comes first. Each
-    middle is taken for known from then on. Sizes never grow.
+    A gap is a run of positions that are not covered; of two of one size the newer comes first.
+    Each middle counts as covered from then on. Sizes never grow.
     """
-    heap = [(-(end - begin), -begin) for begin, end in _gaps(known)]
+    heap = []
+    for is_covered, group in groupby(range(len(covered)), key=lambda at: covered[at]):
+        if not is_covered:
+            run = list(group)
+            heap.append((-len(run), -run[0]))
     heapq.heapify(heap)
     while heap:
         size, begin = (-number for number in heapq.heappop(heap))
@@ -37,17 +42,7 @@ def halved(known: Sequence[bool]) -> Iterator[tuple[int, int]]:
                 heapq.heappush(heap, (-length, -start))
 
 
-def _gaps(known: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    begin = None
-    for at, one in enumerate([*known, True]):
-        if not one and begin is None:
-            begin = at
-        elif one and begin is not None:
-            yield begin, at
-            begin = None
-
-
-def together(lines: Iterable[Sequence[bool]]) -> list[tuple[int, int]]:
-    """Line and position of everything in the gaps of several *lines*, by the size of its gap."""
-    found = [[(-size, line, at) for size, at in halved(known)] for line, known in enumerate(lines)]
-    return [(line, at) for _, line, at in heapq.merge(*found)]
+def largest_gaps_first(lines: Iterable[Sequence[bool]]) -> list[tuple[int, int]]:
+    """Return the number of the line and the position of all that is uncovered, by size of gap."""
+    found = [[(-size, n, at) for size, at in halved(covered)] for n, covered in enumerate(lines)]
+    return [(number, at) for _, number, at in heapq.merge(*found)]

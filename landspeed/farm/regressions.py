@@ -1,30 +1,32 @@
-"""Regressions: what confirmed steps amount to, one for each thing that happened. Pure.
+"""Regressions: confirmed changepoints for the worse, grouped by what caused them. Pure.
 
-One commit makes several series step at once: instructions warm and cold, read-only and
-read-write, on each machine. What lies at the same place of the same line is one Regression.
+One commit shifts several series at once: instructions warm and cold, read-only and read-write, on
+each machine. Changepoints that may be of the same commit are one regression.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from benchmarks.workloads.metrics import metric_named
-from builders.source import Position
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.farm.notes import BisectionNote, newest
 from landspeed.results.series import PlaceOf
 
-_EXACT_LEFT = 1.002  # what exact steps may leave of a regression that is called gone
-Facts = Mapping[str, Any]
+# An exact metric may stay this much above its old level when its regression counts as repaired.
+_EXACT_REMAINDER = 1.002
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A Span is where on a line something happened: after ``before``, up to ``last`` at most.
+    """A range of commits or releases of which one caused a change.
 
-    Both are names that hold for ever, a release or a full commit hash; ``first`` and ``end`` are
-    the positions from which and up to which, so that two Spans can be held together.
+    ``line``: The line of history: a branch, or ``releases``.
+    ``before``: The last one that did not cause it: a release or a full commit hash.
+    ``last``: The last one that may have caused it.
+    ``first``: The position on the line of the first one that may have caused it.
+    ``end``: The position of ``last``.
     """
 
     line: str
@@ -35,15 +37,15 @@ class Span:
 
     @property
     def count(self) -> int:
-        """How many commits or releases it may have been."""
+        """The number of commits or releases that may have caused it."""
         return self.end - self.first + 1
 
     def meets(self, other: Span) -> bool:
-        """Whether it may be one thing that happened in both."""
+        """Return whether one commit may have caused both changes."""
         return self.line == other.line and self.first <= other.end and other.first <= self.end
 
     def within(self, other: Span) -> Span:
-        """Where both are, of two that meet."""
+        """Return the intersection with a span that this one meets."""
         begin = self if self.first >= other.first else other
         end = self if self.end <= other.end else other
         return Span(
@@ -53,123 +55,99 @@ class Span:
 
 @dataclass(kw_only=True)
 class Regression:
-    """A Regression is what happened in one Span: confirmed Steps for the worse, the largest first.
+    """The confirmed changepoints for the worse that one commit or release caused.
 
-    ``repairs`` are the Steps for the better that undid each of them, if all are undone;
-    ``bisections`` are the reports (bisect.report.report_facts) of those that were bisected.
+    ``changepoints``: The largest first.
+    ``repairs``: The changepoints that undid them; empty unless all of them are undone.
     """
 
     span: Span
-    steps: list[Changepoint]
+    changepoints: list[Changepoint]
     repairs: list[Changepoint] = field(default_factory=list)
-    bisections: list[Facts] = field(default_factory=list)
+    bisections: list[BisectionNote] = field(default_factory=list)
 
     @property
-    def is_gone(self) -> bool:
-        """Whether what it cost is no longer paid anywhere."""
+    def is_repaired(self) -> bool:
+        """Whether a later revision undid the regression in every series."""
         return bool(self.repairs)
 
 
 def regressions(
-    steps: Iterable[Changepoint], place_of: PlaceOf, bisections: Iterable[Facts] = ()
+    changepoints: Iterable[Changepoint],
+    place_of: PlaceOf,
+    bisections: Iterable[BisectionNote] = (),
 ) -> list[Regression]:
-    """The Regressions that the confirmed among *steps* amount to, by line and place."""
-    confirmed = [step for step in steps if step.status is ChangepointStatus.CONFIRMED]
-    spans = {id(step): span_of(step, place_of) for step in confirmed}
-    placed = [step for step in confirmed if spans[id(step)] is not None]
+    """Group the confirmed of *changepoints* to regressions, in the order of line and position."""
+    placed = [
+        (span, one)
+        for one in changepoints
+        if one.status is ChangepointStatus.CONFIRMED and (span := span_of(one, place_of))
+    ]
     found: list[Regression] = []
-    # the narrowest first: it tells where those that are wide happened
-    for step in sorted(placed, key=lambda one: _span(spans, one).count):
-        if not step.worse:
+    # The narrowest first: it locates the wider ones.
+    for span, one in sorted(placed, key=lambda pair: pair[0].count):
+        if not one.worse:
             continue
-        span = _span(spans, step)
-        home = next((one for one in found if one.span.meets(span)), None)
+        home = next((known for known in found if known.span.meets(span)), None)
         if home is None:
-            found.append(Regression(span=span, steps=[step]))
+            found.append(Regression(span=span, changepoints=[one]))
         else:
-            home.steps.append(step)
+            home.changepoints.append(one)
             home.span = home.span.within(span)
-    for one in found:
-        one.steps.sort(key=lambda step: -step.ratio)
-        one.repairs = _repairs(one, placed, place_of)
-        one.bisections = _of(one, bisections)
-    return sorted(found, key=lambda one: (one.span.line, one.span.first))
+    notes, confirmed = newest(bisections), [one for _, one in placed]
+    for known in found:
+        known.changepoints.sort(key=lambda one: -one.ratio)
+        repairs = [_repair(one, confirmed, place_of) for one in known.changepoints]
+        undone = [one for one in repairs if one is not None]
+        known.repairs = list(dict.fromkeys(undone)) if len(undone) == len(repairs) else []
+        keys = {one.key for one in known.changepoints}
+        # A bisection moves the changepoint to its culprit, where it has another key.
+        known.bisections = [
+            note for note in notes if note.nomination in keys or note.culprit == known.span.last
+        ]
+    return sorted(found, key=lambda known: (known.span.line, known.span.first))
 
 
-def _span(spans: Mapping[int, Span | None], step: Changepoint) -> Span:
-    span = spans[id(step)]
-    assert span is not None  # noqa: S101  those without were left out
-    return span
-
-
-def span_of(step: Changepoint, place_of: PlaceOf) -> Span | None:
-    """Where *step* happened; None where its two sides are not on its line any more."""
-    before, after = place_of(step.before), place_of(step.after)
-    if before is None or after is None or after.branch != step.line:
+def span_of(changepoint: Changepoint, place_of: PlaceOf) -> Span | None:
+    """Return where *changepoint* happened; None if its line does not have both sides any more."""
+    before, after = place_of(changepoint.before), place_of(changepoint.after)
+    if before is None or after is None or after.branch != changepoint.line:
         return None
     first = before.position + 1 if before.branch == after.branch else after.position
     return Span(
-        line=step.line,
-        before=step.before.release or step.before.commit or "",
-        last=step.after.release or step.after.commit or "",
+        line=changepoint.line,
+        before=changepoint.before.release or changepoint.before.commit or "",
+        last=changepoint.after.release or changepoint.after.commit or "",
         first=min(first, after.position),
         end=after.position,
     )
 
 
-def _repairs(
-    regression: Regression, steps: Sequence[Changepoint], place_of: PlaceOf
-) -> list[Changepoint]:
-    """For each of its Steps the one that undid it; empty unless all are undone."""
-    found = [_undone(step, steps, place_of) for step in regression.steps]
-    whole = [step for step in found if step is not None]
-    return list(dict.fromkeys(whole)) if len(whole) == len(found) else []
-
-
-def _undone(
-    regressed: Changepoint, steps: Sequence[Changepoint], place_of: PlaceOf
+def _repair(
+    regressed: Changepoint, confirmed: Sequence[Changepoint], place_of: PlaceOf
 ) -> Changepoint | None:
-    """The confirmed Step after which what *regressed* brought is gone; None if it is not.
+    """Return the changepoint after which the series is back at its old level; None if it is not.
 
-    Ratios are multiplied, not levels compared: each is of one epoch, levels may not be.
+    Ratios are multiplied rather than levels compared: a ratio is of one epoch, levels may not be.
     """
     exact = metric_named(regressed.metric).exact
-    allowed = _EXACT_LEFT if exact else 1 + (regressed.ratio - 1) / 2
-    begin = _position(place_of(regressed.after))
+    allowed = _EXACT_REMAINDER if exact else 1 + (regressed.ratio - 1) / 2
+    place = place_of(regressed.after)
+    begin = place.position if place else -1
     later = [
-        (place.position, step)
-        for step in steps
-        if _series(step) == _series(regressed)
-        and (place := place_of(step.after)) is not None
+        (place.position, one)
+        for one in confirmed
+        if _series(one) == _series(regressed)
+        and (place := place_of(one.after)) is not None
         and place.position > begin
     ]
-    left = regressed.ratio
-    for _, step in sorted(later, key=lambda pair: pair[0]):
-        left *= step.ratio
-        if left <= allowed and not step.worse:
-            return step
+    level = regressed.ratio
+    for _, one in sorted(later, key=lambda pair: pair[0]):
+        level *= one.ratio
+        if level <= allowed and not one.worse:
+            return one
     return None
 
 
-def _position(place: Position | None) -> int:
-    return place.position if place else -1
-
-
-def _series(step: Changepoint) -> tuple[Any, ...]:
-    return (step.machine, step.line, step.variant, step.mode, step.params, step.metric)
-
-
-def _of(regression: Regression, bisections: Iterable[Facts]) -> list[Facts]:
-    keys = {step.key for step in regression.steps}
-    return [note for note in _newest(bisections) if _is_about(note, regression, keys)]
-
-
-def _newest(bisections: Iterable[Facts]) -> Iterator[Facts]:
-    last = {note["nomination"]: note for note in sorted(bisections, key=lambda one: one["time"])}
-    yield from last.values()
-
-
-def _is_about(note: Facts, regression: Regression, keys: set[str]) -> bool:
-    # what a bisection found moves the step to the culprit, where it has another key
-    culprit = (note["report"].get("culprit") or {}).get("ref")
-    return note["nomination"] in keys or culprit == regression.span.last
+def _series(one: Changepoint) -> tuple[object, ...]:
+    return (one.machine, one.line, one.variant, one.mode, one.params, one.metric)

@@ -1,4 +1,4 @@
-"""Where the results branch is: the remote's address, and how we prove that we may write there."""
+"""The git remote that has the results branch, and how we authenticate to it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _USER = re.compile(r"(?<=://)[^/@]*@")
 
 @dataclass(frozen=True, kw_only=True)
 class Remote:
-    """A Remote is a git repository somewhere else, by URL or path."""
+    """A git repository elsewhere, by URL or path."""
 
     url: str
 
     @classmethod
     def find(cls, given: str | None, paths: Paths) -> Self:
-        """The Remote *given*; else the repository that the workflow runs for; else ``origin``.
+        """Return the remote *given*, else the workflow's repository, else ``origin``.
 
-        UsageError if there is none of it.
+        UsageError if there is none of them.
         """
         repository = os.environ.get("GITHUB_REPOSITORY")
         acting = os.environ.get("GITHUB_ACTIONS") == "true"
@@ -34,7 +34,7 @@ class Remote:
         url = url or _origin(paths)
         if not url:
             raise UsageError(
-                "nobody knows where the results branch is",
+                "no git remote is configured for the results branch",
                 detail=f"{paths.project} has no remote called origin.",
                 hint="Give --remote URL, or set LANDSPEED_RESULTS_REMOTE.",
             )
@@ -44,24 +44,24 @@ class Remote:
 
     @property
     def shown(self) -> str:
-        """The address as people may see it: without a user's name and password."""
+        """The address without a user's name and password, for messages."""
         return _USER.sub("", self.url)
 
     def environment(self) -> dict[str, str]:
-        """What git must be told to be let in; the token is on no command line and on no disk."""
+        """Return git's environment with the token, which is on no command line and no disk."""
         token = os.environ.get("GITHUB_TOKEN")
         if not token or not self.url.startswith(f"{server()}/"):
             return {}
-        proof = b64encode(f"x-access-token:{token}".encode()).decode()
+        credentials = b64encode(f"x-access-token:{token}".encode()).decode()
         return {
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": f"http.{server()}/.extraHeader",
-            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {proof}",
+            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {credentials}",
         }
 
 
 def server() -> str:
-    """The GitHub that we are on, without a slash at the end."""
+    """Return the address of the GitHub server we run on, without a slash at the end."""
     return (os.environ.get("GITHUB_SERVER_URL") or _GITHUB).rstrip("/")
 
 

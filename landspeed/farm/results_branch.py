@@ -1,8 +1,8 @@
-"""The results branch: all results of all machines, on a git branch of their own.
+"""The results branch: a git branch that holds the results of all machines and nothing else.
 
-Fetching merges its files into ours, pushing adds ours to it. Both are unions, so whoever loses
-a race fetches what won and pushes again; nothing is ever forced, and nothing is ever changed
-there but for the Journal of a bisection that has gone on.
+Fetching merges its files into ours, and pushing adds ours to it. Both are unions, so whoever loses
+a race fetches what won and pushes again. Nothing is forced, and no file on the branch changes but
+the journal of a bisection that was resumed.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from base.files import digest_text, locked, write_atomic
 from base.paths import Paths
 from benchmarks.records.store import RecordStore
 from builders.source.git import Git
-from landspeed.farm.merge import RECORDS, is_journal, is_kept, kept_files, unite
+from landspeed.farm.merge import RECORDS, is_journal, is_result, merge_results, result_files
 from landspeed.farm.remote import Remote
 
 BRANCH = "results"
 _TRIES = 8
-_BATCH = 64  # files held in memory at once
+_BATCH = 64  # files in memory at once
 _IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "landspeed"), ("EMAIL", "landspeed@users.noreply.github.com"))
 }
-_PASSING = re.compile(r"cannot lock ref|failed to lock|returned error: 5\d\d|remote end hung up")
+_TRANSIENT = re.compile(r"cannot lock ref|failed to lock|returned error: 5\d\d|remote end hung up")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsBranch:
-    """A ResultsBranch is the branch ``name`` of ``remote``, and a bare repository of what it has.
+    """The results branch of a remote, and a bare repository of what was fetched from it.
 
-    ``pause`` waits so many seconds; *say* receives a line for what is worth knowing.
+    ``pause``: Waits for a number of seconds.
     """
 
     remote: Remote
@@ -51,20 +51,20 @@ class ResultsBranch:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or ".." in self.name or self.name.endswith(".lock"):
-            raise UsageError(f"{self.name!r} is not the name of a branch")
+            raise UsageError(f"{self.name!r} is not a valid branch name")
 
     def fetch(self) -> int:
-        """Merge what the branch has into our results; how many files were new here.
+        """Merge what the branch has into our results; return the number of new files.
 
-        RemoteError where the remote does not answer; a branch that is not there yet has nothing.
+        A branch that does not exist yet has none. RemoteError if the remote does not answer.
         """
         with self._lock():
             return self._take(self._fetched())
 
     def push(self) -> int:
-        """Add to the branch what our results have and it does not; how many files that were.
+        """Add what only our results have to the branch; return the number of files.
 
-        What it has comes here in the same go. RemoteError if the remote refuses.
+        It merges the branch into our results first. RemoteError if the remote refuses.
         """
         RecordStore(self.paths.records).seal()
         with self._lock():
@@ -77,21 +77,20 @@ class ResultsBranch:
                 try:
                     self._send(self._commit(tip, missing))
                 except LandspeedError as error:
-                    self._require_passing(error, tip, number)
+                    self._wait_if_transient(error, tip, number)
                     continue
                 return len(missing)
         raise RemoteError(
-            f"the results could not be pushed: {self.remote.shown} moved {_TRIES} times meanwhile",
-            hint="Nothing is lost: give the same command again.",
+            f"pushing the results failed after {_TRIES} attempts: others pushed each time",
+            detail=f'Branch "{self.name}" of {self.remote.shown}.',
+            hint="Nothing is lost. Repeat the command.",
         )
 
-    def unknown_files(self) -> list[str]:
-        """The kept files of our results that the branch, as last fetched, does not have."""
+    def missing(self) -> list[str]:
+        """Return our files that the branch, as last fetched, does not have."""
         RecordStore(self.paths.records).seal()
         known = self._git.peel(self._ref, "commit") if self._directory.exists() else None
         return self._missing(known)
-
-    # -- the bare repository -----------------------------------------------------------------
 
     @property
     def _directory(self) -> Path:
@@ -103,7 +102,7 @@ class ResultsBranch:
 
     @property
     def _ref(self) -> str:
-        # one repository may serve the branches of several remotes
+        # One bare repository holds the branches of several remotes.
         return f"refs/landspeed/{digest_text(f'{self.remote.url} {self.name}')[:16]}"
 
     @contextmanager
@@ -114,32 +113,28 @@ class ResultsBranch:
             yield
 
     def _fetched(self) -> str | None:
-        """The branch's tip, fetched; None if there is no such branch."""
-        there = f"refs/heads/{self.name}"
+        """Fetch the branch and return its tip; None if it does not exist."""
+        branch = f"refs/heads/{self.name}"
         try:
-            if not self._remotely("ls-remote", self.remote.url, there):
+            if not self._with_token("ls-remote", self.remote.url, branch):
                 self._git.run("update-ref", "-d", self._ref)
                 return None
             quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
-            self._remotely("fetch", *quiet, self.remote.url, f"+{there}:{self._ref}")
+            self._with_token("fetch", *quiet, self.remote.url, f"+{branch}:{self._ref}")
         except LandspeedError as error:
-            raise self._unreachable(error) from error
+            raise RemoteError(
+                f'reading the branch "{self.name}" of {self.remote.shown} failed',
+                detail=error.detail or error.message,
+                hint="Check --remote (LANDSPEED_RESULTS_REMOTE), and that GITHUB_TOKEN may read "
+                "there.",
+            ) from error
         return self._git.peel(self._ref, "commit")
 
-    def _remotely(self, *arguments: str) -> bytes:
+    def _with_token(self, *arguments: str) -> bytes:
         return self._git.run(*arguments, environment=self.remote.environment())
 
-    def _unreachable(self, error: LandspeedError) -> RemoteError:
-        return RemoteError(
-            f'the branch "{self.name}" of {self.remote.shown} could not be read',
-            detail=error.detail or error.message,
-            hint="Check --remote (LANDSPEED_RESULTS_REMOTE), and that GITHUB_TOKEN may read there.",
-        )
-
-    # -- from the branch to us ---------------------------------------------------------------
-
     def _listed(self, tip: str | None) -> dict[str, str]:
-        """The kept files at *tip*, each with its blob; whatever else is there is not ours."""
+        """Return the blobs of the results at *tip* by their names; other files are not ours."""
         if tip is None:
             return {}
         entries = self._git.run("ls-tree", "-r", "-z", tip).decode(errors="replace")
@@ -147,13 +142,13 @@ class ResultsBranch:
         for entry in entries.split("\0")[:-1]:
             facts, _, name = entry.partition("\t")
             mode, _, blob = facts.split(" ")
-            if mode == "100644" and is_kept(name):
+            if mode == "100644" and is_result(name):
                 found[name] = blob
         return found
 
     def _take(self, tip: str | None) -> int:
         results, listed = self.paths.results, self._listed(tip)
-        ours = set(kept_files(results))
+        ours = set(result_files(results))
         wanted = [name for name in listed if name not in ours or is_journal(name)]
         taken = 0
         for first in range(0, len(wanted), _BATCH):
@@ -161,7 +156,7 @@ class ResultsBranch:
             with tempfile.TemporaryDirectory(prefix="landspeed-results-") as scratch:
                 for name, content in self._contents(batch):
                     write_atomic(Path(scratch) / name, content)
-                taken += unite(Path(scratch), results)
+                taken += merge_results(Path(scratch), results)
         return taken
 
     def _contents(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
@@ -174,12 +169,10 @@ class ResultsBranch:
             yield name, answer[begin : begin + size]
             at = begin + size + 1
 
-    # -- from us to the branch ---------------------------------------------------------------
-
     def _missing(self, tip: str | None) -> list[str]:
-        """Our kept files that *tip* does not have, or has as they were once."""
+        """Return our files that *tip* lacks, and the journals that differ there."""
         listed = self._listed(tip)
-        ours = list(kept_files(self.paths.results))
+        ours = list(result_files(self.paths.results))
         same = set(listed) - {name for name in ours if is_journal(name)}
         changed = [name for name in ours if name in listed and is_journal(name)]
         hashes = self._hashed(changed) if changed else {}
@@ -193,7 +186,7 @@ class ResultsBranch:
         return dict(zip(names, blobs.split(), strict=True))
 
     def _commit(self, tip: str | None, names: Sequence[str]) -> str:
-        """A commit on top of *tip* that adds the files called *names*."""
+        """Return a commit on top of *tip* that adds the files *names*."""
         with tempfile.TemporaryDirectory(prefix="landspeed-index-") as scratch:
             index = {"GIT_INDEX_FILE": f"{scratch}/index"}
             if tip:
@@ -210,19 +203,19 @@ class ResultsBranch:
         return self._git.run(*argv, environment=_IDENTITY).decode().strip()
 
     def _send(self, commit: str) -> None:
-        self._remotely("push", "--quiet", self.remote.url, f"{commit}:refs/heads/{self.name}")
+        self._with_token("push", "--quiet", self.remote.url, f"{commit}:refs/heads/{self.name}")
         self._git.run("update-ref", self._ref, commit)
 
-    def _require_passing(self, error: LandspeedError, tip: str | None, number: int) -> None:
-        """Wait a little if *error* will not come again; else RemoteError."""
-        said = error.detail or error.message
-        if self._fetched() == tip and not _PASSING.search(said):
+    def _wait_if_transient(self, error: LandspeedError, tip: str | None, number: int) -> None:
+        """Wait if pushing again may succeed where *error* was raised; else raise RemoteError."""
+        reason = error.detail or error.message
+        if self._fetched() == tip and not _TRANSIENT.search(reason):
             raise RemoteError(
-                f'the results could not be pushed to "{self.name}" of {self.remote.shown}',
-                detail=said,
-                hint="Check that GITHUB_TOKEN may write contents there, and that the branch is "
-                "not protected. Nothing is lost: give the same command again.",
+                f'pushing the results to "{self.name}" of {self.remote.shown} failed',
+                detail=reason,
+                hint="Check that GITHUB_TOKEN may write contents there, and that no rule protects "
+                "the branch. Nothing is lost: repeat the command.",
             ) from error
-        self.say(f"somebody else pushed results meanwhile: trying again ({number + 1})")
-        # two that lost the same race must not meet again
+        self.say(f"another machine pushed results first: pushing again ({number + 1})")
+        # At random, so that two machines which lost one race do not meet in the next.
         self.pause(random.uniform(0.1, 0.5) * 2 ** min(number, 5))  # noqa: S311

@@ -1,7 +1,7 @@
-"""Where results stay when a job is over: on a branch, in an artifact, in a directory of a runner.
+"""Where results stay after a job: on a git branch, in an artifact, or in a directory.
 
-Each way fetching adds what is there to ours and pushing adds ours to it; nothing is lost by either.
-The branch is landspeed.farm.results_branch.
+In each of them fetching merges what is there into ours, and pushing merges ours into it. The
+branch is in landspeed.farm.results_branch.
 """
 
 from __future__ import annotations
@@ -18,61 +18,62 @@ from base.errors import StorageError
 from base.files import locked, write_atomic
 from base.paths import Paths
 from benchmarks.records.store import RecordStore
-from landspeed.farm.artifacts import WHOLE, Artifacts
-from landspeed.farm.merge import contents, kept_files, unite, unite_new, unknown
+from landspeed.farm.artifacts import COMPLETE, Artifacts
+from landspeed.farm.merge import contents, merge_new, merge_results, missing_from, result_files
 from landspeed.farm.tar import pack_files
 
-# Two runs that end at once each leave all they know: what one of them lacks the other has.
+# Two runs that end together each upload what they know; the next run merges both.
 _LATEST = 3
 
 
-class Home(Protocol):
-    """A Home is where results stay for good."""
+class ResultsStore(Protocol):
+    """Where the results of all machines stay."""
 
     def fetch(self) -> int:
-        """Merge what is there into our results; how many files were new here."""
+        """Merge what the store has into our results; return the number of new files."""
 
     def push(self) -> int:
-        """Add to it what our results have and it does not; how many files that were."""
+        """Add what only our results have to the store; return the number of files."""
 
-    def unknown_files(self) -> list[str]:
-        """The kept files of our results that it, as last fetched, does not have."""
+    def missing(self) -> list[str]:
+        """Return our files that the store, as last fetched, does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsDirectory:
-    """A ResultsDirectory is a ``directory`` that every machine of the farm sees.
+    """A directory that every machine of the farm sees.
 
-    StorageError where it is not: a machine that does not see it must not begin one of its own.
+    StorageError if it does not exist: a machine that cannot see it must not begin one of its own.
     """
 
     directory: Path
     paths: Paths
 
     def fetch(self) -> int:
-        """Merge what the directory has into our results; how many files were new here."""
+        """Merge what the directory has into our results; return the number of new files."""
         with self._held():
-            return unite_new(self.directory, self.paths.results)
+            return merge_new(self.directory, self.paths.results)
 
     def push(self) -> int:
-        """Add to the directory what only our results have; how many files that were."""
+        """Add what only our results have to the directory; return the number of files."""
         RecordStore(self.paths.records).seal()
         with self._held():
-            unite_new(self.directory, self.paths.results)
-            return unite_new(self.paths.results, self.directory)
+            merge_new(self.directory, self.paths.results)
+            return merge_new(self.paths.results, self.directory)
 
-    def unknown_files(self) -> list[str]:
-        """The kept files of our results that the directory does not have."""
+    def missing(self) -> list[str]:
+        """Return our files that the directory does not have."""
         RecordStore(self.paths.records).seal()
         with self._held():
-            return unknown(self.paths.results, contents(self.directory))
+            return missing_from(contents(self.directory), self.paths.results)
 
     @contextmanager
     def _held(self) -> Iterator[None]:
         if not self.directory.is_dir():
             raise StorageError(
-                f'the results are kept in "{self.directory}", which is not on this machine',
-                hint="Make it once, where every runner of the farm sees it: docs/your-own-farm.md.",
+                f'the directory of results "{self.directory}" does not exist on this machine',
+                hint="Create it once, where every runner of the farm sees it: "
+                "docs/your-own-farm.md.",
             )
         with locked(self.directory / ".results.lock"):
             yield
@@ -80,9 +81,9 @@ class ResultsDirectory:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsArtifact:
-    """A ResultsArtifact is the latest artifact of the farm's runs that has all results.
+    """The latest artifact that a run of the farm uploaded with all results.
 
-    What is pushed is written to ``file``, which the workflow uploads.
+    ``file``: Where pushing writes all results, for the workflow to upload.
     """
 
     artifacts: Callable[[], Artifacts]
@@ -90,31 +91,31 @@ class ResultsArtifact:
     file: Path
 
     def fetch(self) -> int:
-        """Merge what the artifact has into our results; how many files were new here."""
+        """Merge the latest artifacts into our results; return the number of new files."""
         artifacts, known, new = self.artifacts(), dict[str, int](), 0
-        for number, one in enumerate(artifacts.whole(_LATEST)):
+        for number, one in enumerate(artifacts.complete(_LATEST)):
             with TemporaryDirectory(prefix="landspeed-results-") as scratch:
-                artifacts.take(one, Path(scratch))
-                # the newest is what the next one is to have all of
+                artifacts.unpack(one, Path(scratch))
+                # What the newest lacks is missing: the next one has to have it.
                 known |= contents(Path(scratch)) if number == 0 else {}
-                new += unite(Path(scratch), self.paths.results)
+                new += merge_results(Path(scratch), self.paths.results)
         write_atomic(self._known, json.dumps(known))
         return new
 
     def push(self) -> int:
-        """Write all results to the file if the artifact lacks any of them; how many it lacks."""
+        """Write all results to the file if the artifact lacks any; return how many it lacks."""
         self.fetch()
-        missing = self.unknown_files()
+        missing = self.missing()
         if missing:
-            pack_files(self.file, self.paths.results, kept_files(self.paths.results))
+            pack_files(self.file, self.paths.results, result_files(self.paths.results))
         return len(missing)
 
-    def unknown_files(self) -> list[str]:
-        """The kept files of our results that the artifact, as last fetched, does not have."""
+    def missing(self) -> list[str]:
+        """Return our files that the artifact, as last fetched, does not have."""
         RecordStore(self.paths.records).seal()
         known = json.loads(self._known.read_text()) if self._known.exists() else {}
-        return unknown(self.paths.results, known)
+        return missing_from(known, self.paths.results)
 
     @property
     def _known(self) -> Path:
-        return self.paths.cache / f"{WHOLE}.json"
+        return self.paths.cache / f"{COMPLETE}.json"

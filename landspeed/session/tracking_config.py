@@ -61,6 +61,9 @@ class TrackingConfig:
             Variant.parse(variant)
         preset_named(self.preset)
         parse_duration(self.budget)
+        kinds = [kind.value for kind in ResultsKind]
+        if self.keep not in kinds:
+            raise ValueError(f'keep is "{self.keep}" instead of one of {", ".join(kinds)}')
         if (
             ResultsKind(self.keep) is ResultsKind.DIRECTORY
             and not Path(self.directory).is_absolute()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -12,7 +13,8 @@ from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
-from landspeed.farm.issues import IssueUpdate, comment, tell
+from landspeed.farm.issues import IssueUpdate, comment, update_issues
+from landspeed.farm.notes import BisectionNote
 from landspeed.farm.regressions import regressions
 from landspeed.session.session import Session
 
@@ -56,10 +58,10 @@ def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
     try:
         for one in _tell(session, github):
             told.append(one)
-            say(f"{one.deed}: {_number(one)}{one.title}")
+            say(f"{one.action}: {_number(one)}{one.title}")
     finally:
         if as_json:
-            emit_json([one.facts() for one in told])
+            emit_json([asdict(one) for one in told])
     for one in told if dry_run and not as_json else ():
         emit(f"# {one.title}\n\n{one.body}\n")
     say(_summary(told, github.calls if github else 0))
@@ -68,7 +70,7 @@ def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
 def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
     placed = PlacedDots.of(session)
     survey, place_of = scan_records(session, placed=placed), placed.place_of
-    notes = session.records.bisections.all()
+    notes = map(BisectionNote.parse, session.records.bisections.all())
     found = regressions(survey.changepoints, place_of, notes)
     history = session.builder.sources.history
 
@@ -78,7 +80,7 @@ def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
         except LandspeedError:
             return ""
 
-    return list(tell(found, place_of, subject_of, github))
+    return list(update_issues(found, place_of, subject_of, github))
 
 
 def _comment(number: int, file: Path) -> None:
@@ -99,5 +101,5 @@ def _number(one: IssueUpdate) -> str:
 def _summary(told: list[IssueUpdate], calls: int) -> str:
     if not told:
         return f"no confirmed regression; {calls} API calls"
-    counts = Counter(one.deed for one in told)
+    counts = Counter(one.action for one in told)
     return ", ".join(f"{n} {deed}" for deed, n in counts.items()) + f"; {calls} API calls"

@@ -15,7 +15,8 @@ from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.github_log import put_outputs, put_summary
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.progress import duration, say
-from landspeed.farm.plan import Share, TrackingPlan, agenda, outputs
+from landspeed.farm.jobs import TrackJobs
+from landspeed.farm.plan import Assignment, TrackingPlan, tracking_plan
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 from landspeed.session.tracking_config import TrackingConfig
@@ -57,8 +58,8 @@ def plan_(
     track = TrackingConfig.load(session.paths.project / CONFIG_NAME)
     track = replace(track, branches=branches or track.branches, budget=budget or track.budget)
     session.builder.sources.refresh()
-    plan = agenda(session, track, scan_records(session))
-    told = outputs(session, track, plan)
+    plan = tracking_plan(session, track, scan_records(session))
+    told = TrackJobs.of(session, track, plan).facts()
     put_outputs(told, outputs_to)
     put_summary("\n".join(_markdown(plan)))
     if as_json:
@@ -71,7 +72,7 @@ def plan_(
 
 def _lines(plan: TrackingPlan) -> Iterator[str]:
     for target in plan.targets:
-        one = plan.arrivals[target.ref]
+        one = plan.revisions[target.ref]
         how = ", ".join(_how(plan, target))
         yield f"{_short(target)}  {one.line}  {plain(one.subject, longest=60)}  ({how})"
 
@@ -87,17 +88,17 @@ def _short(target: Target) -> str:
 
 
 def _said(plan: TrackingPlan) -> str:
-    parts = [_share_said(share) for share in plan.shares if share.due]
+    parts = [_share_said(share) for share in plan.assignments if share.due]
     if not parts:
         parts = ["nothing new: all that is watched is measured"]
     if plan.broken:
         parts.append(f"{plan.broken} passed over: they do not build")
-    if plan.suspect:
-        parts.append(f"steps wait to be put to the test on {', '.join(plan.suspect)}")
+    if plan.unconfirmed:
+        parts.append(f"steps wait to be put to the test on {', '.join(plan.unconfirmed)}")
     return "; ".join(parts)
 
 
-def _share_said(share: Share) -> str:
+def _share_said(share: Assignment) -> str:
     chosen = len(share.targets)
     left = "" if chosen == share.due else f", {share.due - chosen} later"
     return f"{chosen} to be measured on {share.machine} in about {duration(share.seconds)}{left}"
@@ -110,6 +111,6 @@ def _markdown(plan: TrackingPlan) -> Iterator[str]:
     rows = (
         (_short(target), code(one.line), code(one.subject), ", ".join(_how(plan, target)))
         for target in plan.targets
-        for one in [plan.arrivals[target.ref]]
+        for one in [plan.revisions[target.ref]]
     )
     yield from ("", markdown_table(("commit", "branch", "subject", ""), rows))

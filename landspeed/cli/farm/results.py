@@ -15,11 +15,11 @@ from builders.config import CONFIG_NAME
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.github_log import put_outputs
 from landspeed.console.progress import say
-from landspeed.farm.artifacts import WHOLE, Artifacts
-from landspeed.farm.merge import is_kept, unite
+from landspeed.farm.artifacts import COMPLETE, Artifacts
+from landspeed.farm.merge import is_result, merge_results
 from landspeed.farm.remote import Remote
 from landspeed.farm.results_branch import BRANCH, ResultsBranch
-from landspeed.farm.results_store import Home, ResultsArtifact, ResultsDirectory
+from landspeed.farm.results_store import ResultsArtifact, ResultsDirectory, ResultsStore
 from landspeed.farm.tar import pack_files, unpack_files
 from landspeed.session.tracking_config import ResultsKind, TrackingConfig
 
@@ -105,7 +105,7 @@ def pack(*, file: Path, remote: str | None, branch: str) -> None:
     Examples:
       landspeed farm results pack results-count.tar
     """
-    names = _home(remote, branch).unknown_files()
+    names = _home(remote, branch).missing()
     pack_files(file, Paths.find().results, names)
     say(f"{_files(len(names))} packed")
     emit(str(file))
@@ -128,8 +128,8 @@ def unpack(*, paths: tuple[Path, ...]) -> None:
     results, new, files = Paths.find().results, 0, 0
     for file in _files_below(paths):
         with tempfile.TemporaryDirectory(prefix="landspeed-unpack-") as scratch:
-            unpack_files(file, Path(scratch), is_kept)
-            new += unite(Path(scratch), results)
+            unpack_files(file, Path(scratch), is_result)
+            new += merge_results(Path(scratch), results)
         files += 1
     say(f"{_files(new)} new here, from {files} packed" if files else "nothing is there to unpack")
 
@@ -151,8 +151,8 @@ def recover(*, as_json: bool) -> None:
     for one in artifacts.left_over():
         with tempfile.TemporaryDirectory(prefix="landspeed-recover-") as scratch:
             try:
-                artifacts.take(one, Path(scratch))
-                new += unite(Path(scratch), results)
+                artifacts.unpack(one, Path(scratch))
+                new += merge_results(Path(scratch), results)
             except (UsageError, RecordError) as error:
                 say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
     put_outputs({"recovered": new})
@@ -169,7 +169,7 @@ def _files_below(paths: tuple[Path, ...]) -> list[Path]:
     return found
 
 
-def _home(remote: str | None, branch: str) -> Home:
+def _home(remote: str | None, branch: str) -> ResultsStore:
     """Where the project's results stay: [track] keep, a branch unless it says otherwise."""
     paths = Paths.find()
     track = TrackingConfig.load(paths.project / CONFIG_NAME)
@@ -178,7 +178,7 @@ def _home(remote: str | None, branch: str) -> Home:
             found = Remote.find(remote, paths)
             return ResultsBranch(remote=found, paths=paths, say=say, name=branch)
         case ResultsKind.ARTIFACT:
-            file = paths.project / f"{WHOLE}.tar"
+            file = paths.project / f"{COMPLETE}.tar"
             return ResultsArtifact(artifacts=lambda: Artifacts.find(say), paths=paths, file=file)
         case ResultsKind.DIRECTORY:
             return ResultsDirectory(directory=Path(track.directory), paths=paths)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from landspeed.farm.merge import kept_files
+from landspeed.farm.merge import result_files
 from landspeed.farm.tar import pack_files
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import Failure, GitHubApi, github_api
@@ -41,7 +41,7 @@ def left(
     elsewhere.records.add(record(Point(machine="m"), number=run if number is None else number))
     elsewhere.records.seal()
     file = api.stubs / "artifacts" / str(run) / name / "results.tar"
-    pack_files(file, elsewhere.paths.results, kept_files(elsewhere.paths.results))
+    pack_files(file, elsewhere.paths.results, result_files(elsewhere.paths.results))
     return file
 
 

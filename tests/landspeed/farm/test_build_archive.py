@@ -66,7 +66,7 @@ def test_what_is_in_the_store_already_stays(archive, store):
     assert (first.prefix / "mark").exists()
 
 
-def test_the_proof_is_the_last_thing_in_an_archive(archive):
+def test_build_json_is_the_last_member_of_an_archive(archive):
     with tarfile.open(archive.file) as tar:
         assert tar.getnames()[-1] == "13.16-bs8-0123456789ab/BUILD.json"
 
@@ -87,15 +87,15 @@ def remade(archive: BuildArchive, **changes: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"postgres": b"another server"}, "not those that its proof was made of"),
-        ({"Vienna": None}, "not those that its proof was made of"),
+        ({"postgres": b"another server"}, "not those that its BUILD.json describes"),
+        ({"Vienna": None}, "not those that its BUILD.json describes"),
         ({"BUILD_json": None}, "No such file"),
         ({"BUILD_json": b"{}"}, "identifier"),
     ],
 )
 def test_a_changed_archive_is_refused_and_leaves_nothing(archive, store, changes, said):
     remade(archive, **changes)
-    with pytest.raises(UsageError, match="no archive of a build") as caught:
+    with pytest.raises(UsageError, match="not the archive of a build") as caught:
         archive.register(store)
     assert said in caught.value.detail
     assert store.all() == []
@@ -107,7 +107,7 @@ def test_an_archive_under_another_builds_name_is_refused(archive, build, store):
     remade(archive, BUILD_json=json.dumps(facts).encode())
     with pytest.raises(UsageError) as caught:
         archive.register(store)
-    assert "Its proof is of 18.6-bs8-ffffffffffff" in caught.value.detail
+    assert "BUILD.json describes 18.6-bs8-ffffffffffff" in caught.value.detail
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.9])
@@ -123,7 +123,7 @@ def test_two_builds_in_one_archive_are_refused(archive, build, store):
     with tarfile.open(archive.file, "w:gz") as tar:
         tar.add(build.prefix, arcname="one")
         tar.add(build.prefix, arcname="two")
-    with pytest.raises(UsageError, match="no archive of a build") as caught:
+    with pytest.raises(UsageError, match="not the archive of a build") as caught:
         archive.register(store)
     assert "2 builds" in caught.value.detail
 

@@ -13,7 +13,7 @@ from base.errors import RemoteError
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.farm.github import GitHub
 from landspeed.farm.issue_text import Mark
-from landspeed.farm.issues import LABEL, IssueAction, comment, tell
+from landspeed.farm.issues import LABEL, IssueAction, comment, update_issues
 from landspeed.farm.regressions import Span, regressions
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import Failure, GitHubApi, github_api
@@ -48,57 +48,59 @@ def github(api, waits, monkeypatch) -> GitHub:
     )
 
 
-def deeds(github: GitHub, *steps: Changepoint) -> list[IssueAction]:
+def actions(github: GitHub, *steps: Changepoint) -> list[IssueAction]:
     found = regressions(steps, place_of)
-    return [one.deed for one in tell(found, place_of, subject_of, github)]
+    return [one.action for one in update_issues(found, place_of, subject_of, github)]
 
 
 def test_an_issue_is_opened_once_and_then_left_as_it_is(github, api):
-    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
-    assert deeds(github, step(3, 4)) == [IssueAction.LEFT]
+    assert actions(github, step(3, 4)) == [IssueAction.OPENED]
+    assert actions(github, step(3, 4)) == [IssueAction.UNCHANGED]
     assert api.writes() == ["POST /repos/example/landspeed/issues"]
     assert api.issues[0]["labels"] == [LABEL]
     assert api.tokens == {"Bearer a-token"}
 
 
 def test_nothing_to_tell_is_one_call(github, api):
-    assert deeds(github) == []
+    assert actions(github) == []
     assert github.calls == len(api.calls) == 1
 
 
 def test_an_issue_is_updated_when_more_is_known_of_where(github, api):
-    deeds(github, step(3, 9))
-    assert deeds(github, step(5, 6)) == [IssueAction.UPDATED]
+    actions(github, step(3, 9))
+    assert actions(github, step(5, 6)) == [IssueAction.UPDATED]
     assert len(api.issues) == 1
     assert "0000000006" in api.issues[0]["title"]
-    assert deeds(github, step(5, 6)) == [IssueAction.LEFT]
+    assert actions(github, step(5, 6)) == [IssueAction.UNCHANGED]
 
 
 def test_another_regression_on_the_line_is_another_issue(github, api):
-    deeds(github, step(3, 4))
-    assert deeds(github, step(3, 4), step(6, 7)) == [IssueAction.LEFT, IssueAction.OPENED]
+    actions(github, step(3, 4))
+    assert actions(github, step(3, 4), step(6, 7)) == [IssueAction.UNCHANGED, IssueAction.OPENED]
     assert len(api.issues) == 2
 
 
 def test_an_issue_is_closed_when_it_is_gone_and_stays_so(github, api):
-    deeds(github, step(3, 4))
+    actions(github, step(3, 4))
     gone = (step(3, 4), step(8, 9, 1 / 1.01))
-    assert deeds(github, *gone) == [IssueAction.CLOSED]
+    assert actions(github, *gone) == [IssueAction.CLOSED]
     assert api.issues[0]["state"] == "closed"
-    assert f"**Gone since {commit(9)}" in api.issues[0]["body"]
-    assert deeds(github, *gone) == [IssueAction.LEFT]
+    assert f"**Repaired by {commit(9)}" in api.issues[0]["body"]
+    assert actions(github, *gone) == [IssueAction.UNCHANGED]
     assert len(api.writes()) == 2
 
 
 def test_what_was_gone_before_it_was_told_is_never_told(github, api):
-    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [IssueAction.LEFT]
+    assert actions(github, step(3, 4), step(8, 9, 1 / 1.01)) == [IssueAction.UNCHANGED]
     assert api.issues == []
 
 
 def test_what_a_person_closed_stays_closed_and_is_not_opened_anew(github, api):
-    deeds(github, step(3, 4))
+    actions(github, step(3, 4))
     api.issues[0]["state"] = "closed"
-    assert deeds(github, step(3, 4), step(3, 4, metric="instructions_cold")) == [IssueAction.LEFT]
+    assert actions(github, step(3, 4), step(3, 4, metric="instructions_cold")) == [
+        IssueAction.UNCHANGED
+    ]
     assert len(api.issues) == 1
 
 
@@ -106,7 +108,7 @@ def test_an_issue_of_somebody_else_with_our_mark_but_not_our_label_is_not_ours(g
     api.issues.append(
         {"number": 1, "state": "open", "labels": [], "title": "x", "body": str(mark(4))}
     )
-    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
+    assert actions(github, step(3, 4)) == [IssueAction.OPENED]
 
 
 def mark(number: int) -> Mark:
@@ -116,15 +118,15 @@ def mark(number: int) -> Mark:
 
 
 def test_what_two_runs_told_at_once_is_one_open_issue_the_older(github, api):
-    deeds(github, step(3, 4))
+    actions(github, step(3, 4))
     twin = {**api.issues[0], "number": 2}
     api.issues.append(twin)
-    assert deeds(github, step(3, 4)) == [IssueAction.LEFT]
+    assert actions(github, step(3, 4)) == [IssueAction.UNCHANGED]
     assert [one["state"] for one in api.issues] == ["open", "closed"]
     assert api.issues[1]["body"] == "The same as #1: two runs found it at once."
     # nobody's now: it is not the one that is closed, updated or believed
-    assert deeds(github, step(3, 4), step(8, 9, 1 / 1.01)) == [IssueAction.CLOSED]
-    assert "**Gone since" in api.issues[0]["body"]
+    assert actions(github, step(3, 4), step(8, 9, 1 / 1.01)) == [IssueAction.CLOSED]
+    assert "**Repaired by" in api.issues[0]["body"]
     assert len(api.writes()) == 3
 
 
@@ -138,7 +140,7 @@ def test_who_opens_an_issue_looks_whether_another_was_as_fast(github, api):
 
     api.answer = another_first  # type: ignore[method-assign]
     found = regressions([step(3, 4)], place_of)
-    (told,) = tell(found, place_of, subject_of, github)
+    (told,) = update_issues(found, place_of, subject_of, github)
     assert told.number == 1
     assert [one["state"] for one in api.issues] == ["open", "closed"]
 
@@ -148,7 +150,7 @@ def test_more_than_a_page_of_issues_is_read(github, api):
         text = str(mark(4)) if number == 130 else "nothing"
         issue = {"number": number, "state": "open", "title": "x", "body": text}
         api.issues.append(issue | {"labels": [LABEL]})
-    assert deeds(github, step(3, 4)) == [IssueAction.UPDATED]
+    assert actions(github, step(3, 4)) == [IssueAction.UPDATED]
     assert api.issues[129]["title"] != "x"
 
 
@@ -157,17 +159,17 @@ def test_more_than_a_page_of_issues_is_read(github, api):
 
 def test_a_server_that_fails_is_asked_again_later_and_later(github, api, waits):
     api.failures = [Failure(500), Failure(502), Failure(503)]
-    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
+    assert actions(github, step(3, 4)) == [IssueAction.OPENED]
     assert len(waits) == 3
     assert waits[2] > waits[0]
 
 
 def test_a_server_that_goes_on_failing_is_one_clear_error(github, api):
     api.failures = [Failure(500)] * 99
-    with pytest.raises(RemoteError, match="did not do it, though asked 5 times"):
-        deeds(github, step(3, 4))
+    with pytest.raises(RemoteError, match="failed after 5 attempts"):
+        actions(github, step(3, 4))
     api.failures = []
-    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
+    assert actions(github, step(3, 4)) == [IssueAction.OPENED]
 
 
 def test_an_issue_whose_answer_was_lost_is_not_opened_twice(github, api):
@@ -180,7 +182,7 @@ def test_an_issue_whose_answer_was_lost_is_not_opened_twice(github, api):
         return status, value
 
     api.answer = lose_the_first  # type: ignore[method-assign]
-    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
+    assert actions(github, step(3, 4)) == [IssueAction.OPENED]
     assert len(api.issues) == 1
     assert len(api.writes()) == 1
 
@@ -191,63 +193,84 @@ def test_a_rate_limit_is_waited_for_as_long_as_it_says(github, api, waits):
         Failure(429, headers={"retry-after": "7"}),
         Failure(403, message="You have exceeded a secondary rate limit"),
     ]
-    assert deeds(github, step(3, 4)) == [IssueAction.OPENED]
+    assert actions(github, step(3, 4)) == [IssueAction.OPENED]
     assert waits == [42.0, 7.0, 60.0]
 
 
 def test_a_rate_limit_that_takes_too_long_is_one_clear_error(github, api, waits):
     api.failures = [Failure(429, headers={"retry-after": "3600"})]
     with pytest.raises(RemoteError, match="wait for 3600 s"):
-        deeds(github, step(3, 4))
+        actions(github, step(3, 4))
     assert waits == []
 
 
 def test_what_is_forbidden_is_one_clear_error_at_once(github, api, waits):
     api.failures = [Failure(403, message="Resource not accessible by integration")]
     with pytest.raises(RemoteError, match="answered 403") as caught:
-        deeds(github, step(3, 4))
+        actions(github, step(3, 4))
     assert "not accessible" in caught.value.detail
     assert "issues: write" in caught.value.hint
     assert len(api.calls) == 1
     assert waits == []
 
 
-@pytest.mark.parametrize(("status", "hint"), [(401, "not valid"), (404, "may see"), (410, "disab")])
+@pytest.mark.parametrize(("status", "hint"), [(401, "not valid"), (404, "see it")])
 def test_other_refusals_say_what_they_may_mean(status, hint, github, api):
     api.failures = [Failure(status)]
     with pytest.raises(RemoteError) as caught:
-        deeds(github)
+        actions(github)
     assert hint in caught.value.hint
+
+
+def test_a_repository_without_issues_is_said_once_and_ends_nothing(github, api):
+    api.failures = [Failure(410, "Issues are disabled for this repo")]
+    told: list[str] = []
+    github.say = told.append
+    assert actions(github, step(3, 4), step(6, 7)) == [IssueAction.UNCHANGED] * 2
+    (line,) = told
+    assert "Issues are disabled in example/landspeed" in line
+    assert len(api.calls) == 1
+
+
+def test_an_answer_that_is_not_one_of_the_api_is_one_clear_error(github, api):
+    api.issues.append({"number": "x", "labels": [LABEL]})
+    with pytest.raises(RemoteError, match="could not be understood"):
+        actions(github)
 
 
 def test_a_redirect_is_not_followed_so_that_nobody_else_gets_the_token(github, api):
     with github_api() as other:
         api.failures = [Failure(307, headers={"location": other.url})]
         with pytest.raises(RemoteError, match="answered 307"):
-            deeds(github)
+            actions(github)
         assert other.calls == []
 
 
 def test_nobody_there_is_one_clear_error(github):
     github.api = "http://127.0.0.1:9"
-    with pytest.raises(RemoteError, match="did not do it"):
-        deeds(github)
+    with pytest.raises(RemoteError, match="failed after"):
+        actions(github)
 
 
 # --- comments, and the verb ------------------------------------------------------------------
 
 
+MARK = "<!-- landspeed-bisection 0123456789abcdef -->"
+
+
 def test_a_bisections_report_is_one_comment_however_often_it_runs(github, api):
-    report = "# title\n\nThe state is `aaa-bbb-12345678-1.json`; each run is a raw record.\n"
+    report = f"# title\n\nThe state is `x`.\n{MARK}\n"
     assert comment(github, 5, report) is IssueAction.OPENED
-    assert comment(github, 5, report) is IssueAction.LEFT
-    assert (
-        comment(github, 5, report.replace("title", "found").replace("-1.", "-2."))
-        is IssueAction.UPDATED
-    )
-    assert comment(github, 5, report.replace("12345678", "87654321")) is IssueAction.OPENED
+    assert comment(github, 5, report) is IssueAction.UNCHANGED
+    assert comment(github, 5, report.replace("title", "found")) is IssueAction.UPDATED
+    assert comment(github, 5, report.replace("0123", "3210")) is IssueAction.OPENED
     assert len(api.comments[5]) == 2
     assert "# found" in api.comments[5][0]["body"]
+
+
+def test_text_from_a_commit_cannot_name_another_bisection(github, api):
+    comment(github, 5, f"# one\n\n- `{MARK}`\n{MARK.replace('0123', '3210')}\n")
+    assert api.comments[5][0]["body"].startswith(MARK.replace("0123", "3210"))
 
 
 def test_the_verb_says_what_is_missing_and_dry_run_asks_nobody(tmp_path):

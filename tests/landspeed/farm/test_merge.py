@@ -11,7 +11,7 @@ from io import BytesIO
 import pytest
 
 from base.errors import UsageError
-from landspeed.farm.merge import is_kept
+from landspeed.farm.merge import is_result
 from landspeed.farm.tar import pack_files, unpack_files
 from tests.kits.farm.farm_kit import called
 from tests.kits.farm.farmer_kit import Farmer, farmer, remote
@@ -70,8 +70,8 @@ def test_what_leads_out_of_the_results_is_refused(name, kind, tmp_path):
         member = tarfile.TarInfo(name)
         member.type, member.linkname = kind, "/etc/passwd"
         tar.addfile(member, BytesIO())
-    with pytest.raises(UsageError, match="is refused"):
-        unpack_files(file, tmp_path / "target", is_kept)
+    with pytest.raises(UsageError, match="was rejected"):
+        unpack_files(file, tmp_path / "target", is_result)
     assert not (tmp_path / "outside.json").exists()
 
 
@@ -91,8 +91,8 @@ def test_nothing_is_written_through_a_link(tmp_path):
 def test_a_file_that_is_no_archive_is_said_to_be_none(content, tmp_path):
     file = tmp_path / "file.tar"
     file.write_bytes(content)
-    with pytest.raises(UsageError, match="damaged, or no archive"):
-        unpack_files(file, tmp_path / "target", is_kept)
+    with pytest.raises(UsageError, match="damaged or not an archive"):
+        unpack_files(file, tmp_path / "target", is_result)
 
 
 def test_an_archive_is_whole_or_not_there(tmp_path):

@@ -11,6 +11,10 @@ import pytest
 
 from base.build import Origin
 from base.errors import LandspeedError, UsageError
+from landspeed.changepoints.scan import scan_records
+from landspeed.farm import plan
+from landspeed.farm.jobs import TrackJobs
+from landspeed.session.session import Session
 from landspeed.session.tracking_config import TrackingConfig
 from tests.kits.farm.farm_kit import MACHINE, Farm
 from tests.kits.made_up.synthetic import Point, record
@@ -159,6 +163,27 @@ def test_machines_that_take_the_time_have_a_share_of_their_own(farm):
     assert told["builds_count"] == 1 + len(told["refs"])
 
 
+def test_a_machine_that_is_named_twice_is_one_job(farm):
+    told = new(farm, LANDSPEED_TRACK_MACHINES="one one")
+    assert [row["machine"] for row in told["timings"]] == ["one"]
+    assert [row["machine"] for row in told["confirms"]] == ["counter", "one"]
+
+
+def test_no_matrix_has_more_jobs_than_github_takes(farm, monkeypatch):
+    monkeypatch.setattr(plan, "MOST_JOBS", 3)
+    monkeypatch.chdir(farm.project)
+    for name, value in farm.environment().items():
+        monkeypatch.setenv(name, value)
+    session = Session.open()
+    track = TrackingConfig(machines=("one",), budget="200h")
+    session.builder.sources.refresh()
+    made = plan.tracking_plan(session, track, scan_records(session))
+    # the client is built too
+    assert [len(one.targets) for one in made.assignments] == [2, 2]
+    assert [one.due for one in made.assignments] == [4, 4]
+    assert len(TrackJobs.of(session, track, made).builds) == 3
+
+
 def timed(farm: Farm, commit: str, samples: int, machine: str) -> None:
     for clients in (1, 4, 16):
         for number in range(samples):
@@ -190,7 +215,7 @@ def test_steps_that_nobody_put_to_the_test_are_told_of_even_with_nothing_new(far
 def test_a_branch_that_is_not_there_is_one_clear_error(farm):
     done = farm.landspeed("farm", "plan", "--branch", "nowhere", check=False)
     assert done.returncode == 3
-    assert "no branch upstream is watched" in done.stderr
+    assert "no branch upstream is tracked" in done.stderr
     assert "such as line" in done.stderr or "such as master" in done.stderr
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from landspeed.farm.priority import fresh, halved, together
+from landspeed.farm.priority import halved, largest_gaps_first, newer_than_covered
 
 lines = st.lists(st.booleans(), max_size=60)
 
 
 def test_what_came_since_the_last_one_is_first_the_newest_of_it_before_all():
-    assert fresh([True, False, True, False, False]) == [4, 3]
+    assert newer_than_covered([True, False, True, False, False]) == [4, 3]
 
 
 def test_of_a_line_of_which_nothing_is_known_the_tip_comes_first():
-    assert fresh([False, False, False]) == [2]
-    assert fresh([]) == []
-    assert fresh([False]) == [0]
+    assert newer_than_covered([False, False, False]) == [2]
+    assert newer_than_covered([]) == []
+    assert newer_than_covered([False]) == [0]
 
 
 def test_nothing_is_newer_than_the_tip():
-    assert fresh([False, True]) == []
+    assert newer_than_covered([False, True]) == []
 
 
 def test_the_largest_gap_is_halved_again_and_again():
@@ -60,7 +60,7 @@ def test_wherever_it_ends_no_gap_is_larger_than_the_next_one_said(known):
 
 @given(st.lists(lines, max_size=4))
 def test_of_several_lines_the_one_with_the_largest_gap_comes_first(several):
-    found = together(several)
+    found = largest_gaps_first(several)
     assert sorted(found) == sorted(
         (line, at) for line, known in enumerate(several) for at, one in enumerate(known) if not one
     )

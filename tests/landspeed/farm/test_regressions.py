@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from landspeed.changepoints.confirmation import Changepoint
+from base.errors import RecordError
 from landspeed.farm.issue_text import Mark, body, title
+from landspeed.farm.notes import BisectionNote
 from landspeed.farm.regressions import Regression, Span, regressions
 from tests.kits.made_up.step_kit import HOSTILE, origin, place_of, step, subject_of
 from tests.kits.made_up.synthetic_steps import commit
@@ -29,8 +30,8 @@ def test_what_happened_at_one_commit_is_one_regression_however_many_series_show_
         ],
         place_of,
     )
-    assert len(one.steps) == 4
-    assert one.steps[0].ratio == 1.02
+    assert len(one.changepoints) == 4
+    assert one.changepoints[0].ratio == 1.02
     assert (one.span.before, one.span.last, one.span.count) == (commit(3), commit(4), 1)
 
 
@@ -51,9 +52,9 @@ def test_what_is_on_no_branch_any_more_is_left_out():
 def test_it_is_gone_when_a_later_confirmed_step_undoes_it_in_every_series():
     both = [step(3, 4), step(3, 4, metric="instructions_cold")]
     repair = step(8, 9, 1 / 1.01)
-    assert not regressions([*both, repair], place_of)[0].is_gone
+    assert not regressions([*both, repair], place_of)[0].is_repaired
     (one,) = regressions([*both, repair, replace(repair, metric="instructions_cold")], place_of)
-    assert one.is_gone
+    assert one.is_repaired
     assert {s.after for s in one.repairs} == {origin(9)}
 
 
@@ -69,15 +70,15 @@ def test_it_is_gone_when_a_later_confirmed_step_undoes_it_in_every_series():
 )
 def test_half_a_repair_or_one_elsewhere_is_none(repair):
     found = regressions([step(3, 4), repair], place_of)
-    assert not found[0].is_gone
+    assert not found[0].is_repaired
 
 
 def test_several_steps_may_undo_it_together_and_a_later_regression_is_another():
     steps = [step(3, 4, 1.02), step(6, 7, 0.99), step(8, 9, 1 / 1.0098), step(11, 12, 1.02)]
     first, second = regressions(steps, place_of)
-    assert first.is_gone
+    assert first.is_repaired
     assert first.repairs[0].after == origin(9)
-    assert not second.is_gone
+    assert not second.is_repaired
 
 
 # --- the text ---------------------------------------------------------------------------------
@@ -97,13 +98,23 @@ def without_code(markdown: str) -> str:
 
 def test_nothing_of_a_commit_is_outside_of_code():
     one = regression(span=Span(line="<b>--> @x", before=commit(3), last=commit(4), first=4, end=4))
-    note = {"nomination": "x", "time": "1", "report": hostile_bisection()}
-    text = body(replace(one, bisections=[note]), subject_of)
+    found = note(hostile_bisection())
+    text = body(replace(one, bisections=[found]), subject_of)
     for part in (without_code(text), without_code(title(one, subject_of))):
         for evil in ("@postgres", "#7", "<img", "$(id)", "<b>", "@x"):
             assert evil not in part
     assert "\n::error" not in text
     assert text.count("-->") == 1 + text.count("<b>-->") + text.count("<img src=x> -->")
+
+
+def note(report: Mapping[str, Any], nomination: str = "x", time: str = "1") -> BisectionNote:
+    return BisectionNote.parse({"nomination": nomination, "time": time, "report": report})
+
+
+@pytest.mark.parametrize("damaged", [{}, {"nomination": "x", "time": "1", "report": None}])
+def test_a_damaged_note_of_a_bisection_is_one_clear_error(damaged):
+    with pytest.raises(RecordError, match="note of a bisection is damaged"):
+        BisectionNote.parse(damaged)
 
 
 def hostile_bisection() -> Mapping[str, Any]:
@@ -134,19 +145,18 @@ def test_where_it_is_not_known_better_the_issue_says_between_which_two():
 
 
 def test_the_bisections_report_is_in_it():
-    note = {"nomination": "x", "time": "1", "report": bisection_facts()}
-    text = body(regression(bisections=[note]), subject_of)
+    text = body(regression(bisections=[note(bisection_facts())]), subject_of)
     assert "<details><summary>The bisection</summary>" in text
     assert "### latency from" in text
 
 
 def test_a_bisection_is_found_by_its_nomination_or_its_culprit():
-    key = Changepoint.parse(step(3, 4).facts()).key
-    by_key = {"nomination": key, "time": "2", "report": {"culprit": None}}
-    by_culprit = {"nomination": "wide", "time": "1", "report": {"culprit": {"ref": commit(4)}}}
-    other = {"nomination": "other", "time": "1", "report": {"culprit": {"ref": commit(5)}}}
+    key = step(3, 4).key
+    by_key = note({"culprit": None}, key, time="2")
+    by_culprit = note({"culprit": {"ref": commit(4)}}, "wide")
+    other = note({"culprit": {"ref": commit(5)}}, "other")
     (one,) = regressions([step(3, 4)], place_of, [by_key, by_culprit, other, by_key])
-    assert {note["nomination"] for note in one.bisections} == {key, "wide"}
+    assert {found.nomination for found in one.bisections} == {key, "wide"}
 
 
 def test_a_text_is_never_longer_than_an_issue_may_be():

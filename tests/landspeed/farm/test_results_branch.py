@@ -16,7 +16,7 @@ import pytest
 
 from base.errors import RecordError, RemoteError, UsageError
 from base.paths import Paths
-from landspeed.farm.merge import is_kept, kept_files
+from landspeed.farm.merge import is_result, result_files
 from landspeed.farm.remote import Remote
 from landspeed.farm.results_branch import ResultsBranch
 from tests.kits.farm.farmer_kit import Farmer, farmer, git, remote
@@ -73,7 +73,7 @@ def test_notes_profiles_and_journals_come_along_and_caches_and_locks_do_not(farm
     two.branch.fetch()
     assert two.store.confirmations.all() == [{"what": "a"}]
     assert two.store.bisections.all() == [{"what": "b"}]
-    assert list(kept_files(two.paths.results)) == list(kept_files(one.paths.results))
+    assert list(result_files(two.paths.results)) == list(result_files(one.paths.results))
 
 
 def test_of_two_journals_the_one_that_has_seen_more_stays(farmer):
@@ -108,7 +108,7 @@ def test_who_loses_a_race_fetches_and_pushes_again(farmer, monkeypatch):
     monkeypatch.setattr(ResultsBranch, "_send", late)
     assert one.branch.push() == 1
     assert len(one.waited) == 1
-    assert "somebody else pushed" in one.said[0]
+    assert "another machine pushed" in one.said[0]
     third = farmer("three")
     third.branch.fetch()
     assert third.count == 4
@@ -126,7 +126,7 @@ def test_who_loses_every_race_says_so_and_loses_nothing(farmer, monkeypatch):
         send(self, commit)
 
     monkeypatch.setattr(ResultsBranch, "_send", always_late)
-    with pytest.raises(RemoteError, match="moved 8 times"):
+    with pytest.raises(RemoteError, match="failed after 8 attempts"):
         one.branch.push()
     monkeypatch.undo()
     assert one.branch.push() == 1
@@ -202,7 +202,7 @@ def test_a_push_that_is_refused_is_one_clear_error(farmer, remote):
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho this branch is protected\nexit 1\n")
     hook.chmod(0o755)
-    with pytest.raises(RemoteError, match="could not be pushed") as caught:
+    with pytest.raises(RemoteError, match=r"pushing the results .* failed") as caught:
         one.branch.push()
     assert "protected" in caught.value.detail
     assert one.waited == []
@@ -210,7 +210,7 @@ def test_a_push_that_is_refused_is_one_clear_error(farmer, remote):
 
 def test_a_remote_that_is_not_there_is_one_clear_error(farmer, tmp_path):
     one = Farmer(tmp_path, tmp_path / "nowhere.git", "one")
-    with pytest.raises(RemoteError, match="could not be read"):
+    with pytest.raises(RemoteError, match=r"reading the branch .* failed"):
         one.branch.fetch()
 
 
@@ -259,7 +259,7 @@ def test_what_is_no_result_of_ours_stays_on_the_branch_and_comes_to_nobody(
     "name", ["../records/twins/a.json", "records/twins/.a.json", "records/twins/../a.json", "/a"]
 )
 def test_names_that_lead_elsewhere_are_no_results(name):
-    assert not is_kept(name)
+    assert not is_result(name)
 
 
 # --- being let in --------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def test_the_remote_is_the_one_given_or_the_workflows_or_the_checkouts(tmp_path,
     for name in ("GITHUB_REPOSITORY", "GITHUB_ACTIONS", "GITHUB_SERVER_URL"):
         monkeypatch.delenv(name, raising=False)
     paths = Paths(cache=tmp_path / "cache", project=tmp_path)
-    with pytest.raises(UsageError, match="where the results branch is"):
+    with pytest.raises(UsageError, match="no git remote is configured"):
         Remote.find(None, paths)
     git("init", "--quiet", str(tmp_path))
     git("-C", str(tmp_path), "remote", "add", "origin", "https://me:secret@example.org/x.git")

@@ -88,7 +88,7 @@ def test_a_bisection_that_went_on_is_new_to_a_directory(tmp_path, api):
 def test_a_machine_that_does_not_see_the_directory_begins_none_of_its_own(tmp_path, api):
     one = Job(tmp_path, "a", f'keep = "directory"\ndirectory = "{tmp_path}/nowhere"', api)
     one.measure(1)
-    assert "which is not on this machine" in one.results("push", check=False)
+    assert "does not exist on this machine" in one.results("push", check=False)
     assert not (tmp_path / "nowhere").exists()
     assert one.count == 1
 
@@ -150,7 +150,7 @@ def test_an_artifact_of_a_fork_is_not_ours(tmp_path, api, monkeypatch):
 @pytest.mark.parametrize(
     ("keep", "says"),
     [
-        ('keep = "cellar"', "is not a valid Keep"),
+        ('keep = "cellar"', "instead of one of branch, artifact, directory"),
         ('keep = "directory"', "is not the full path"),
         ('keep = "directory"\ndirectory = "here"', "is not the full path"),
     ],

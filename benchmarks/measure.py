@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -23,7 +23,8 @@ from benchmarks.machine.cpu_affinity import allowed_processors, placement
 from benchmarks.machine.machine import Machine
 from benchmarks.observation.monitor import EVERY, Monitor, watching
 from benchmarks.observation.snapshot import Observation, noteworthy, together
-from benchmarks.observation.warnings import pitfalls
+from benchmarks.observation.warnings import find_warnings
+from benchmarks.records.record import SCHEMA, Record
 from benchmarks.records.store import new_id
 from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, server_error
 from benchmarks.server.configuration import Configuration
@@ -35,7 +36,6 @@ from benchmarks.server.topology import TOPOLOGIES
 from benchmarks.workloads.scenario import Cell, Mode
 from benchmarks.workloads.sysbench_modes import SysbenchMode
 
-SCHEMA = 1
 _TOO_LITTLE = (
     "The kernel killed processes of the server because of its memory limit: "
     "give it more (--memory), or take fewer --clients."
@@ -60,7 +60,7 @@ class Seen:
     watched: dict[str, Any] | None
 
     def sample(self) -> dict[str, Any]:
-        """The numbers of the Run: the client's own, and what the server says that it did."""
+        """Return the numbers of the run: the client's, and what the server's counters say."""
         return {
             **asdict(self.outcome.sample),
             "server_cpu_seconds": self.observation.server_cpu_seconds,
@@ -150,9 +150,9 @@ def measure(
     seed: int,
     machine: Machine,
     paths: Paths,
-    context: dict[str, Any],
+    context: Mapping[str, Any],
     every: float | None = EVERY,
-) -> dict[str, Any]:
+) -> Record:
     """One Run of *cell* for *seconds* on a fresh start of *build*: its raw record.
 
     *context* (preset, round, …) goes into the record's ``run``. Server and machine are looked
@@ -173,7 +173,7 @@ def measure(
         every=every,
     )
     outcome = seen.outcome
-    record = {
+    facts = {
         **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
         "epoch": machine.epoch.facts(),
         "run": {
@@ -196,7 +196,7 @@ def measure(
         **_sysbench_facts(store, cell),
         **({"topology": seen.topology} if seen.topology else {}),
     }
-    return {**record, "warnings": {one.trap.value: one.seen for one in pitfalls(record)}}
+    return Record.from_json({**facts, "warnings": find_warnings(Record.from_json(facts))})
 
 
 def _sysbench_facts(store: Templates, cell: Cell) -> dict[str, Any]:

@@ -221,12 +221,12 @@ def _mode_attempt(
             paths=paths,
             context={},
         )
-        sample = record["sample"]
-        if sample["failed"] or not sample["transactions"]:
+        sample = record.sample
+        if sample.failed or not sample.transactions:
             raise MeasureError(
-                f"{sample['failed']} of {sample['transactions']} transactions failed",
-                detail=record["stderr"],
+                f"{sample.failed} of {sample.transactions} transactions failed",
+                detail=record.stderr or "",
             )
-        return f"{sample['tps']:.0f} tx/s"
+        return f"{sample.tps:.0f} tx/s"
 
     return attempt

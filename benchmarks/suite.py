@@ -23,7 +23,6 @@ from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure
-from benchmarks.records.columns import scalars
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.metrics import (
     BENCHMARK_VERSION,
@@ -94,8 +93,7 @@ def _counted(cell: Cell, metric: Metric) -> dict[str, Any]:
             at_once=machine.cores,
         )
     records.add(record)
-    (value,) = scalars([record])[metric.column].to_pylist()
-    return {"samples": [value], "number": 1}
+    return {"samples": [record.sample.value(metric.column)], "number": 1}
 
 
 def _values(cell: Cell, metric: Metric, *, anew: bool) -> dict[str, Any]:
@@ -104,7 +102,7 @@ def _values(cell: Cell, metric: Metric, *, anew: bool) -> dict[str, Any]:
     build = Build.load(Path(os.environ["LANDSPEED_PREFIX"]))
     pgbench = Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
     records = RecordStore(paths.records)
-    values: list[float] = []
+    values: list[float | None] = []
     if not anew:
         wanted = Comparable(
             machine=machine, pgbench_version=str(pgbench.build.version), seconds=_PRESET.seconds
@@ -124,7 +122,7 @@ def _values(cell: Cell, metric: Metric, *, anew: bool) -> dict[str, Any]:
                 context={"preset": _PRESET.name, "round": round_},
             )
         records.add(record)
-        values.append(record["sample"][metric.column])
+        values.append(record.sample.value(metric.column))
     return {"samples": values, "number": 1}
 
 

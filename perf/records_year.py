@@ -19,6 +19,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from benchmarks.records.record import Record
 from benchmarks.records.segments import write_segment
 from benchmarks.records.store import RecordStore
 from landspeed.results.points import dots
@@ -129,7 +130,7 @@ def _adding(root: Path) -> Iterator[Figure]:
     rows = next(sessions(LOOSE_RUNS))
     with adding:
         for row in rows:
-            store.add(row)
+            store.add(Record.from_json(row))
     with sealing:
         store.seal()
     yield Figure(figure="records_year.add_one_seconds", value=adding.seconds / len(rows), unit="s")

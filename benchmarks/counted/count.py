@@ -29,6 +29,7 @@ from benchmarks.counted.valgrind import count_epoch, require_countable
 from benchmarks.data.templates import Templates
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import Phases, provenance, templates
+from benchmarks.records.record import Record
 from benchmarks.records.store import PROFILES
 from benchmarks.workloads.scenario import AnyMode, CacheState, Cell, Mode, Scenario
 
@@ -91,10 +92,10 @@ def count(
     cell: Cell,
     machine: Machine,
     paths: Paths,
-    context: dict[str, Any],
+    context: Mapping[str, Any],
     at_once: int = 1,
     stop: threading.Event | None = None,
-) -> dict[str, Any]:
+) -> Record:
     """Count what a transaction of *cell* costs *build*: its raw record, the profile kept beside.
 
     *cell* has ``buffers`` and one client. *context* goes into the record's ``run``. With
@@ -118,7 +119,7 @@ def count(
     )
     with phases.phase("count"):
         slopes = _slopes(order, templates(paths, pgbench), at_once)
-    record = {
+    facts = {
         **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
         "epoch": epoch.facts(machine),
         "run": {
@@ -131,7 +132,8 @@ def count(
         },
         **_seen(slopes, build.label),
     }
-    keep_profile(paths, record["id"], slopes[0].profile())
+    record = Record.from_json(facts)
+    keep_profile(paths, record.id, slopes[0].profile())
     return record
 
 

@@ -1,6 +1,8 @@
-"""Known ways in which a number misleads, found in a Run's raw record. Pure: told, not looked up.
+"""Known ways in which a number misleads, found in a run's raw record.
 
-What a record does not have is not judged: those of an older landspeed have no evidence.
+Each rule stands in one place: its thresholds with their reasons, how it is found, what it means
+and what to try. To add one, add a block like the others. Pure functions; what a record does not
+have, such as the evidence in those of older landspeeds, is not judged.
 """
 
 from __future__ import annotations
@@ -8,301 +10,305 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import combinations
 from statistics import median
-from typing import Any
 
 from benchmarks.observation.activity import AUTOVACUUM
+from benchmarks.records.record import Record
 from benchmarks.workloads.scenario import Mode, Tier
 from benchmarks.workloads.sysbench_modes import SYSBENCH
 
-Record = Mapping[str, Any]
 
-# Each threshold with its reason.
-# A thread this busy has a tenth of its time left to wait in: answers queue for it, and what is
-# measured is the client.
-CLIENT_SHARE = 0.9
-# What is stolen makes a Run longer by as much, and compare calls 1 % the SAME.
-STEAL_SHARE = 0.01
-# On shared machines seconds vary by 5 to 7 % (docs/method.md), so less of a trend is not told;
-# and it must be one that chance makes in one Run of a thousand.
-DRIFT_SHARE = 0.05
-DRIFT_CHANCE = 0.001
-DRIFT_SECONDS = 8  # fewer never get there: seven in a row make 0.003
-# The clock of a busy processor wanders by 1 or 2 %; a turbo step is some 3 %.
-CLOCK_SHARE = 0.95
-# A server that only reads writes a few pages of catalogs and its statistics file: less than this.
-READERS_PAGES = 64
-READERS_WAL = READERS_PAGES * 8192
-# A page read in costs some ten times one found, so 1 % of them is 10 % of the time.
-SMALL_MISSES = 0.01
-# Of what exceeds shared buffers, and fits memory, storage gives nothing but what was not cached.
-MEDIUM_STORAGE = 0.05
-# Data of twice the memory are at most half cached, less what the server takes for itself.
-LARGE_STORAGE = 0.25
-# Shares of fewer pages say nothing.
-FEWEST_PAGES = 1000
+@dataclass(frozen=True, kw_only=True)
+class RunFindings:
+    """What the warnings about several runs are made from, of one run.
 
+    ``warnings`` is what was seen by rule name, ``checkpoints`` how many began (None: not known).
+    """
 
-class WarningRule(StrEnum):
-    """A Trap is a way in which a number is known to mislead; its value is its key in records."""
+    id: str
+    warnings: Mapping[str, str]
+    checkpoints: float | None
 
-    FAILED = "failed"
-    CLIENT = "client"
-    STEAL = "steal"
-    DRIFT = "drift"
-    CLOCK = "clock"
-    AUTOVACUUM = "autovacuum"
-    CHECKPOINT = "checkpoint"
-    WRITING_READERS = "writing-readers"
-    TIER = "tier"
-
-
-_MEANS: Mapping[WarningRule, str] = {
-    WarningRule.FAILED: "What failed was not timed: the others had less to wait for, or the server is "
-    "in trouble.",
-    WarningRule.CLIENT: "The client itself is the limit: a faster server would show the same number.",
-    WarningRule.STEAL: "Other virtual machines ran on this one's processors: the Run took longer "
-    "for it, and not by the server.",
-    WarningRule.DRIFT: "The Run has no one speed: the processor became hot or cool, a cache filled, or "
-    "a neighbour came or went; its mean says how long it ran.",
-    WarningRule.CLOCK: "The processor was slowed down while it ran, by heat or by its governor.",
-    WarningRule.AUTOVACUUM: "A vacuum or analyse took processor and disk, in this Run and not in others.",
-    WarningRule.CHECKPOINT: "Writing all changed pages, and full images of pages in the WAL after it, "
-    "are paid for by some Runs and not by others.",
-    WarningRule.WRITING_READERS: "Readers pay what writers left: hint bits are set, which dirties "
-    "pages, and with checksums logs a full image of each.",
-    WarningRule.TIER: "It asks something else than its tier says: memory, or the disk.",
-}
-_TRY: Mapping[WarningRule, str] = {
-    WarningRule.FAILED: 'Look at what the server said: "landspeed show run:ID --json".',
-    WarningRule.CLIENT: "Take fewer clients, another mode, or a machine with more cores; trust "
-    "--metric instructions.",
-    WarningRule.STEAL: "Measure on a machine of your own or at another time, or compare: it falls "
-    "on both sides; or count with --metric instructions.",
-    WarningRule.DRIFT: 'Run longer or wait for the machine to settle; "landspeed doctor" looks for the '
-    "cause.",
-    WarningRule.CLOCK: 'Fix the governor and turbo: "landspeed doctor --fix-hints"; look at the cooling.',
-    WarningRule.AUTOVACUUM: "Take more Runs, or shorter ones; see autovacuum_naptime in the settings.",
-    WarningRule.CHECKPOINT: "Run long enough that each has several, or use --profile tuned, which has "
-    "them rarely.",
-    WarningRule.WRITING_READERS: "VACUUM and CHECKPOINT between writing and reading; landspeed's own "
-    "read-only Runs begin with data where that is done.",
-    WarningRule.TIER: "Give another scale (--scale TIER=N), or the server another limit (--memory).",
-}
+    @classmethod
+    def of(cls, record: Record) -> RunFindings:
+        """Return the findings that *record* was written with."""
+        return cls(id=record.id, warnings=record.warnings or {}, checkpoints=checkpoints(record))
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunWarning:
-    """A RunWarning is a Trap with what was seen of it, in one Run or among several."""
+class WarningRule:
+    """A known way in which a number misleads; ``name`` is its key in records.
 
-    trap: WarningRule
-    seen: str
+    ``find`` returns what is seen of it in one run, ``contrast`` what is seen only when several
+    runs of the same point are compared; both return "" where there is nothing to warn of.
+    """
 
-    @property
-    def means(self) -> str:
-        """What it may mean."""
-        return _MEANS[self.trap]
-
-    @property
-    def remedy(self) -> str:
-        """What to try."""
-        return _TRY[self.trap]
-
-    def facts(self) -> dict[str, str]:
-        """The RunWarning as JSON can hold it."""
-        return {
-            "warning": self.trap.value,
-            "seen": self.seen,
-            "means": self.means,
-            "try": self.remedy,
-        }
+    name: str
+    means: str
+    remedy: str
+    find: Callable[[Record], str] = lambda _: ""
+    contrast: Callable[[Sequence[RunFindings]], str] = lambda _: ""
 
 
-def pitfalls(record: Record) -> tuple[RunWarning, ...]:
-    """Those of one Run, from its raw *record* without its ``warnings``."""
-    found = ((trap, look(record)) for trap, look in _LOOKS.items())
-    return tuple(RunWarning(trap=trap, seen=seen) for trap, seen in found if seen)
+RULES: dict[str, WarningRule] = {}
+"""All rules by name, in the order in which their warnings are recorded and shown."""
 
 
-def recorded_pitfalls(record: Record) -> tuple[RunWarning, ...]:
-    """Those that *record* was written with; what a newer landspeed calls otherwise is left out."""
-    known = {trap.value for trap in WarningRule}
-    warnings = record.get("warnings") or {}
-    return tuple(
-        RunWarning(trap=WarningRule(name), seen=seen)
-        for name, seen in warnings.items()
-        if name in known
-    )
+def find_warnings(record: Record) -> dict[str, str]:
+    """Return what is seen in *record* by the name of each rule that applies."""
+    found = {name: rule.find(record) for name, rule in RULES.items()}
+    return {name: seen for name, seen in found.items() if seen}
 
 
-def contrasts(records: Sequence[Record]) -> tuple[RunWarning, ...]:
-    """Those that show only among the *records* of one point or one comparison."""
-    counts = [count for record in records if (count := checkpoints(record)) is not None]
-    with_some = sum(count > 0 for count in counts)
-    if with_some in (0, len(counts)):
-        return ()
-    seen = f"a checkpoint began in {with_some} of {len(counts)} runs"
-    return (RunWarning(trap=WarningRule.CHECKPOINT, seen=seen),)
+def _add(
+    name: str, *, means: str, remedy: str
+) -> Callable[[Callable[[Record], str]], Callable[[Record], str]]:
+    def add(find: Callable[[Record], str]) -> Callable[[Record], str]:
+        RULES[name] = WarningRule(name=name, means=means, remedy=remedy, find=find)
+        return find
+
+    return add
 
 
-def checkpoints(record: Record) -> float | None:
-    """How many checkpoints began in the Run of *record*; None where nobody knows."""
-    # 17 moved them to a view of their own
-    for view, names in (
-        ("pg_stat_checkpointer", ("num_timed", "num_requested")),
-        ("pg_stat_bgwriter", ("checkpoints_timed", "checkpoints_req")),
-    ):
-        counts = _statistics(record).get(view)
-        if counts and all(name in counts for name in names):
-            return float(sum(counts[name] for name in names))
-    return None
-
-
+@_add(
+    "failed",
+    means="Failed transactions are not timed: the others had less to wait for, or the server is "
+    "in trouble.",
+    remedy='Look at the server\'s log: "landspeed show run:ID --json".',
+)
 def _failed(record: Record) -> str:
-    failed, done = record["sample"].get("failed"), record["sample"].get("transactions")
-    return f"{failed} transactions failed, {done} did not" if failed else ""
+    sample = record.sample
+    if not sample.failed:
+        return ""
+    return f"{sample.failed} transactions failed, {sample.transactions} did not"
+
+
+# A thread this busy has a tenth of its time left to wait in: answers queue for it, and the
+# client itself is what is measured.
+CLIENT_SHARE = 0.9
+
+
+@_add(
+    "client",
+    means="The client itself is the limit: a faster server would show the same number.",
+    remedy="Use fewer clients, another mode, or a machine with more cores; trust "
+    "--metric instructions.",
+)
+def _client(record: Record) -> str:
+    share = client_share(record)
+    return "" if share is None or share < CLIENT_SHARE else client_share_text(record, share)
 
 
 def client_share(record: Record) -> float | None:
-    """The share it used of the processors that its threads can have: as many, or all there are.
+    """Return the share that the client used of the processors that its threads can have.
 
-    None where nobody knows.
+    Those are as many as it has threads, or all there are. None where it is not known.
     """
-    sample, threads = record["sample"], record["cell"]["threads"]
-    spent, seconds = sample.get("client_cpu_seconds"), sample.get("measured_seconds")
+    spent, seconds = record.sample.client_cpu_seconds, record.sample.measured_seconds
     if spent is None or not seconds:
         return None
-    return float(spent / seconds / min(threads, record["machine"].get("cores") or threads))
+    threads = record.cell.threads
+    return spent / seconds / min(threads, record.machine.cores or threads)
 
 
-def client_text(record: Record, share: float) -> str:
-    """How people are told that the client of *record* used that *share*."""
-    threads = record["cell"]["threads"]
+def client_share_text(record: Record, share: float) -> str:
+    """Say that the client of *record* used that *share* (see ``client_share``)."""
+    threads = record.cell.threads
     of = "processor that its thread" if threads == 1 else f"processors that its {threads} threads"
-    name = SYSBENCH if record.get(SYSBENCH) else "pgbench"
+    name = SYSBENCH if record.sysbench else "pgbench"
     return f"{name} used {share:.0%} of the {of} can have"
 
 
-def _client(record: Record) -> str:
-    share = client_share(record)
-    if share is None or share < CLIENT_SHARE:
-        return ""
-    return client_text(record, share)
+# Stolen time makes a run longer by as much, and compare calls a difference of 1 % the same.
+STEAL_SHARE = 0.01
 
 
+@_add(
+    "steal",
+    means="Other virtual machines ran on this machine's processors: the run took longer, and "
+    "the server is not the cause.",
+    remedy="Measure on a machine of your own or at another time; or use compare, where both "
+    "sides are affected alike; or count with --metric instructions.",
+)
 def _steal(record: Record) -> str:
-    share = _evidence(record).get("cpu", {}).get("steal", 0.0)
+    share = record.evidence.cpu.get("steal", 0.0) if record.evidence else 0.0
     return f"{share:.1%} of processor time was stolen" if share >= STEAL_SHARE else ""
 
 
+# On shared machines seconds vary by 5 to 7 % (docs/method.md), so a smaller trend is not
+# reported; and it must be one that chance makes in one run of a thousand.
+DRIFT_SHARE = 0.05
+DRIFT_CHANCE = 0.001
+DRIFT_SECONDS = 8  # a shorter run cannot be that unlikely: seven rising seconds have 0.003
+
+
+@_add(
+    "drift",
+    means="The run has no single speed: the processor became hot or cool, a cache filled, or a "
+    "neighbour came or went. The mean depends on how long it ran.",
+    remedy='Run longer or wait for the machine to settle; "landspeed doctor" looks for the cause.',
+)
 def _drift(record: Record) -> str:
-    tps = [float(one) for one in (record.get("series") or {}).get("tps", ())]
+    tps = record.series.tps if record.series else ()
     if len(tps) < DRIFT_SECONDS or mann_kendall(tps) >= DRIFT_CHANCE:
         return ""
     change = theil_sen_change(tps)
     if abs(change) < DRIFT_SHARE:
         return ""
     way = "rose" if change > 0 else "fell"
-    return f"transactions per second {way} by {abs(change):.0%} from its first second to its last"
+    return f"transactions per second {way} by {abs(change):.0%} from the first second to the last"
 
 
+# The clock of a busy processor varies by 1 or 2 %; a turbo step is about 3 %.
+CLOCK_SHARE = 0.95
+
+
+@_add(
+    "clock",
+    means="The processor was slowed down during the run, because of heat or by its governor.",
+    remedy='Fix the governor and turbo: "landspeed doctor --fix-hints"; look at the cooling.',
+)
 def _clock(record: Record) -> str:
-    evidence = _evidence(record)
-    if evidence.get("throttled"):
-        return f"processors were throttled {evidence['throttled']} times"
-    first, last = evidence.get("clock_mhz") or (0.0, 0.0)
+    if record.evidence is None:
+        return ""
+    if record.evidence.throttled:
+        return f"processors were throttled {record.evidence.throttled} times"
+    first, last = record.evidence.clock_mhz or (0.0, 0.0)
     if last >= CLOCK_SHARE * first:
         return ""
     return f"the clock fell from {first:.0f} to {last:.0f} MHz"
 
 
+@_add(
+    "autovacuum",
+    means="A vacuum or analyze used processor and disk in this run and not in others.",
+    remedy="Take more runs, or shorter ones; see autovacuum_naptime in the settings.",
+)
 def _autovacuum(record: Record) -> str:
-    evidence = _evidence(record)
-    tables = evidence.get("autovacuumed", ())
-    if tables:
-        return f"autovacuum was at {', '.join(tables)}"
-    if any(kind.endswith(AUTOVACUUM) for kind in evidence.get("waits", {})):
+    if record.evidence is None:
+        return ""
+    if record.evidence.autovacuumed:
+        return f"autovacuum processed {', '.join(record.evidence.autovacuumed)}"
+    if any(kind.endswith(AUTOVACUUM) for kind in record.evidence.waits):
         return "an autovacuum worker ran"
     return ""
 
 
+# A server that only reads writes a few catalog pages and its statistics file: less than this.
+READERS_PAGES = 64
+READERS_WAL = READERS_PAGES * 8192
+
+
+@_add(
+    "writing-readers",
+    means="Readers pay for what writers left: they set hint bits, which dirties pages, and with "
+    "checksums logs a full image of each.",
+    remedy="VACUUM and CHECKPOINT between writing and reading; landspeed does both before its "
+    "own read-only runs.",
+)
 def _writing_readers(record: Record) -> str:
-    if record["cell"]["mode"] != Mode.READ_ONLY:
+    if record.cell.mode != Mode.READ_ONLY:
         return ""
-    wal, written = record["sample"].get("wal_bytes") or 0, pages_written(record)
+    wal, written = record.sample.wal_bytes or 0, pages_written(record)
     if wal < READERS_WAL and written < READERS_PAGES:
         return ""
     return f"a read-only run wrote {wal / 1e6:.1f} MB of WAL and {written:.0f} pages"
 
 
 def pages_written(record: Record) -> float:
-    """The pages of tables and indexes that all processes of the server wrote; 0 if nobody knows."""
-    io = _statistics(record).get("pg_stat_io")
+    """Return the table and index pages that the server's processes wrote; 0 if not known."""
+    views = record.statistics or {}
+    io = views.get("pg_stat_io")
     if io is not None:
         return float(
             sum(n for name, n in io.items() if "relation" in name and name.endswith(".writes"))
         )
-    writers = _statistics(record).get("pg_stat_bgwriter", {})
+    writers = views.get("pg_stat_bgwriter", {})
     names = ("buffers_checkpoint", "buffers_clean", "buffers_backend")
     return float(sum(writers.get(name, 0.0) for name in names))
 
 
+# Reading a page into shared buffers takes about ten times as long as finding it there, so 1 % of
+# such pages is 10 % of the time.
+SMALL_MISSES = 0.01
+# Data that exceeds shared buffers and fits memory should not be read from storage.
+MEDIUM_STORAGE = 0.05
+# At most half of data of twice the memory is cached, less what the server takes for itself.
+LARGE_STORAGE = 0.25
+# Shares of fewer pages say nothing.
+FEWEST_PAGES = 1000
+
+
+@_add(
+    "tier",
+    means="The run does not measure what its tier says: memory, or the disk.",
+    remedy="Choose another scale (--scale TIER=N), or another memory limit (--memory).",
+)
 def _tier(record: Record) -> str:
-    sample, cell = record["sample"], record["cell"]
-    size, memory = record.get("database_bytes"), record["machine"].get("memory_bytes")
-    if cell["tier"] == Tier.LARGE and size and memory and size <= memory:
-        return (
-            f"{size / 1e9:.2f} GB of large data are not more than {memory / 1e9:.2f} GB of memory"
-        )
-    hit, missed = sample.get("blocks_hit"), sample.get("blocks_read")
-    stored = (_evidence(record).get("server_io") or {}).get("read_bytes")
+    tier, sample = record.cell.tier, record.sample
+    size, memory = record.database_bytes, record.machine.memory_bytes
+    if tier == Tier.LARGE and size and memory and size <= memory:
+        return f"large data ({size / 1e9:.2f} GB) fit memory ({memory / 1e9:.2f} GB)"
+    hit, missed = sample.blocks_hit, sample.blocks_read
     if hit is None or missed is None or hit + missed < FEWEST_PAGES:
         return ""
     share = missed / (hit + missed)
-    if cell["tier"] == Tier.SMALL:
-        said = f"{share:.1%} of pages were not in shared buffers, which small data fit"
-        return said if share >= SMALL_MISSES else ""
-    if stored is None:
+    if tier == Tier.SMALL:
+        seen = f"{share:.1%} of pages were not in shared buffers, which small data fit"
+        return seen if share >= SMALL_MISSES else ""
+    stored = record.evidence.server_io if record.evidence else None
+    if stored is None or stored.read_bytes is None:
         return ""
-    page = int((record.get("settings") or {}).get("block_size", 8192))
-    from_storage = stored / (missed * page) if missed else 0.0
-    if cell["tier"] == Tier.MEDIUM:
-        said = f"{from_storage:.0%} of what was read in came from storage, not from memory"
-        return said if from_storage >= MEDIUM_STORAGE and missed >= FEWEST_PAGES else ""
-    said = f"only {from_storage:.0%} of what was read in came from storage, the rest from memory"
-    return said if from_storage < LARGE_STORAGE else ""
+    page = int(record.settings.get("block_size", 8192))
+    from_storage = stored.read_bytes / (missed * page) if missed else 0.0
+    if tier == Tier.MEDIUM:
+        seen = f"{from_storage:.0%} of the pages read came from storage, not from memory"
+        return seen if from_storage >= MEDIUM_STORAGE and missed >= FEWEST_PAGES else ""
+    seen = f"only {from_storage:.0%} of the pages read came from storage, the rest from memory"
+    return seen if from_storage < LARGE_STORAGE else ""
 
 
-_LOOKS: Mapping[WarningRule, Callable[[Record], str]] = {
-    WarningRule.FAILED: _failed,
-    WarningRule.CLIENT: _client,
-    WarningRule.STEAL: _steal,
-    WarningRule.DRIFT: _drift,
-    WarningRule.CLOCK: _clock,
-    WarningRule.AUTOVACUUM: _autovacuum,
-    WarningRule.WRITING_READERS: _writing_readers,
-    WarningRule.TIER: _tier,
-}
+def _checkpoint(runs: Sequence[RunFindings]) -> str:
+    counts = [run.checkpoints for run in runs if run.checkpoints is not None]
+    with_some = sum(count > 0 for count in counts)
+    if with_some in (0, len(counts)):
+        return ""
+    return f"a checkpoint began in {with_some} of {len(counts)} runs"
 
 
-def _evidence(record: Record) -> Mapping[str, Any]:
-    return record.get("evidence") or {}
+RULES["checkpoint"] = WarningRule(
+    name="checkpoint",
+    means="Some runs pay for writing all changed pages, and for the full-page images in the WAL "
+    "after that, and others do not.",
+    remedy="Make each run long enough for several checkpoints, or use --profile tuned, where "
+    "they are rare.",
+    contrast=_checkpoint,
+)
 
 
-def _statistics(record: Record) -> Mapping[str, Any]:
-    return record.get("statistics") or {}
+def checkpoints(record: Record) -> float | None:
+    """Return how many checkpoints began in the run of *record*; None where it is not known."""
+    # 17 moved them to a view of their own
+    for view, names in (
+        ("pg_stat_checkpointer", ("num_timed", "num_requested")),
+        ("pg_stat_bgwriter", ("checkpoints_timed", "checkpoints_req")),
+    ):
+        counts = (record.statistics or {}).get(view)
+        if counts and all(name in counts for name in names):
+            return float(sum(counts[name] for name in names))
+    return None
 
 
 def mann_kendall(values: Sequence[float]) -> float:
-    """The probability that independent *values* show as much of a trend, either way.
+    """Return the probability that independent *values* show at least this trend, either way.
 
     Mann (Econometrica 13, 1945) and Kendall: the normal approximation with continuity
-    correction; ties, which make it smaller than it is, are rare among rates.
+    correction. Ties make the true probability larger; they are rare among rates.
     """
     n = len(values)
-    score = sum(_sign(later - earlier) for earlier, later in combinations(values, 2))
+    pairs = combinations(values, 2)
+    score = sum((later > earlier) - (later < earlier) for earlier, later in pairs)
     variance = n * (n - 1) * (2 * n + 5) / 18
     if variance == 0:
         return 1.0
@@ -311,7 +317,7 @@ def mann_kendall(values: Sequence[float]) -> float:
 
 
 def theil_sen_change(values: Sequence[float]) -> float:
-    """The change from the first to the last of *values*, as a share of their median.
+    """Return the change from the first to the last of *values*, as a share of their median.
 
     By the median of the slopes of all pairs (Theil 1950, Sen 1968), which single outliers do
     not move. 0 where the median is.
@@ -319,7 +325,3 @@ def theil_sen_change(values: Sequence[float]) -> float:
     slopes = [(values[b] - values[a]) / (b - a) for a, b in combinations(range(len(values)), 2)]
     middle = median(values)
     return median(slopes) * (len(values) - 1) / middle if slopes and middle else 0.0
-
-
-def _sign(number: float) -> int:
-    return (number > 0) - (number < 0)

@@ -30,6 +30,7 @@ from benchmarks.records.cache import cached_scalars, each_once
 from benchmarks.records.columns import COLUMNS, scalars
 from benchmarks.records.identical_builds import IdenticalBuildStore
 from benchmarks.records.notes import NoteStore
+from benchmarks.records.record import Record
 from benchmarks.records.segments import (
     SUFFIX,
     read_scalars,
@@ -39,13 +40,9 @@ from benchmarks.records.segments import (
     write_segment,
 )
 
-SCHEMA = 1
 PROFILES = "profiles"
 """The directory, beside the records, of what counted runs executed where, by record id."""
 
-_ID = re.compile(r"[0-9a-z]{26,32}")
-_MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z")
 _LEFT_OVER_SECONDS = 3600.0
 
 
@@ -80,14 +77,18 @@ class RecordStore:
         self.profiles = root / PROFILES
         self._read: tuple[list[Path], pa.Table] | None = None
 
-    def add(self, record: Mapping[str, Any]) -> Path:
-        """Keep *record* durably; the path of its loose file.
+    def add(self, record: Record) -> Path:
+        """Keep *record* durably and return the path of its loose file.
 
-        RecordError if it is not a record or its id is taken by another one.
+        RecordError if it is not valid or its id is taken by another one.
         """
-        text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
-        identifier = _checked(record, "the new record")["id"]
-        path = self._loose / f"{identifier}.json"
+        facts = record.to_json()
+        try:
+            scalars([_checked(facts, "the new record").to_json()])
+        except pa.ArrowException as error:
+            raise RecordError("the new record is not a raw record", detail=str(error)) from error
+        text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False)
+        path = self._loose / f"{record.id}.json"
         if path.exists():
             _require_same(path, text)
         else:
@@ -126,7 +127,7 @@ class RecordStore:
         table = pa.concat_tables([sealed, loose]).select(names)
         return each_once(table.unify_dictionaries()).select(wanted)
 
-    def get(self, id_prefix: str) -> dict[str, Any]:
+    def get(self, id_prefix: str) -> Record:
         """The one record whose id starts with *id_prefix*; RecordError if none or several."""
         if not re.fullmatch(r"[0-9a-z]+", id_prefix):
             raise RecordError(f'"{id_prefix}" is not a record id')
@@ -147,8 +148,8 @@ class RecordStore:
             hint="Give more digits.",
         )
 
-    def records(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """The verbatim records with these *ids*, in id order; RecordError for a missing one."""
+    def records(self, ids: Sequence[str]) -> Iterator[Record]:
+        """The records with these *ids*, in id order; RecordError for a missing one."""
         wanted = pa.array(ids, pa.string())
         texts = self._loose_texts()
         texts |= self._sealed_texts(lambda known: pc.is_in(known, value_set=wanted))
@@ -210,7 +211,7 @@ class RecordStore:
                 continue  # sealed since it was listed
             except (OSError, ValueError) as error:
                 raise _damaged(path, str(error)) from error
-            if _checked(record, f'"{path}"')["id"] != path.stem:
+            if _checked(record, f'"{path}"').id != path.stem:
                 raise _damaged(path, "Its id is not its name.")
             yield path, text
 
@@ -245,26 +246,13 @@ class RecordStore:
                     path.unlink()
 
 
-def _checked(record: Any, name: str) -> dict[str, Any]:
-    """*record* when it is one this version understands, else RecordError."""
+def _checked(facts: object, name: str) -> Record:
+    """Return the record that *facts* hold; RecordError, which calls it *name*, if there is none."""
     try:
-        wrong = [
-            what
-            for what, fine in (
-                ("schema", record["schema"] == SCHEMA),
-                ("id", _ID.fullmatch(record["id"])),
-                ("time", _TIME.fullmatch(record["time"])),
-                ("machine name", _MACHINE.fullmatch(record["machine"]["name"])),
-            )
-            if not fine
-        ]
-        if not wrong:
-            scalars([record])
-    except (KeyError, TypeError, pa.ArrowException) as error:
-        raise RecordError(f"{name} is not a raw record", detail=repr(error)) from error
-    if wrong:
-        raise RecordError(f"{name} is not a raw record", detail=f"Its {wrong[0]} is not valid.")
-    return dict(record)
+        return Record.from_json(facts)
+    except RecordError as error:
+        detail = f"{error.message}: {error.detail}"
+        raise RecordError(f"{name} is not a raw record", detail=detail) from error
 
 
 def _damaged(path: Path, detail: str) -> RecordError:
@@ -275,10 +263,10 @@ def _damaged(path: Path, detail: str) -> RecordError:
     )
 
 
-def _parsed(identifier: str, text: str) -> dict[str, Any]:
+def _parsed(identifier: str, text: str) -> Record:
     try:
-        return dict(json.loads(text))
-    except ValueError as error:
+        return Record.from_json(json.loads(text))
+    except (ValueError, RecordError) as error:
         raise RecordError(f'record "{identifier}" is damaged', detail=str(error)) from error
 
 

@@ -179,9 +179,11 @@ def means_of(case: BisectRequest, held: ExitStack) -> Means:
 
     def sample(build: Build, seed: int) -> Reading:
         record = sampler.record(build, context={"preset": PRESET}, seed=seed)
-        column, sample = case.metric.column, record["sample"]
-        notes = {"record": record["id"], "spread": sample.get(f"{column}_spread", 0.0)}
-        return Reading(value=sample[column], notes=notes if case.quest.is_exact else {})
+        column, sample = case.metric.column, record.sample
+        notes = {"record": record.id, "spread": sample.value(f"{column}_spread") or 0.0}
+        return Reading(
+            value=sample.value(column) or 0.0, notes=notes if case.quest.is_exact else {}
+        )
 
     return Means(build=build, sample=sample, recorded=case.recorded)
 

@@ -27,8 +27,9 @@ from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure, prepare, templates
-from benchmarks.observation.warnings import Record
+from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.identical_builds import SERVER_COLUMNS
+from benchmarks.records.record import Record
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
 from benchmarks.workloads.points import Comparable, Point, PointKey, count_samples
@@ -38,7 +39,7 @@ from landspeed.campaign.disk import DiskEstimate, data_of
 from landspeed.compare.aa_schedule import RUNS_PER_BLOCK, compare_with_itself, point_due
 from landspeed.console.progress import Meter, duration, meter, say
 from landspeed.results.points import origins_by_digest
-from landspeed.results.warnings import WarningCount, cautions_of_points, slim
+from landspeed.results.warnings import RunWarning, count_warnings_by_point
 from landspeed.sampling.counted import count_all, uncounted
 from landspeed.sampling.rounds import OVERHEAD_SECONDS, Turn, turns
 from landspeed.session.session import Session
@@ -73,11 +74,11 @@ class Tally:
     measured: int = 0
     present: int = 0
     errors: list[LandspeedError] = field(default_factory=list)
-    records: dict[str, list[Record]] = field(default_factory=dict)
+    findings: dict[str, list[RunFindings]] = field(default_factory=dict)
 
-    def cautions(self) -> list[WarningCount]:
+    def warnings(self) -> list[RunWarning]:
         """Return the warnings about the runs of this campaign."""
-        return cautions_of_points(self.records)
+        return count_warnings_by_point(self.findings)
 
     def facts(self) -> dict[str, Any]:
         """Return the tally as JSON can hold it."""
@@ -86,7 +87,7 @@ class Tally:
             "measured": self.measured,
             "present": self.present,
             "errors": [error.message for error in self.errors],
-            "warnings": [caution.facts() for caution in self.cautions()],
+            "warnings": [warning.facts() for warning in self.warnings()],
         }
 
 
@@ -280,7 +281,7 @@ class Campaign:
             failed=self._report,
         )
 
-    def _record(self, record: Mapping[str, Any]) -> None:
+    def _record(self, record: Record) -> None:
         self.session.records.add(record)
         self.tally.measured += 1
 
@@ -371,7 +372,7 @@ class Campaign:
             context={"preset": preset.name, "round": turn.round},
         )
         self._record(record)
-        self.tally.records.setdefault(turn.point.label, []).append(slim(record))
+        self.tally.findings.setdefault(turn.point.label, []).append(RunFindings.of(record))
 
     def _report(self, error: LandspeedError) -> None:
         self.tally.errors.append(error)

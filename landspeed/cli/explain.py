@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,6 +15,7 @@ from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.count import count, kept_profile
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
+from benchmarks.records.record import Record
 from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.points import Point, rows_of
 from benchmarks.workloads.scenario import (
@@ -52,7 +52,7 @@ class Counted:
     """A Counted is one server with its record of a cell and where it executed what."""
 
     build: Build
-    record: dict[str, Any]
+    record: Record
     profile: Profile
 
 
@@ -172,7 +172,7 @@ def _counted(target: Target, cell: Cell, session: Session, pgbench: Pgbench) -> 
             at_once=session.machine.cores,
         )
     session.records.add(record)
-    profile = kept_profile(session.paths, record["id"])
+    profile = kept_profile(session.paths, record.id)
     if profile is None:
         raise AssertionError("count() keeps a profile with every record")
     return Counted(build=build, record=record, profile=profile)
@@ -188,8 +188,8 @@ def _explained(
         before=before.build.label,
         after=after.build.label,
         cell=name,
-        total_before=before.record["sample"]["instructions"],
-        total_after=after.record["sample"]["instructions"],
+        total_before=before.record.sample.instructions or 0.0,
+        total_after=after.record.sample.instructions or 0.0,
         costs=costs(whole_functions(before.profile), whole_functions(after.profile)),
         files=files,
         notes=tuple(notes),

@@ -73,8 +73,8 @@ def run_(
     session = Session.open(memory=memory)
     refresh = (lambda: publish_now(session)) if publish_too else None
     tally = Campaign(session=session, requests=[request], publish=refresh).run()
-    for caution in tally.cautions():
-        say(str(caution))
+    for warning in tally.warnings():
+        say(str(warning))
     say(summary(tally))
     if as_json:
         emit_json(tally.facts())

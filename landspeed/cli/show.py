@@ -29,7 +29,7 @@ def show_(point: str, as_json: bool) -> None:
     points = find_points(session.records.table(), query, session.records.twins.all())
     records = session.records.records([run["id"] for p in points for run in p.runs])
     if as_json:
-        by_id = {record["id"]: record for record in records}
+        by_id = {record.id: record.to_json() for record in records}
         emit_json([p.facts() | {"records": [by_id[run["id"]] for run in p.runs]} for p in points])
         return
     shown = details(points[0], list(records)) if len(points) == 1 else overview(points)

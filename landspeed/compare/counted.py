@@ -5,12 +5,10 @@ A recorded count is as good as a fresh one; what is missing is counted now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
+from benchmarks.records.record import Record
 from benchmarks.workloads.points import Point, rows_of
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.verdict import Comparison
@@ -48,34 +46,34 @@ def compare_counted(session: Session, plan: ComparePlan, *, fresh: bool = False)
     comparable = comparable_counts(session.machine, plan.pgbench.version)
     table = comparable.of(session.records.table())
     ids = [rows_of(table, point.key)["id"].to_pylist()[-1] for point in points]
-    by_id = {one["id"]: one for one in session.records.records(ids)}
+    by_id = {one.id: one for one in session.records.records(ids)}
     counts = [by_id[one] for one in ids]
     column = plan.metric.column
     for point, one in zip(points, counts, strict=True):
-        if not one["sample"][column]:
+        if not one.sample.value(column):
             raise MeasureError(
                 f"{point.label} has no {plan.metric.name} to compare",
-                detail=f"Record {one['id']} says {column} = {one['sample'][column]}.",
+                detail=f"Record {one.id} says {column} = {one.sample.value(column)}.",
             )
     return CompareState(
         identifier=f"{plan.key}-counts",
         comparison=Comparison(
             rule=plan.rule,
             sides=len(points),
-            blocks=(tuple(float(one["sample"][column]) for one in counts),),
+            blocks=(tuple(one.sample.value(column) or 0.0 for one in counts),),
             spreads=tuple(_spread(one, column) for one in counts),
         ),
-        spent=float(sum(sum(one["run"].get("phases", {}).values()) for one in counts)),
+        spent=sum(one.run.spent for one in counts),
         recorded=int(not missing),
     )
 
 
-def _spread(record: Mapping[str, Any], column: str) -> float:
+def _spread(record: Record, column: str) -> float:
     """Return how far apart the slopes are whose mean is the count, in its unit."""
-    passes = record["passes"]
+    passes = record.passes or ()
     slopes = [
-        sum(long[counter] - short[counter] for counter in _COUNTERS[column])
-        / (long["transactions"] - short["transactions"])
+        sum(getattr(long, counter) - getattr(short, counter) for counter in _COUNTERS[column])
+        / (long.transactions - short.transactions)
         for short, long in zip(passes[::2], passes[1::2], strict=True)
     ]
     return float(max(slopes) - min(slopes)) if slopes else 0.0
@@ -85,7 +83,7 @@ def _count(session: Session, plan: ComparePlan, missing: list[Point]) -> None:
     builds = [plan.pgbench.build, *(point.build for point in missing)]
     errors: list[LandspeedError] = []
 
-    def keep(record: Mapping[str, Any]) -> None:
+    def keep(record: Record) -> None:
         session.records.add(record)
 
     say(f"counting {', '.join(point.build.label for point in missing)}")

@@ -14,7 +14,7 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.scenario import Cell
 from landspeed.compare.verdict import Comparison, StoppingRule
-from landspeed.results.warnings import WarningCount
+from landspeed.results.warnings import RunWarning
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
 
 
@@ -147,7 +147,7 @@ class CompareState:
     attempted: int = 0
     recorded: int = 0
     elsewhere: Counter[str] = field(default_factory=Counter)
-    warnings: Sequence[WarningCount] = ()
+    warnings: Sequence[RunWarning] = ()
 
     @property
     def block_seconds(self) -> float | None:

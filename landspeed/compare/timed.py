@@ -18,7 +18,7 @@ from base.files import digest_text
 from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import prepare, templates
-from benchmarks.observation.warnings import Record
+from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.store import RecordStore
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
@@ -26,7 +26,7 @@ from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.verdict import Comparison, block_order, whole_blocks
 from landspeed.console.format import counted
 from landspeed.console.progress import Meter, duration, meter, say
-from landspeed.results.warnings import WarningCount, cautions, slim
+from landspeed.results.warnings import count_warnings
 from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session
 
@@ -60,12 +60,7 @@ def recorded_state(
     return CompareState(
         identifier=identifier,
         comparison=Comparison(rule=plan.rule, sides=len(plan.sides), blocks=blocks),
-        spent=float(
-            sum(
-                sum(one["run"]["phases"].values())
-                for one in records.records([row["id"] for row in here])
-            )
-        ),
+        spent=float(sum(one.run.spent for one in records.records([row["id"] for row in here]))),
         attempted=max((row["block"] for row in here), default=0),
         recorded=len(blocks),
         elsewhere=Counter(
@@ -102,16 +97,16 @@ def compare_timed(session: Session, plan: ComparePlan, *, fresh: bool = False) -
     return state
 
 
-def _warnings(records: RecordStore, plan: ComparePlan, state: CompareState) -> list[WarningCount]:
+def _warnings(records: RecordStore, plan: ComparePlan, state: CompareState) -> list[RunWarning]:
     """Return the warnings of all runs of the comparison, counted by side."""
     table = records.table(["id", "comparison", "side"])
     mine = pc.equal(table["comparison"].cast("string"), state.identifier)
     rows = table.filter(pc.fill_null(mine, False)).to_pylist()
     labels = {row["id"]: plan.sides[plan.ranks.index(row["side"])].label for row in rows}
-    groups: dict[str, list[Record]] = {one.label: [] for one in plan.sides}
+    groups: dict[str, list[RunFindings]] = {one.label: [] for one in plan.sides}
     for record in records.records(list(labels)):
-        groups[labels[record["id"]]].append(slim(record))
-    return cautions(groups)
+        groups[labels[record.id]].append(RunFindings.of(record))
+    return count_warnings(groups)
 
 
 def _measure(session: Session, plan: ComparePlan, state: CompareState) -> None:

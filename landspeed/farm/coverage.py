@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from base.build import Origin
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.identical_builds import IdenticalBuild
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.points import scheduled
 from benchmarks.workloads.scenario import CacheState, Preset
@@ -156,19 +157,15 @@ class CostEstimate:
         counts = table.filter(pc.is_valid(table["instructions"]))["id"].to_pylist()[-_RECENT:]
         timings = table.filter(pc.is_null(table["instructions"]))["id"].to_pylist()[-_RECENT:]
         counted, timed = (list(records.records(ids)) for ids in (counts, timings))
-        builds = [one["build"]["cpu_seconds"] for one in (*counted, *timed)]
-        overheads = [_seconds(one) - _client_seconds(one) for one in timed]
+        builds = [one.build.cpu_seconds or 0.0 for one in (*counted, *timed)]
+        overheads = [one.run.spent - _client_seconds(one) for one in timed]
         return cls(
             build=median(builds) / cores if builds else cls.build,
-            count=median(map(_seconds, counted)) if counted else cls.count,
+            count=median(one.run.spent for one in counted) if counted else cls.count,
             overhead=max(0.0, median(overheads)) if overheads else cls.overhead,
         )
 
 
-def _seconds(record: Mapping[str, Any]) -> float:
-    return float(sum(record["run"].get("phases", {}).values()))
-
-
-def _client_seconds(record: Mapping[str, Any]) -> float:
-    phases = record["run"].get("phases", {})
-    return float(phases.get("pgbench", phases.get(SYSBENCH, 0.0)))
+def _client_seconds(record: Record) -> float:
+    phases = record.run.phases
+    return phases.get("pgbench", phases.get(SYSBENCH, 0.0))

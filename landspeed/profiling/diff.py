@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from benchmarks.counted.callgrind import Edge, Profile
+from benchmarks.records.record import Record
 from landspeed.console.table import rich_table
 
 # What gcc and clang call the parts and copies they make of a function.
@@ -119,14 +120,14 @@ def costs(before: Profile, after: Profile) -> tuple[Cost, ...]:
     return tuple(sorted(found, key=lambda cost: (-abs(cost.own), cost.function)))
 
 
-def incomparable(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+def incomparable(before: Record, after: Record) -> list[str]:
     """What two counted records differ in that should be the same, in words; empty if nothing."""
     reasons = []
-    if before["epoch"]["identifier"] != after["epoch"]["identifier"]:
+    if before.epoch.identifier != after.epoch.identifier:
         names = ("valgrind", "libc_sha256", "shown_cpu", "method")
-        other = [n for n in names if before["epoch"].get(n) != after["epoch"].get(n)]
+        other = [n for n in names if getattr(before.epoch, n) != getattr(after.epoch, n)]
         reasons.append(f"counted with another {', '.join(other) or 'architecture'}")
-    tools = before["build"]["toolchain"], after["build"]["toolchain"]
+    tools = before.build.toolchain, after.build.toolchain
     changed = [n for n in sorted(tools[0].keys() | tools[1].keys()) if _differs(n, *tools)]
     if changed:
         reasons.append(f"compiled by another {', '.join(changed)}")

@@ -15,16 +15,18 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
 from base.errors import RefError
+from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.identical_builds import IdenticalBuild, Origins
+from benchmarks.records.record import BuildFacts, EpochFacts, Record
 from benchmarks.workloads.metrics import METRICS, Metric, metrics_of, scale_param
 from benchmarks.workloads.points import ADAPTIVE
 from landspeed.console.table import rich_table
 from landspeed.results.point_query import PointQuery, name_of
 from landspeed.results.points import origins_by_digest
 from landspeed.results.reproduce import point_commands
-from landspeed.results.warnings import cautions
-from landspeed.results.where_time_went import client_told, evidence_rows
+from landspeed.results.warnings import count_warnings
+from landspeed.results.where_time_went import client_text, evidence_rows
 
 _KEY = (
     *("machine", *VARIANT_COLUMNS, "mode", "protocol", "tier", "scale"),
@@ -205,7 +207,7 @@ def _standing(point: Shown) -> str:
     return "" if point.published else " (superseded)"
 
 
-def details(point: Shown, records: Sequence[Mapping[str, Any]]) -> RenderableType:
+def details(point: Shown, records: Sequence[Record]) -> RenderableType:
     """Everything about one *point*: estimates, its runs, and what its *records* say.
 
     Where the time went, warnings, and provenance from the first of them.
@@ -226,8 +228,8 @@ def details(point: Shown, records: Sequence[Mapping[str, Any]]) -> RenderableTyp
     evidence = evidence_rows(records)
     if evidence:
         parts += ["where the time went", _facts(evidence), ""]
-    for caution in cautions({"": records}):
-        parts += [str(caution), ""]
+    for warning in count_warnings({"": map(RunFindings.of, records)}):
+        parts += [str(warning), ""]
     commands = Group("to repeat it on another machine:", *point_commands(point.runs))
     return Group(*parts, _facts(_provenance(records[0])), "", commands)
 
@@ -248,33 +250,40 @@ def as_text(shown: RenderableType) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
-def _provenance(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    build, machine, epoch = record["build"], record["machine"], record["epoch"]
-    memory = machine["memory_bytes"] / 2**30
-    quirks = ", ".join(build["quirks"]) or "none"
+def _provenance(record: Record) -> list[tuple[str, str]]:
+    build, machine = record.build, record.machine
+    memory = (machine.memory_bytes or 0) / 2**30
     return [
         *_source(build),
-        ("build", f"{build['identifier']}, {build['build_system']}, quirks: {quirks}"),
-        ("toolchain", ", ".join(str(value) for value in build["toolchain"].values())),
-        ("installed files", f"sha256 {build['digest']}"),
-        ("client", client_told(record)),
-        ("machine", f"{machine['cpu']}, {machine['cores']} cores, {memory:.1f} GiB"),
-        ("epoch", ", ".join(f"{name} {value}" for name, value in epoch.items())),
-        ("command", " ".join(record["run"]["argv"])),
-        ("settings", ", ".join(f"{k} = {v}" for k, v in record["settings"].items())),
+        (
+            "build",
+            f"{build.identifier}, {build.build_system}, quirks: "
+            f"{', '.join(build.quirks) or 'none'}",
+        ),
+        ("toolchain", ", ".join(build.toolchain.values())),
+        ("installed files", f"sha256 {build.digest}"),
+        ("client", client_text(record)),
+        ("machine", f"{machine.cpu}, {machine.cores} cores, {memory:.1f} GiB"),
+        ("epoch", epoch_text(record.epoch)),
+        ("command", " ".join(record.run.argv)),
+        ("settings", ", ".join(f"{k} = {v}" for k, v in record.settings.items())),
     ]
 
 
-def _source(build: Mapping[str, Any]) -> list[tuple[str, str]]:
-    origin, foreign = build["origin"], build.get("foreign")
-    if foreign:
-        where = f"built elsewhere, of {origin['date']}: {foreign['said']}"
-        return [
-            ("source", f"@{origin['registered']}, {where}"),
-            ("pg_config", foreign["pg_config"]),
-        ]
-    named = origin["release"] or origin["commit"]
-    return [("source", f"{named} of {origin['date']}"), ("tree", str(origin["tree"]))]
+def epoch_text(epoch: EpochFacts) -> str:
+    """Return all that tells *epoch* from others: ``identifier 5368…, kernel 6.1.0, …``."""
+    return ", ".join(f"{name} {value}" for name, value in epoch.to_json().items())
+
+
+def _source(build: BuildFacts) -> list[tuple[str, str]]:
+    origin, external = build.origin, build.external
+    if external:
+        where = f"built elsewhere, of {origin.date}: {external.said}"
+        return [("source", f"@{origin.registered}, {where}"), ("pg_config", external.pg_config)]
+    return [
+        ("source", f"{origin.release or origin.commit} of {origin.date}"),
+        ("tree", origin.tree),
+    ]
 
 
 def _text(estimate: Estimate | None) -> str:

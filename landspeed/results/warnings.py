@@ -1,42 +1,44 @@
-"""Warnings as people read them: in how many Runs each was seen, what it may mean, what to try."""
+"""Warnings as people read them: in how many runs each was seen, what it means, what to try."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import TextWrapper
 from typing import Any
 
-from benchmarks.observation.warnings import (
-    Record,
-    RunWarning,
-    WarningRule,
-    contrasts,
-    recorded_pitfalls,
-)
+from benchmarks.observation.warnings import RULES, RunFindings, WarningRule
 
 _WRAPPER = TextWrapper(width=100, initial_indent="  ", subsequent_indent="  ")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WarningCount:
-    """A Caution is a RunWarning and in how many Runs of each group (a side, a point) it was seen.
+class RunWarning:
+    """A rule that applied, what was seen first, and in how many runs of each group.
 
-    ``runs`` and ``of`` are by the group's name, empty where there is only one.
+    A group is a side or a point: ``runs`` and ``of`` are by its name, which is empty where there
+    is only one.
     """
 
-    pitfall: RunWarning
+    rule: WarningRule
+    seen: str
     runs: Mapping[str, int]
     of: Mapping[str, int]
 
     def facts(self) -> dict[str, Any]:
-        """The Caution as JSON can hold it."""
-        return {**self.pitfall.facts(), "runs": dict(self.runs), "of": dict(self.of)}
+        """Return the warning as JSON can hold it."""
+        return {
+            "warning": self.rule.name,
+            "seen": self.seen,
+            "means": self.rule.means,
+            "try": self.rule.remedy,
+            "runs": dict(self.runs),
+            "of": dict(self.of),
+        }
 
     @property
     def where(self) -> str:
-        """In how many Runs of what."""
+        """In how many runs of which group: ``2 of 5 runs of 18.6 bs4``."""
         return ", ".join(
             f"{count} of {self.of[name]} runs" + (f" of {name}" if name else "")
             for name, count in self.runs.items()
@@ -44,62 +46,47 @@ class WarningCount:
         )
 
     def lines(self) -> list[str]:
-        """What was seen and where, then what it may mean and what to try, indented."""
-        told = (self.pitfall.means, f"Try: {self.pitfall.remedy}")
-        return [f"warning: {self.pitfall.seen} ({self.where})", *map(_WRAPPER.fill, told)]
+        """Return what was seen and where, then what it means and what to try, indented."""
+        texts = (self.rule.means, f"Try: {self.rule.remedy}")
+        return [f"warning: {self.seen} ({self.where})", *map(_WRAPPER.fill, texts)]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
 
-def cautions(groups: Mapping[str, Iterable[Record]]) -> list[WarningCount]:
-    """The Cautions of *groups* of raw records, of those that were written with warnings.
+def count_warnings(groups: Mapping[str, Iterable[RunFindings]]) -> list[RunWarning]:
+    """Return the warnings of the runs in *groups*, and those that only all of them together show.
 
-    What shows only among Runs is looked for among all of them, one that is in two groups once.
+    A run that is in two groups counts once among all.
     """
-    firsts: dict[WarningRule, RunWarning] = {}
-    counts: dict[str, Counter[WarningRule]] = {}
-    once: dict[int, Record] = {}
-    sizes: Counter[str] = Counter()
-    for name, records in groups.items():
-        counts[name] = Counter()
-        for record in records:
-            sizes[name] += 1
-            once[id(record)] = record
-            for one in recorded_pitfalls(record):
-                firsts.setdefault(one.trap, one)
-                counts[name][one.trap] += 1
-    found = [
-        WarningCount(
-            pitfall=first,
-            runs={name: counts[name][trap] for name in groups},
-            of={name: sizes[name] for name in groups},
+    lists = {name: list(runs) for name, runs in groups.items()}
+    together = {run.id: run for runs in lists.values() for run in runs}
+    return [*_counted(lists), *_contrasts("", list(together.values()))]
+
+
+def count_warnings_by_point(points: Mapping[str, Sequence[RunFindings]]) -> list[RunWarning]:
+    """Return the warnings of the runs of *points*, whose runs are only compared within a point."""
+    found = _counted({"": [run for runs in points.values() for run in runs]})
+    return found + [one for name, runs in points.items() for one in _contrasts(name, runs)]
+
+
+def _counted(groups: Mapping[str, Sequence[RunFindings]]) -> list[RunWarning]:
+    first: dict[str, str] = {}
+    for run in (run for runs in groups.values() for run in runs):
+        # a newer landspeed may have recorded warnings that this one does not know
+        first = {name: seen for name, seen in run.warnings.items() if name in RULES} | first
+    return [
+        RunWarning(
+            rule=RULES[rule],
+            seen=seen,
+            runs={name: sum(rule in run.warnings for run in runs) for name, runs in groups.items()},
+            of={name: len(runs) for name, runs in groups.items()},
         )
-        for trap, first in firsts.items()
-    ]
-    together = list(once.values())
-    return found + [
-        WarningCount(pitfall=one, runs={"": len(together)}, of={"": len(together)})
-        for one in contrasts(together)
+        for rule, seen in first.items()
     ]
 
 
-def cautions_of_points(points: Mapping[str, Sequence[Record]]) -> list[WarningCount]:
-    """The same where Runs of different points are not to be held against each other."""
-    found = cautions({"": [{**one, "statistics": {}} for runs in points.values() for one in runs]})
-    for name, runs in points.items():
-        found += [
-            WarningCount(pitfall=one, runs={name: len(runs)}, of={name: len(runs)})
-            for one in contrasts(runs)
-        ]
-    return found
-
-
-def slim(record: Record) -> Record:
-    """What Cautions need of *record*, for those who keep many."""
-    views = ("pg_stat_checkpointer", "pg_stat_bgwriter")
-    statistics = record.get("statistics") or {}
-    return {
-        "warnings": record.get("warnings") or {},
-        "statistics": {view: statistics[view] for view in views if view in statistics},
-    }
+def _contrasts(name: str, runs: Sequence[RunFindings]) -> list[RunWarning]:
+    found = [(rule, rule.contrast(runs)) for rule in RULES.values()]
+    size = {name: len(runs)}
+    return [RunWarning(rule=rule, seen=seen, runs=size, of=size) for rule, seen in found if seen]

@@ -1,115 +1,121 @@
-"""Where the time went: what server and machine were doing in the Runs of one point."""
+"""Where the time went: what server and machine were doing in the runs of one point."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any
 
 from benchmarks.observation.activity import CLIENTS, WORKERS
 from benchmarks.observation.warnings import (
-    Record,
     checkpoints,
     client_share,
-    client_text,
+    client_share_text,
     pages_written,
 )
+from benchmarks.records.record import EvidenceFacts, Record
 from benchmarks.workloads.sysbench_modes import SYSBENCH
 
 _MOST = 6
 _STATEMENT_WIDTH = 40
 
+_Run = tuple[Record, EvidenceFacts]
+_Runs = Sequence[_Run]
 
-def evidence_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """Title and text for each thing that was seen; medians of the Runs that have it.
 
-    None of those that were measured by an older landspeed, or counted.
+def evidence_rows(records: Iterable[Record]) -> list[tuple[str, str]]:
+    """Return a title and a text for each thing that was seen: medians of the runs that have it.
+
+    Counted runs and those of an older landspeed have no evidence.
     """
-    seen = [record for record in records if record.get("evidence")]
-    if not seen:
+    runs = [(record, record.evidence) for record in records if record.evidence]
+    if not runs:
         return []
     rows = (
-        ("processors", _processors(seen)),
-        ("client", _client(seen)),
-        ("backends", _backends(seen, CLIENTS)),
-        ("workers' backends", _backends(seen, WORKERS + CLIENTS)),
-        ("servers", _servers(seen)),
-        ("other processes", _others(seen)),
-        ("locks waited for", _counted(_sum(r["evidence"]["locks"] for r in seen))),
-        ("statements", _statements(seen)),
-        ("buffers", _buffers(seen)),
-        ("WAL, checkpoints", _wal(seen)),
-        ("disk", _disk(seen)),
-        ("server's own I/O", _server_io(seen)),
-        ("memory", _memory(seen)),
-        ("looking cost", _cost(seen)),
+        ("processors", _processors(runs)),
+        ("client", _client(runs)),
+        ("backends", _backends(runs, CLIENTS)),
+        ("workers' backends", _backends(runs, WORKERS + CLIENTS)),
+        ("servers", _servers(runs)),
+        ("other processes", _others(runs)),
+        ("locks waited for", _counted(_sum(seen.locks for _, seen in runs))),
+        ("statements", _statements(runs)),
+        ("buffers", _buffers(runs)),
+        ("WAL, checkpoints", _wal(runs)),
+        ("disk", _disk(runs)),
+        ("server's own I/O", _server_io(runs)),
+        ("memory", _memory(runs)),
+        ("cost of monitoring", _cost(runs)),
     )
     return [(title, text) for title, text in rows if text]
 
 
-def client_told(record: Record) -> str:
-    """Which client made the Run of *record*: its version, and its build or its rows."""
-    other = record.get(SYSBENCH)
-    if other:
-        return f"{SYSBENCH} {other['version']} ({other['rows']:,} rows)"
-    return f"pgbench {record['pgbench']['version']} ({record['pgbench']['build']})"
+def client_text(record: Record) -> str:
+    """Say which client made the run: its version, and its build or the rows of its table."""
+    if record.sysbench:
+        return f"{SYSBENCH} {record.sysbench.version} ({record.sysbench.rows:,} rows)"
+    return f"pgbench {record.pgbench.version} ({record.pgbench.build})"
 
 
-def _middle(records: Sequence[Record], of: Callable[[Record], float | None]) -> float | None:
-    values = [value for record in records if (value := of(record)) is not None]
+def _median(runs: _Runs, value: Callable[[Record, EvidenceFacts], float | None]) -> float | None:
+    values = [one for run in runs if (one := value(*run)) is not None]
     return median(values) if values else None
 
 
-def _processors(records: Sequence[Record]) -> str:
+def _rate(runs: _Runs, value: Callable[[Record, EvidenceFacts], float | None]) -> float:
+    """Return the median of *value* per second of the run."""
+    per_second = _median(runs, lambda r, e: (value(r, e) or 0) / _seconds(r))
+    return per_second or 0.0
+
+
+def _processors(runs: _Runs) -> str:
     kinds = ("user", "system", "iowait", "steal", "idle")
-    shares = {kind: median(r["evidence"]["cpu"].get(kind, 0.0) for r in records) for kind in kinds}
-    switches = median(r["evidence"]["context_switches"] / _seconds(r) for r in records)
-    told = ", ".join(f"{kind} {share:.1%}" for kind, share in shares.items())
-    return f"{told}; {switches:,.0f} context switches/s"
+    shares = {kind: median(seen.cpu.get(kind, 0.0) for _, seen in runs) for kind in kinds}
+    text = ", ".join(f"{kind} {share:.1%}" for kind, share in shares.items())
+    return f"{text}; {_rate(runs, lambda _, e: e.context_switches):,.0f} context switches/s"
 
 
-def _client(records: Sequence[Record]) -> str:
-    share = _middle(records, client_share)
-    return "" if share is None else client_text(records[0], share)
+def _client(runs: _Runs) -> str:
+    share = _median(runs, lambda record, _: client_share(record))
+    return "" if share is None else client_share_text(runs[0][0], share)
 
 
-def _servers(records: Sequence[Record]) -> str:
-    """What each server did of all work, where there are a coordinator and workers."""
-    seen = [one for record in records for one in (record.get("topology") or {}).get("servers", ())]
+def _servers(runs: _Runs) -> str:
+    """Return each server's share of the CPU time, where there are a coordinator and workers."""
     spent: dict[str, float] = {}
-    for one in seen:
-        spent[one["name"]] = spent.get(one["name"], 0.0) + one["cpu_seconds"]
+    for record, _ in runs:
+        for one in record.topology.servers if record.topology else ():
+            spent[one.name] = spent.get(one.name, 0.0) + one.cpu_seconds
     total = sum(spent.values())
     if not total:
         return ""
-    told = ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in spent.items())
-    return f"{told} of their processor time"
+    text = ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in spent.items())
+    return f"{text} of their processor time"
 
 
-def _backends(records: Sequence[Record], kind: str) -> str:
-    waits = _sum(record["evidence"]["waits"].get(kind, {}) for record in records)
-    looks = sum(record["evidence"]["looks"] for record in records)
+def _backends(runs: _Runs, kind: str) -> str:
+    waits = _sum(seen.waits.get(kind, {}) for _, seen in runs)
+    looks = sum(seen.looks for _, seen in runs)
     total = sum(waits.values())
     if not total:
         return ""
-    told = ", ".join(f"{what} {count / total:.0%}" for what, count in waits.most_common(_MOST))
-    return f"{told} ({looks} looks at {total} backends)"
+    text = ", ".join(f"{what} {count / total:.0%}" for what, count in waits.most_common(_MOST))
+    return f"{text} ({looks} samples, {total} backends in them)"
 
 
-def _others(records: Sequence[Record]) -> str:
+def _others(runs: _Runs) -> str:
     kinds: Counter[str] = Counter()
-    for record in records:
-        for kind, waits in record["evidence"]["waits"].items():
+    for _, seen in runs:
+        for kind, waits in seen.waits.items():
             if kind not in (CLIENTS, WORKERS + CLIENTS):
                 kinds.update({f"{kind} {what}": count for what, count in waits.items()})
     return _counted(kinds)
 
 
-def _statements(records: Sequence[Record]) -> str:
+def _statements(runs: _Runs) -> str:
     times: dict[str, list[float]] = {}
-    for record in records:
-        for text, milliseconds in record["evidence"].get("statements", ()):
+    for _, seen in runs:
+        for text, milliseconds in seen.statements:
             times.setdefault(text, []).append(milliseconds)
     return ", ".join(
         f"{_shortened(text)} {median(values):.3f} ms" for text, values in times.items()
@@ -121,75 +127,79 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _STATEMENT_WIDTH else f"{text[: _STATEMENT_WIDTH - 1]}…"
 
 
-def _buffers(records: Sequence[Record]) -> str:
-    share = _middle(records, _missed)
-    written = _middle(records, pages_written)
+def _buffers(runs: _Runs) -> str:
+    share = _median(runs, lambda record, _: _missed(record))
+    written = _median(runs, lambda record, _: pages_written(record))
     if share is None:
         return ""
-    return f"{share:.2%} of pages read in, the others found; {written:,.0f} pages written a run"
+    return (
+        f"{share:.2%} of pages were read in, the others were there; "
+        f"{written:,.0f} pages written per run"
+    )
 
 
 def _missed(record: Record) -> float | None:
-    hit, read = record["sample"].get("blocks_hit"), record["sample"].get("blocks_read")
+    hit, read = record.sample.blocks_hit, record.sample.blocks_read
     return None if hit is None or read is None or hit + read == 0 else read / (hit + read)
 
 
-def _wal(records: Sequence[Record]) -> str:
-    bytes_ = _middle(records, lambda r: r["sample"]["wal_bytes"] / r["sample"]["transactions"])
-    counts = [count for record in records if (count := checkpoints(record)) is not None]
-    told = f"{bytes_:,.0f} bytes of WAL a transaction"
+def _wal(runs: _Runs) -> str:
+    bytes_ = _median(runs, lambda r, _: (r.sample.wal_bytes or 0) / (r.sample.transactions or 1))
+    counts = [count for record, _ in runs if (count := checkpoints(record)) is not None]
+    text = f"{bytes_:,.0f} bytes of WAL per transaction"
     if not counts:
-        return told
+        return text
     some = sum(count > 0 for count in counts)
-    return f"{told}; checkpoints began in {some} of {len(counts)} runs"
+    return f"{text}; checkpoints began in {some} of {len(counts)} runs"
 
 
-def _disk(records: Sequence[Record]) -> str:
-    why = records[0]["evidence"]["disk"].get("why")
-    if why:
-        return str(why)
-    seen = [record for record in records if "device" in record["evidence"]["disk"]]
-    parts = [_way(seen, "read", "reads"), _way(seen, "write", "writes")]
-    busy = _middle(seen, lambda r: r["evidence"]["disk"]["busy"])
-    return f"{seen[0]['evidence']['disk']['device']}: {', '.join(parts)}, busy {busy:.0%}"
+def _disk(runs: _Runs) -> str:
+    first = runs[0][1].disk
+    if first and first.why:
+        return first.why
+    disks = [(seen.disk, _seconds(record)) for record, seen in runs if seen.disk]
+    disks = [(disk, seconds) for disk, seconds in disks if disk.device]
+    if not disks:
+        return ""
+    reads = [(one.reads, one.read_bytes, one.read_ms, seconds) for one, seconds in disks]
+    writes = [(one.writes, one.write_bytes, one.write_ms, seconds) for one, seconds in disks]
+    busy = median(one.busy or 0.0 for one, _ in disks)
+    name = disks[0][0].device
+    return f"{name}: {_io_text('reads', reads)}, {_io_text('writes', writes)}, busy {busy:.0%}"
 
 
-def _way(records: Sequence[Record], one: str, several: str) -> str:
-    rate = _middle(records, lambda r: r["evidence"]["disk"][several] / _seconds(r))
-    size = _middle(records, lambda r: r["evidence"]["disk"][f"{one}_bytes"] / _seconds(r))
-    took = _middle(records, lambda r: r["evidence"]["disk"][f"{one}_ms"])
-    told = f"{rate:,.0f} {several}/s ({_size(size or 0.0)}/s"
-    return f"{told}, {took:.2f} ms each)" if took is not None else f"{told})"
+def _io_text(what: str, runs: Sequence[tuple[int | None, int | None, float | None, float]]) -> str:
+    """Describe operations, bytes, milliseconds per operation, and seconds of each run."""
+    rate = median((count or 0) / seconds for count, _, _, seconds in runs)
+    size = median((bytes_ or 0) / seconds for _, bytes_, _, seconds in runs)
+    took = [one for _, _, one, _ in runs if one is not None]
+    each = f", {median(took):.2f} ms each" if took else ""
+    return f"{rate:,.0f} {what}/s ({_size(size)}/s{each})"
 
 
-def _server_io(records: Sequence[Record]) -> str:
-    read = _middle(records, lambda r: r["evidence"]["server_io"]["read_bytes"])
-    written = _middle(records, lambda r: r["evidence"]["server_io"]["write_bytes"])
+def _server_io(runs: _Runs) -> str:
+    read = _median(runs, lambda _, e: e.server_io.read_bytes if e.server_io else None)
+    written = _median(runs, lambda _, e: e.server_io.write_bytes if e.server_io else None)
     if read is None or written is None:
         return ""
-    return f"read {_size(read)} from storage and wrote {_size(written)} a run"
+    return f"read {_size(read)} from storage and wrote {_size(written)} per run"
 
 
-def _memory(records: Sequence[Record]) -> str:
-    available = _middle(records, lambda r: r["evidence"]["memory"].get("available"))
-    dirty = _middle(records, lambda r: r["evidence"]["memory"].get("dirty"))
+def _memory(runs: _Runs) -> str:
+    available = _median(runs, lambda _, e: e.memory.get("available"))
+    dirty = _median(runs, lambda _, e: e.memory.get("dirty"))
     if available is None or dirty is None:
         return ""
     return f"at least {_size(available)} available, at most {_size(dirty)} to be written"
 
 
-def _cost(records: Sequence[Record]) -> str:
-    share = _middle(records, lambda r: _cost_share(r["evidence"], r))
+def _cost(runs: _Runs) -> str:
+    share = _rate(runs, lambda r, e: sum(e.cost_ms.values()) / 1000 / (r.machine.cores or 1))
     return f"{share:.3%} of processor time"
 
 
-def _cost_share(evidence: Mapping[str, Any], record: Record) -> float:
-    spent = sum(evidence["cost_ms"].values()) / 1000
-    return float(spent / _seconds(record) / record["machine"]["cores"])
-
-
 def _seconds(record: Record) -> float:
-    return float(record["run"]["seconds"])
+    return record.run.seconds or 1.0
 
 
 def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:

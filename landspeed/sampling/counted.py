@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any
 
 from base.errors import LandspeedError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import count
 from benchmarks.counted.valgrind import comparable_counts
+from benchmarks.records.record import Record
 from benchmarks.workloads.points import Point, count_samples
 from landspeed.console.progress import meter
 from landspeed.session.session import Session
@@ -31,7 +31,7 @@ def count_all(
     pgbench: Pgbench,
     *,
     preset: str,
-    done: Callable[[dict[str, Any]], None],
+    done: Callable[[Record], None],
     failed: Callable[[LandspeedError], None],
 ) -> None:
     """Count each of *points* and pass its record to *done*, or its error to *failed*.
@@ -40,7 +40,7 @@ def count_all(
     """
     cores, stop, began = session.machine.cores, threading.Event(), time.monotonic()
 
-    def one(point: Point) -> dict[str, Any]:
+    def one(point: Point) -> Record:
         return count(
             build=point.build,
             pgbench=pgbench,

@@ -11,6 +11,7 @@ from base.errors import MeasureError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import count
 from benchmarks.measure import measure
+from benchmarks.records.record import Record
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.scenario import Cell
 from landspeed.session.session import Session
@@ -30,9 +31,10 @@ class Sampler:
 
     def sample(self, build: Build, *, context: Mapping[str, Any], seed: int) -> float:
         """Return the metric of one run of *build*, in its unit; see ``record``."""
-        return float(self.record(build, context=context, seed=seed)["sample"][self.metric.column])
+        record = self.record(build, context=context, seed=seed)
+        return record.sample.value(self.metric.column) or 0.0
 
-    def record(self, build: Build, *, context: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    def record(self, build: Build, *, context: Mapping[str, Any], seed: int) -> Record:
         """Measure a freshly started *build* once and return the raw record, which has the metric.
 
         The record is stored, with *context* (preset, …) in its ``run``. An exact metric is
@@ -52,11 +54,11 @@ class Sampler:
         else:
             record = measure(**how, seconds=self.seconds, seed=seed)
         self.session.records.add(record)
-        value = record["sample"][self.metric.column]
+        value = record.sample.value(self.metric.column)
         if value is None or value <= 0:
             raise MeasureError(
                 f"a run of {build.label} has no value of {self.metric.name}",
-                detail=f"The record {record['id']} says {self.metric.column} = {value}.",
-                hint=f'"landspeed show run:{record["id"]}" shows the whole record.',
+                detail=f"The record {record.id} says {self.metric.column} = {value}.",
+                hint=f'"landspeed show run:{record.id}" shows the whole record.',
             )
         return record

@@ -16,11 +16,12 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from base.files import storage_errors
+from benchmarks.records.record import SeriesFacts
 from benchmarks.workloads.metrics import metric_named
 from landspeed.study.samples import StudyRow, Value, grouped, summary
 from landspeed.study.schema import Kind, PlotExhibit
 
-Series = Mapping[str, Mapping[str, Sequence[Any]]]
+Series = Mapping[str, SeriesFacts]
 """The per-second series of Runs, as their records have it, by the record's id."""
 
 _WIDTH, _HEIGHT = 4.6, 3.3
@@ -285,8 +286,8 @@ def _seconds(
             one = series.get(row.scalars["id"])
             if one is None:
                 continue
-            values = [math.nan if v is None else v for v in one[name]]
-            panel.plot(one["seconds"], values, color=style.colour, lw=0.9, alpha=0.7, label=label)
+            values = [math.nan if v is None else v for v in getattr(one, name)]
+            panel.plot(one.seconds, values, color=style.colour, lw=0.9, alpha=0.7, label=label)
             label = None
     panel.set_xlabel("second of the run")
 

@@ -14,10 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from base.files import canonical_json, exchange, remove_tree, storage_errors, write_atomic
+from benchmarks.observation.warnings import RunFindings
+from benchmarks.records.record import Record
 from benchmarks.workloads.metrics import metric_named
 from landspeed.console.markdown import code, plain
-from landspeed.results.warnings import cautions
-from landspeed.results.where_time_went import client_told, evidence_rows
+from landspeed.results.show import epoch_text
+from landspeed.results.warnings import count_warnings
+from landspeed.results.where_time_went import client_text, evidence_rows
 from landspeed.study.ablation import Ablation
 from landspeed.study.effects import Attribution
 from landspeed.study.effects_plot import draw_rankings
@@ -53,7 +56,7 @@ class StudyReport:
     plan: StudyPlan
     machine: Mapping[str, Any]
     rows: Sequence[StudyRow]
-    records: Mapping[str, Mapping[str, Any]]
+    records: Mapping[str, Record]
     names: Mapping[str, str]
     errors: Sequence[str] = ()
 
@@ -65,7 +68,7 @@ class StudyReport:
     @property
     def series(self) -> Series:
         """The Runs second by second, by their records' ids."""
-        return {identifier: record["series"] for identifier, record in self.records.items()}
+        return {id_: record.series for id_, record in self.records.items() if record.series}
 
     @property
     def labels(self) -> dict[str, str]:
@@ -78,10 +81,10 @@ class StudyReport:
         return found
 
     @property
-    def servers(self) -> list[Mapping[str, Any]]:
+    def servers(self) -> list[Record]:
         """The newest record of each server."""
-        found = {one["build"]["digest"]: one for _, one in sorted(self.records.items())}
-        return sorted(found.values(), key=lambda one: str(one["build"]["identifier"]))
+        found = {one.build.digest: one for _, one in sorted(self.records.items())}
+        return sorted(found.values(), key=lambda one: one.build.identifier)
 
     def facts(self) -> dict[str, Any]:
         """What the list of reports, and a program, may read of it."""
@@ -260,23 +263,23 @@ def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     yield study_table([heading, *seen], lines, 1 + len(seen))
 
 
-def _records(report: StudyReport, rows: Iterable[StudyRow]) -> list[Mapping[str, Any]]:
+def _records(report: StudyReport, rows: Iterable[StudyRow]) -> list[Record]:
     return [report.records[identifier] for identifier in {row.scalars["id"]: 0 for row in rows}]
 
 
 def _misleading(report: StudyReport) -> Iterator[str]:
-    """The pitfalls that were seen in the Runs."""
+    """The warnings about the runs."""
     groups = {
-        part: _records(report, rows)
+        part: map(RunFindings.of, _records(report, rows))
         for part in dict.fromkeys(row.part for row in report.rows)
         if (rows := [row for row in report.rows if row.part == part])
     }
-    found = cautions(groups)
+    found = count_warnings(groups)
     if not found:
         return
     yield "## What may mislead"
     for one in found:
-        told = f"{one.pitfall.seen} ({one.where}). {one.pitfall.means} Try: {one.pitfall.remedy}"
+        told = f"{one.seen} ({one.where}). {one.rule.means} Try: {one.rule.remedy}"
         yield f"- {plain(told, longest=1000)}"
 
 
@@ -308,19 +311,18 @@ def _provenance(report: StudyReport) -> Iterator[str]:
     titles = ("server", "source", "build", "compiler", "installed files")
     lines = []
     for record in report.servers:
-        build = record["build"]
-        origin = build["origin"]
-        named = origin.get("registered") or origin["release"] or origin["commit"]
-        tree = f", tree {origin['tree'][:12]}" if origin["tree"] else ""
-        source = f"{named} of {origin['date']}{tree}"
-        digest = f"sha256 {build['digest'][:16]}…"
-        toolchain = build["toolchain"].get("cc", "not known")
-        lines.append([str(build["version"]), source, build["identifier"], toolchain, digest])
+        build = record.build
+        origin = build.origin
+        named = origin.registered or origin.release or origin.commit
+        tree = f", tree {origin.tree[:12]}" if origin.tree else ""
+        source = f"{named} of {origin.date}{tree}"
+        digest = f"sha256 {build.digest[:16]}…"
+        toolchain = build.toolchain.get("cc", "not known")
+        lines.append([build.version, source, build.identifier, toolchain, digest])
     yield study_table(titles, lines, len(titles))
     if report.servers:
-        record = report.servers[-1]
-        epoch = ", ".join(f"{name} {value}" for name, value in record["epoch"].items())
-        told = dict.fromkeys(map(client_told, report.records.values()))
+        epoch = epoch_text(report.servers[-1].epoch)
+        told = dict.fromkeys(map(client_text, report.records.values()))
         clients = ", ".join(map(code, sorted(told)))
         yield f"Client: {clients}. Epoch of the machine: {code(epoch, longest=400)}."
     yield from dict.fromkeys(_topologies(report))
@@ -343,12 +345,12 @@ def _profiles(report: StudyReport) -> str:
 def _topologies(report: StudyReport) -> Iterator[str]:
     """What the Runs of several servers were across."""
     for record in report.records.values():
-        facts = record.get("topology")
-        if facts:
+        topology = record.topology
+        if topology:
             yield (
-                f"{facts['name']}: a coordinator, which clients talk to, and {facts['workers']} "
-                f"workers with {plain(facts['extension'])}; {facts['tables']} tables in "
-                f"{facts['shards']} shards. All are on this machine, each with the settings of "
+                f"{topology.name}: a coordinator, which clients talk to, and {topology.workers} "
+                f"workers with {plain(topology.extension)}; {topology.tables} tables in "
+                f"{topology.shards} shards. All are on this machine, each with the settings of "
                 "the profile, and reach each other by Unix sockets. What they did is added up, "
                 "but for backends, which are the coordinator's where nothing else is said; one "
                 "that waits for its worker says Client:ClientRead, as if for its client."
@@ -364,7 +366,7 @@ def _write_data(report: StudyReport, directory: Path) -> None:
     seconds = [
         {"id": identifier, "second": second, "tps": tps, "latency_ms": latency}
         for identifier, one in report.series.items()
-        for second, tps, latency in zip(one["seconds"], one["tps"], one["latency_ms"], strict=False)
+        for second, tps, latency in zip(one.seconds, one.tps, one.latency_ms, strict=False)
     ]
     for name, table in ((_SAMPLES, samples), (_SECONDS, seconds)):
         with storage_errors(f'write "{directory / name}"', directory):

@@ -42,7 +42,7 @@ def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyRepor
         plan=plan,
         machine=session.machine.facts(),
         rows=found,
-        records={record["id"]: record for record in session.records.records(ids)},
+        records={record.id: record for record in session.records.records(ids)},
         names={target.ref: build.origin.name for target, build in campaign.made.items()},
         errors=list(dict.fromkeys(map(_told, campaign.tally.errors))),
     )

@@ -67,18 +67,18 @@ def test_a_run_leaves_a_whole_record_and_nothing_else(
 ) -> None:
     record = run(mode, seconds=2)
     assert json.loads(json.dumps(record)) == record
-    assert record["schema"] == 1
-    assert record["build"] == newest_build.facts()
-    assert record["machine"]["name"] == "here"
-    assert record["cell"]["mode"] == mode
-    assert record["run"]["preset"] == "test"
-    assert record["run"]["argv"][0] == "pgbench"
-    assert "--random-seed=7" in record["run"]["argv"]
-    assert {"prepare", "start", "warm", "pgbench", "stop"} <= set(record["run"]["phases"])
-    assert record["settings"]["shared_buffers"] == "128MB"
-    assert record["settings"]["block_size"] == "8192"
-    assert record["database_bytes"] > 15_000_000 * SCALE
-    assert len(record["series"]["seconds"]) == len(record["series"]["tps"]) >= 1
+    assert record.schema == 1
+    assert record.build == newest_build.facts()
+    assert record.machine.name == "here"
+    assert record.cell.mode == mode
+    assert record.run.preset == "test"
+    assert record.run.argv[0] == "pgbench"
+    assert "--random-seed=7" in record.run.argv
+    assert {"prepare", "start", "warm", "pgbench", "stop"} <= set(record.run.phases)
+    assert record.settings["shared_buffers"] == "128MB"
+    assert record.settings["block_size"] == "8192"
+    assert record.database_bytes > 15_000_000 * SCALE
+    assert len(record.series.seconds) == len(record.series.tps) >= 1
     assert processes_in(paths.cache) == {}
     assert list((paths.server_root / "runs").iterdir()) == []
 
@@ -124,14 +124,14 @@ def test_one_client_and_its_backend_share_a_processor(run: Measure, paths: Paths
     ended.set()
     watch.join()
     last = max(os.sched_getaffinity(0))
-    assert record["run"]["processors"] == [last]
+    assert record.run.processors == [last]
     assert found == {"backend": {last}, "pgbench": {last}}
 
 
 @pytest.mark.postgres
 def test_every_read_write_run_begins_with_the_same_data(run: Measure) -> None:
     first, second = run(Mode.READ_WRITE), run(Mode.READ_WRITE)
-    assert first["database_bytes"] == second["database_bytes"]
+    assert first.database_bytes == second.database_bytes
 
 
 def kill_soon(look: Callable[[], int | None], number: signal.Signals) -> threading.Thread:
@@ -250,7 +250,7 @@ def test_a_killed_landspeed_takes_its_server_along_and_the_next_run_works(
             paths=paths,
             context={},
         )
-        assert record["sample"]["transactions"] > 0
+        assert record.sample.transactions > 0
         assert list((paths.server_root / "runs").iterdir()) == []
 
 
@@ -299,5 +299,5 @@ def test_two_landspeeds_at_once_wait_for_each_other(
             for _ in range(2)
         ]
         records = [json.loads(one.communicate()[0]) for one in both]
-        assert all(record["sample"]["failed"] == 0 for record in records)
+        assert all(record.sample.failed == 0 for record in records)
         assert records[0]["id"] != records[1]["id"]

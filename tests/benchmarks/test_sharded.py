@@ -90,17 +90,17 @@ def test_a_coordinator_and_its_workers_are_loaded_together_measured_and_stopped(
 ) -> None:
     record = kit.run(cell_of(script(writes=writes)))
     assert json.loads(json.dumps(record)) == record
-    topology = record["topology"]
+    topology = record.topology
     assert (topology["name"], topology["workers"]) == ("2-workers", 2)
     assert topology["extension"] == "Citus 1.0"
     assert (topology["tables"], topology["shards"]) == (4, 8)
     names = [one["name"] for one in topology["servers"]]
     assert names == ["coordinator", "worker-1", "worker-2"]
     total = sum(one["wal_bytes"] for one in topology["servers"])
-    assert total == record["sample"]["wal_bytes"]
-    assert record["sample"]["failed"] == 0
-    assert record["sample"]["transactions"] > 0
-    assert record["settings"]["shared_preload_libraries"] == "citus"
+    assert total == record.sample.wal_bytes
+    assert record.sample.failed == 0
+    assert record.sample.transactions > 0
+    assert record.settings["shared_preload_libraries"] == "citus"
     assert kit.nothing_is_left()
 
 
@@ -123,9 +123,9 @@ def test_every_server_has_its_own_part_of_the_template_which_is_loaded_once(kit:
 def test_one_server_of_the_same_build_runs_the_same_script_without_the_extension(kit: Kit) -> None:
     record = kit.run(cell_of(script(writes=True), "default"))
     assert "topology" not in record
-    assert "shared_preload_libraries" not in record["settings"]
+    assert "shared_preload_libraries" not in record.settings
     across = cell_of(script(writes=True))
-    assert record["cell"]["mode"] == across.scenario.mode.value
+    assert record.cell.mode == across.scenario.mode.value
 
 
 def worker_below(root: Path) -> int | None:

@@ -16,6 +16,7 @@ from base.paths import Paths
 from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.smoke import trials
 from builders.external import ExternalServers, inspect
@@ -202,7 +203,7 @@ def test_a_revision_of_git_is_not_taken_for_a_registered_server(word):
 def records(tmp_path) -> RecordStore:
     """Runs of a release and of two registered servers."""
     store = RecordStore(tmp_path / "records")
-    store.add(record(Point()))
+    store.add(Record.from_json(record(Point())))
     for number, name in enumerate(("debian15", "vendor15")):
         made = record(Point(), number=number + 1)
         made["build"]["digest"] = name
@@ -214,7 +215,7 @@ def records(tmp_path) -> RecordStore:
             "registered": name,
         }
         made["build"]["foreign"] = {"pg_config": "/usr/bin/pg_config", "said": SAID}
-        store.add(made)
+        store.add(Record.from_json(made))
     return store
 
 

@@ -243,24 +243,24 @@ def counted(paths: Paths, newest_build: Build, pgbench_build: Build) -> Count:
 @pytest.mark.postgres
 def test_counting_again_gives_the_same_number_and_a_whole_record(counted: Count, paths: Paths):
     first, second = counted(), counted()
-    cost = first["sample"]["instructions"]
-    assert second["sample"]["instructions"] == pytest.approx(cost, rel=0.0005)
-    assert first["sample"]["instructions_spread"] < 0.0005
-    assert first["epoch"] == second["epoch"]
-    assert first["cell"]["buffers"] == "warm"
-    assert first["run"]["instrument"] == "callgrind"
-    assert first["run"]["transactions"] == list(LENGTHS[Mode.READ_ONLY])
-    assert first["sample"]["blocks_read_tx"] == 0
-    assert first["sample"]["wal_bytes_tx"] < 1
-    assert first["settings"]["full_page_writes"] == "off"
+    cost = first.sample.instructions
+    assert second.sample.instructions == pytest.approx(cost, rel=0.0005)
+    assert first.sample.instructions_spread < 0.0005
+    assert first.epoch == second.epoch
+    assert first.cell.cache_state == "warm"
+    assert first.run.instrument == "callgrind"
+    assert first.run.transactions == list(LENGTHS[Mode.READ_ONLY])
+    assert first.sample.blocks_read_tx == 0
+    assert first.sample.wal_bytes_tx < 1
+    assert first.settings["full_page_writes"] == "off"
     assert json.loads(json.dumps(first)) == first
     RecordStore(paths.records).add(first)
-    profile = kept_profile(paths, first["id"])
+    profile = kept_profile(paths, first.id)
     assert profile is not None
     assert profile.own["LWLockAcquire"] > 0
     # what is executed is executed somewhere
     assert sum(profile.own.values()) == pytest.approx(
-        cost + first["sample"]["clocked_instructions"], rel=0.005
+        cost + first.sample.clocked_instructions, rel=0.005
     )
     assert processes_in(paths.cache) == {}
 

@@ -23,12 +23,13 @@ from benchmarks.measure import measure
 from benchmarks.observation.activity import CLIENTS
 from benchmarks.observation.monitor import Looks, Monitor, watching
 from benchmarks.observation.snapshot import between, snapshot
-from benchmarks.observation.warnings import WarningRule, pitfalls
+from benchmarks.observation.warnings import find_warnings
 from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, initdb
 from benchmarks.server.home import ServerHome
 from benchmarks.workloads.scenario import Cell, Mode, Preset, Protocol, Tier
 from landspeed.results.where_time_went import evidence_rows
 from landspeed.session.session import Session
+from tests.kits.made_up.stand_ins import timed_record
 from tests.kits.servers.cluster_kit import cell, server_paths, wait_for
 
 LIMIT = 192 << 20
@@ -78,7 +79,7 @@ def test_a_run_that_writes_says_what_its_backends_waited_for_and_what_each_state
     newest_build: Build, paths: Paths
 ) -> None:
     record = run(newest_build, newest_build, paths, cell(Mode.TPCB_LIKE, clients=6))
-    seen = record["evidence"]
+    seen = record.evidence.to_json()
     assert seen["looks"] >= 2
     assert sum(seen["waits"]["client backend"].values()) >= seen["looks"]
     assert sum(seen["cpu"].values()) == pytest.approx(1, abs=0.01)
@@ -87,16 +88,16 @@ def test_a_run_that_writes_says_what_its_backends_waited_for_and_what_each_state
         *("BEGIN;", "UPDATE", "SELECT", "UPDATE", "UPDATE", "INSERT", "END;")
     ]
     assert all(took > 0 for _, took in seen["statements"])
-    assert "-r" in record["run"]["argv"]
+    assert "-r" in record.run.argv
     assert seen["disk"].keys() & {"device", "why"}
     assert seen["server_io"]["write_bytes"] > 0
-    assert record["sample"]["client_cpu_seconds"] > 0
+    assert record.sample.client_cpu_seconds > 0
     assert all(len(each) == seen["looks"] for each in seen["each"].values())
-    assert {"pg_stat_checkpointer", "pg_stat_wal", "pg_stat_io"} <= record["statistics"].keys()
-    io = record["statistics"]["pg_stat_io"]
+    assert {"pg_stat_checkpointer", "pg_stat_wal", "pg_stat_io"} <= record.statistics.keys()
+    io = record.statistics["pg_stat_io"]
     assert io["client backend/relation/normal.hits"] > 0
     assert 0 not in io.values()
-    assert WarningRule.WRITING_READERS.value not in record["warnings"]
+    assert "writing-readers" not in record.warnings
     assert dict(evidence_rows([record]))["backends"]
 
 
@@ -105,10 +106,10 @@ def test_an_old_server_is_asked_in_its_own_words(
     old_build: Build, pgbench_build: Build, paths: Paths
 ) -> None:
     record = run(old_build, pgbench_build, paths, cell(Mode.READ_WRITE, clients=4))
-    assert record["evidence"]["looks"] >= 2
-    assert record["evidence"]["waits"]["client backend"]
-    assert record["statistics"].keys() == {"pg_stat_database", "pg_stat_bgwriter", "pg_stat_slru"}
-    assert record["statistics"]["pg_stat_bgwriter"]["checkpoints_req"] == 0
+    assert record.evidence.looks >= 2
+    assert record.evidence.waits["client backend"]
+    assert record.statistics.keys() == {"pg_stat_database", "pg_stat_bgwriter", "pg_stat_slru"}
+    assert record.statistics["pg_stat_bgwriter"]["checkpoints_req"] == 0
 
 
 @pytest.mark.postgres
@@ -119,10 +120,10 @@ def test_looking_is_in_none_of_the_counts_and_can_be_left_out(
     looks = {}
     for every in (1.0, 0.1, None):
         record = run(newest_build, newest_build, paths, cell(Mode.READ_ONLY), every=every)
-        commits = record["statistics"]["pg_stat_database"]["xact_commit"]
-        extra[every] = commits - record["sample"]["transactions"]
-        looks[every] = record["evidence"] and record["evidence"]["looks"]
-        assert "-r" not in record["run"]["argv"]
+        commits = record.statistics["pg_stat_database"]["xact_commit"]
+        extra[every] = commits - record.sample.transactions
+        looks[every] = record.evidence and record.evidence.looks
+        assert "-r" not in record.run.argv
     assert max(extra.values()) - min(extra.values()) <= 2
     assert looks[None] is None
     assert looks[0.1] > looks[1.0] >= 1
@@ -154,16 +155,16 @@ def test_in_a_memory_limit_large_data_are_read_from_storage_and_small_data_are_n
         for one in planned
     }
     small, large = records[Tier.SMALL], records[Tier.LARGE]
-    assert large["database_bytes"] > LIMIT
-    assert small["machine"]["name"] == "here-192m"
-    assert small["machine"]["memory_limit"] == LIMIT
-    from_storage = [one["evidence"]["server_io"]["read_bytes"] for one in (small, large)]
-    read_in = [one["sample"]["blocks_read"] * 8192 for one in (small, large)]
+    assert large.database_bytes > LIMIT
+    assert small.machine.name == "here-192m"
+    assert small.machine.memory_limit == LIMIT
+    from_storage = [one.evidence.server_io.read_bytes for one in (small, large)]
+    read_in = [one.sample.blocks_read * 8192 for one in (small, large)]
     # catalogs, which nobody read before: a read-ahead window of each file
-    assert from_storage[0] < small["database_bytes"] / 10 > read_in[0]
+    assert from_storage[0] < small.database_bytes / 10 > read_in[0]
     assert from_storage[1] > read_in[1] / 2 > from_storage[0]
     for record in records.values():
-        assert WarningRule.TIER not in {found.trap for found in pitfalls(record)}
+        assert "tier" not in find_warnings(record)
     assert list(Path("/sys/fs/cgroup").rglob("landspeed-*")) == []
 
 
@@ -175,7 +176,7 @@ def test_what_is_large_there_is_not_on_the_whole_machine_and_that_is_a_warning(
     small = cell(Mode.READ_ONLY, clients=4)
     large = replace(small, scenario=replace(small.scenario, tier=Tier.LARGE))
     record = run(newest_build, newest_build, paths, large)
-    assert WarningRule.TIER.value in record["warnings"]
+    assert "tier" in record.warnings
 
 
 @contextmanager
@@ -213,14 +214,17 @@ def test_readers_that_pay_for_what_a_writer_left_are_warned_of(
             scratch=cluster.run.scratch,
         )
         seen = between(before, snapshot(cluster))
-    record = {
-        "cell": asked.facts(2),
-        "machine": {},
-        "sample": {"transactions": outcome.sample.transactions, "wal_bytes": seen.wal_bytes},
-        "statistics": seen.statistics,
-    }
-    (found,) = pitfalls(record)
-    assert found.trap is WarningRule.WRITING_READERS
+    sample = {"transactions": outcome.sample.transactions, "wal_bytes": seen.wal_bytes}
+    machine = Machine.detect("here")
+    made = timed_record(
+        build=newest_build,
+        cell=asked,
+        machine=machine,
+        run={},
+        sample=sample,
+        statistics=seen.statistics,
+    )
+    assert list(find_warnings(made)) == ["writing-readers"]
 
 
 @pytest.mark.postgres

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.records import cache as module
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore, new_id
 from tests.kits.made_up.synthetic import records as synthetic_records
 
@@ -21,7 +22,7 @@ def test_the_cache_gives_what_the_segments_hold(
     cache = store.root / ".cache" / "scalars.arrow"
     for half in (made[20:], made[:20]):
         for one in half:
-            store.add(one)
+            store.add(Record.from_json(one))
         store.seal()
         store.table()
     assert cache.exists()
@@ -32,7 +33,7 @@ def test_the_cache_gives_what_the_segments_hold(
     kept = cache.read_bytes()
     more = next(synthetic_records(runs=1))
     more = {**more, "id": new_id()}
-    store.add(more)
+    store.add(Record.from_json(more))
     store.seal()
     with_cache = RecordStore(store.root).table().to_pylist()
     assert [row["id"] for row in with_cache] == [*(one["id"] for one in made), more["id"]]

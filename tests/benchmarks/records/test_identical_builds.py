@@ -11,6 +11,7 @@ import pytest
 from base.build import Build, Origin
 from base.errors import RecordError
 from benchmarks.records.identical_builds import IdenticalBuild
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from landspeed.results.point_query import parse_point
 from landspeed.results.points import dots
@@ -42,7 +43,7 @@ def store(tmp_path: Path) -> RecordStore:
     """Two runs of A."""
     made = RecordStore(tmp_path / "records")
     for number in (1, 2):
-        made.add(run(A, number))
+        made.add(Record.from_json(run(A, number)))
     return made
 
 
@@ -67,7 +68,7 @@ def test_what_came_in_several_ways_is_one_origin_as_the_newest_record_has_it(
     for number, tree in enumerate(trees, start=1):
         made = run(A, number)
         origin = made["build"]["origin"] | {"tree": tree * 40}
-        store.add(made | {"build": made["build"] | {"origin": origin}})
+        store.add(Record.from_json(made | {"build": made["build"] | {"origin": origin}}))
     (found,) = dots(store.table()).servers[DIGEST].values()
     assert found.tree == newest * 40
 
@@ -85,14 +86,14 @@ def test_a_twin_is_shown_by_its_own_name(store):
 
 
 def test_runs_of_two_commits_that_are_one_server_are_samples_of_both(store):
-    store.add(run(B, 3))
+    store.add(Record.from_json(run(B, 3)))
     found = drawn(store)
     assert found["a"] == found["b"]
     assert found["a"][1] == "3"
 
 
 def test_another_server_has_no_part_in_it(store):
-    store.add(run(B, 3, digest="f" * 64))
+    store.add(Record.from_json(run(B, 3, digest="f" * 64)))
     store.twins.add(build("d" * 40, digest="0" * 64))
     assert {commit: count for commit, (_, count) in drawn(store).items()} == {"a": "2", "b": "1"}
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from base.errors import RecordError, StorageError
 from benchmarks.records.columns import COLUMNS, SCALARS, TEXT, VARIANT_COLUMNS, variant_of
+from benchmarks.records.record import Record
 from benchmarks.records.segments import read_scalars
 from benchmarks.records.store import RecordStore, new_id
 from tests.kits.made_up.synthetic import Point, record
@@ -49,20 +50,20 @@ def test_ids_are_unique_and_sort_by_time() -> None:
 def test_a_record_is_the_same_before_and_after_sealing(store: RecordStore) -> None:
     made = list(synthetic_records(runs=2))
     for one in made:
-        store.add(one)
+        store.add(Record.from_json(one))
     loose = store.table()
     sealed = store.seal()
     assert sealed.records == len(made)
     assert len(sealed.segments) == 1
     assert not list((store.root / "loose").glob("*.json"))
     assert store.table().equals(loose)
-    assert [store.get(one["id"]) for one in made] == made
-    assert list(store.records([one["id"] for one in made])) == made
+    assert [store.get(one["id"]).to_json() for one in made] == made
+    assert [one.to_json() for one in store.records([one["id"] for one in made])] == made
 
 
 def test_the_table_has_every_scalar_of_a_record(store: RecordStore) -> None:
     one = record(Point(release=None, commit="c" * 40, clients=4))
-    store.add(one)
+    store.add(Record.from_json(one))
     (row,) = store.table().to_pylist()
     assert row["commit"] == "c" * 40
     assert row["release"] is None
@@ -80,7 +81,7 @@ def test_numbers_an_old_server_cannot_say_are_null(store: RecordStore) -> None:
     one = record(Point())
     one["sample"]["wal_bytes"] = None
     del one["sample"]["blocks_read"]
-    store.add(one)
+    store.add(Record.from_json(one))
     store.seal()
     (row,) = store.table(["wal_bytes", "blocks_read"]).to_pylist()
     assert row == {"wal_bytes": None, "blocks_read": None}
@@ -89,8 +90,8 @@ def test_numbers_an_old_server_cannot_say_are_null(store: RecordStore) -> None:
 def test_each_machine_and_month_has_segments_of_its_own(store: RecordStore) -> None:
     late = record(Point(machine="mammoth"))
     late["time"] = "2026-02-03T04:05:06.789Z"
-    store.add(record(Point()))
-    store.add(late)
+    store.add(Record.from_json(record(Point())))
+    store.add(Record.from_json(late))
     directories = {path.parent for path in store.seal().segments}
     segments = store.root / "segments"
     assert directories == {segments / "elephant/2026-01", segments / "mammoth/2026-02"}
@@ -101,7 +102,7 @@ def test_equal_records_make_an_equal_segment(tmp_path: Path) -> None:
     for root in (tmp_path / "a", tmp_path / "b"):
         store = RecordStore(root)
         for one in synthetic_records(runs=1):
-            store.add(one)
+            store.add(Record.from_json(one))
         names += [path.name for path in store.seal().segments]
     assert names[0] == names[1]
 
@@ -111,10 +112,10 @@ def test_a_seal_that_died_before_removing_loose_files_leaves_no_duplicates(
 ) -> None:
     made = list(synthetic_records(runs=1))
     for one in made:
-        store.add(one)
+        store.add(Record.from_json(one))
     store.seal()
     for one in made[:3]:
-        store.add(one)
+        store.add(Record.from_json(one))
     assert ids(store) == [one["id"] for one in made]
     again = store.seal()
     assert again.records == 0
@@ -126,9 +127,9 @@ def test_a_record_in_two_segments_is_read_once(tmp_path: Path) -> None:
     made = list(synthetic_records(runs=1))
     left, right = RecordStore(tmp_path / "a"), RecordStore(tmp_path / "b")
     for one in made[:4]:
-        left.add(one)
+        left.add(Record.from_json(one))
     for one in made[2:]:
-        right.add(one)
+        right.add(Record.from_json(one))
     left.seal()
     right.seal()
     assert left.merge(right.root) == 1
@@ -139,17 +140,17 @@ def test_a_record_in_two_segments_is_read_once(tmp_path: Path) -> None:
 def test_merging_is_a_union_and_can_be_repeated(tmp_path: Path) -> None:
     left, right = RecordStore(tmp_path / "a"), RecordStore(tmp_path / "b")
     made = list(synthetic_records(runs=1))
-    left.add(made[0])
-    right.add(made[1])
+    left.add(Record.from_json(made[0]))
+    right.add(Record.from_json(made[1]))
     right.seal()
-    right.add(made[2])
+    right.add(Record.from_json(made[2]))
     assert left.merge(right.root) == 2
     assert left.merge(right.root) == 0
     assert ids(left) == [one["id"] for one in made[:3]]
 
 
 def test_a_truncated_loose_file_is_an_error_that_names_it(store: RecordStore) -> None:
-    path = store.add(record(Point()))
+    path = store.add(Record.from_json(record(Point())))
     path.write_text(path.read_text()[:-100])
     for action in (store.table, store.seal, lambda: store.get(path.stem[:8])):
         with pytest.raises(RecordError, match=path.name):
@@ -159,7 +160,7 @@ def test_a_truncated_loose_file_is_an_error_that_names_it(store: RecordStore) ->
 
 @pytest.mark.parametrize("keep", [0, 3, 1000, -1])
 def test_a_truncated_segment_is_an_error_that_names_it(store: RecordStore, keep: int) -> None:
-    store.add(record(Point()))
+    store.add(Record.from_json(record(Point())))
     (path,) = store.seal().segments
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(RecordError, match=path.name):
@@ -170,7 +171,7 @@ def test_a_truncated_segment_is_an_error_that_names_it(store: RecordStore, keep:
 
 def test_a_flipped_bit_in_a_segment_is_found(store: RecordStore) -> None:
     one = record(Point())
-    store.add(one)
+    store.add(Record.from_json(one))
     (path,) = store.seal().segments
     group = pq.ParquetFile(path).metadata.row_group(0)
     text = next(c for i in range(99) if (c := group.column(i)).path_in_schema == TEXT)
@@ -185,7 +186,7 @@ def test_a_flipped_bit_in_a_segment_is_found(store: RecordStore) -> None:
 
 def test_a_damaged_segment_is_never_merged(tmp_path: Path) -> None:
     left, right = RecordStore(tmp_path / "a"), RecordStore(tmp_path / "b")
-    right.add(record(Point()))
+    right.add(Record.from_json(record(Point())))
     (path,) = right.seal().segments
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(RecordError, match="damaged"):
@@ -196,11 +197,11 @@ def test_a_damaged_segment_is_never_merged(tmp_path: Path) -> None:
 def test_what_a_record_does_not_say_of_its_variant_is_the_defaults(store: RecordStore) -> None:
     """Also in a segment of an older landspeed, which had no columns for it."""
     old, new = record(Point(blocksize=4)), record(Point(build="seg2-clang-O3-lto"), number=1)
-    store.add(old)
+    store.add(Record.from_json(old))
     (path,) = store.seal().segments
     lacking = pq.read_table(path).drop_columns(["segsize", "compiler", "flags"])
     pq.write_table(lacking, path)
-    store.add(new)
+    store.add(Record.from_json(new))
     rows = store.table(["id", *VARIANT_COLUMNS]).to_pylist()
     assert {row["id"]: variant_of(row).name for row in rows} == {
         old["id"]: "bs4",
@@ -209,7 +210,7 @@ def test_what_a_record_does_not_say_of_its_variant_is_the_defaults(store: Record
 
 
 def test_segments_of_an_older_landspeed_lack_columns_and_still_read(store: RecordStore) -> None:
-    store.add(record(Point()))
+    store.add(Record.from_json(record(Point())))
     (path,) = store.seal().segments
     table = pq.read_table(path).drop_columns(["wal_bytes", "epoch"])
     pq.write_table(table.append_column("of_later", pa.array(["?"])), path)
@@ -221,7 +222,7 @@ def test_segments_of_an_older_landspeed_lack_columns_and_still_read(store: Recor
 
 def test_a_segment_can_be_read_by_any_parquet_reader(store: RecordStore) -> None:
     one = record(Point())
-    text = store.add(one).read_text()
+    text = store.add(Record.from_json(one)).read_text()
     (path,) = store.seal().segments
     table = pq.read_table(path)
     assert table[TEXT].to_pylist() == [text]
@@ -240,25 +241,25 @@ def test_a_segment_can_be_read_by_any_parquet_reader(store: RecordStore) -> None
     ],
 )
 def test_what_is_not_a_record_is_refused(store: RecordStore, key: str, value: object) -> None:
-    with pytest.raises(RecordError, match="not a raw record"):
-        store.add({**record(Point()), key: value})
+    with pytest.raises(RecordError, match=f'key "{key}.*" of a raw record'):
+        store.add(Record.from_json({**record(Point()), key: value}))
     assert ids(store) == []
 
 
 def test_an_id_is_never_given_to_another_record(store: RecordStore) -> None:
     one = record(Point())
-    store.add(one)
-    store.add(one)
+    store.add(Record.from_json(one))
+    store.add(Record.from_json(one))
     with pytest.raises(RecordError, match="two different records"):
-        store.add({**one, "stderr": "changed"})
+        store.add(Record.from_json({**one, "stderr": "changed"}))
 
 
 def test_a_prefix_names_one_record_or_is_refused(store: RecordStore) -> None:
     first, second = (record(Point(), number=number) for number in (1, 2))
-    store.add(first)
+    store.add(Record.from_json(first))
     store.seal()
-    store.add(second)
-    assert store.get(first["id"][:20]) == first
+    store.add(Record.from_json(second))
+    assert store.get(first["id"][:20]).to_json() == first
     with pytest.raises(RecordError, match="ambiguous"):
         store.get(first["id"][:4])
     with pytest.raises(RecordError, match="no record"):
@@ -276,7 +277,7 @@ def test_an_empty_store_has_an_empty_table(store: RecordStore) -> None:
 
 
 def test_left_overs_of_killed_writers_are_removed_in_time(store: RecordStore) -> None:
-    store.add(record(Point()))
+    store.add(Record.from_json(record(Point())))
     store.seal()
     old, young = store.root / "loose" / ".a.json.x", store.root / "loose" / ".b.json.y"
     for path in (old, young):
@@ -288,7 +289,7 @@ def test_left_overs_of_killed_writers_are_removed_in_time(store: RecordStore) ->
 
 
 def test_a_full_disk_loses_nothing(store: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = store.add(record(Point()))
+    path = store.add(Record.from_json(record(Point())))
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", str(path))
@@ -304,7 +305,8 @@ def test_a_full_disk_loses_nothing(store: RecordStore, monkeypatch: pytest.Monke
 def _add_and_seal(arguments: tuple[Path, int]) -> None:
     root, worker = arguments
     for number in range(10):
-        RecordStore(root).add(record(Point(clients=worker + 1), number=number))
+        made = record(Point(clients=worker + 1), number=number)
+        RecordStore(root).add(Record.from_json(made))
         RecordStore(root).seal()
         assert RecordStore(root).table().num_rows > number
 
@@ -323,7 +325,7 @@ from benchmarks.records import RecordStore
 from tests.kits.made_up.synthetic import Point, record
 store = RecordStore(Path(sys.argv[1]))
 for number in range(10**6):
-    store.add(record(Point(), number=number))
+    store.add(Record.from_json(record(Point(), number=number)))
     print(number, flush=True)
     store.seal()
 """
@@ -359,7 +361,7 @@ def test_whatever_the_order_of_adds_and_seals_every_record_is_there_once(
 ) -> None:
     store = RecordStore(tmp_path_factory.mktemp("records"))
     for number, seal in steps:
-        store.add(record(Point(), number=number))
+        store.add(Record.from_json(record(Point(), number=number)))
         if seal:
             store.seal()
     assert sorted(ids(store)) == sorted(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.points import ADAPTIVE, count_samples, scheduled
 from tests.kits.made_up.synthetic import Point, record
@@ -19,7 +20,7 @@ def test_runs_that_were_made_because_of_what_others_showed_count_for_nothing(
     for number in range(5):
         one = record(Point(), number=number)
         one["run"]["preset"] = preset if number > 2 else "regular"
-        store.add(one)
+        store.add(Record.from_json(one))
     rows = scheduled(store.table())
     assert list(count_samples(rows).values()) == [3]
     assert rows["preset"].to_pylist() == ["regular"] * 3
@@ -29,6 +30,6 @@ def test_a_run_that_names_no_preset_counts(tmp_path: Path) -> None:
     store = RecordStore(tmp_path)
     one = record(Point())
     del one["run"]["preset"]
-    store.add(one)
+    store.add(Record.from_json(one))
     assert scheduled(store.table()).num_rows == 1
     assert scheduled(RecordStore(tmp_path / "empty").table()).num_rows == 0

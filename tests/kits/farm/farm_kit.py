@@ -14,6 +14,7 @@ from typing import Any
 
 from base.files import digest_text
 from base.paths import Paths
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import CacheState
 from builders.catalog import Catalog
@@ -96,7 +97,9 @@ class Farm:
         for commit in commits:
             for mode in modes:
                 for buffers in CacheState:
-                    self.records.add(counted(commit, instructions, mode, buffers.value, **more))
+                    self.records.add(
+                        Record.from_json(counted(commit, instructions, mode, buffers.value, **more))
+                    )
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment of a command in the project."""

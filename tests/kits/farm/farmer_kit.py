@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from base.paths import Paths
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from landspeed.farm.remote import Remote
 from landspeed.farm.results_branch import ResultsBranch
@@ -53,7 +54,7 @@ class Farmer:
 
     def measure(self, count: int, first: int = 0) -> None:
         for number in range(first, first + count):
-            self.store.add(record(Point(machine=self.name), number=number))
+            self.store.add(Record.from_json(record(Point(machine=self.name), number=number)))
 
     @property
     def count(self) -> int:

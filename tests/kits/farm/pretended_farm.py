@@ -25,6 +25,7 @@ from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError
 from base.files import digest_tree
 from benchmarks.counted import valgrind
+from benchmarks.records.record import Record
 from builders.source import Source
 from landspeed.bisect import run
 from landspeed.campaign import campaign
@@ -119,31 +120,40 @@ class World:
             )
             return builder.store.put(stage, made)
 
-    def count(self, *, build: Build, cell: Any, machine: Any, **rest: Any) -> dict[str, Any]:
+    def count(self, *, build: Build, cell: Any, machine: Any, **rest: Any) -> Record:
         """The record of a count of *build*."""
         number = _number_of(build)
         self.note(f"count {number} {cell.scenario.mode} {cell.buffers}")
         cost = BASE * self.factor(number)
         run = {"instrument": "callgrind", "phases": {"count": 4.0}, **rest["context"]}
-        return {
-            **timed_record(build=build, cell=cell, machine=machine, run=run),
-            "epoch": {"identifier": "counted", "libc": "glibc 2.36"},
-            "pgbench": {"version": str(rest["pgbench"].version), "build": "b"},
-            "sample": {"instructions": cost, "instructions_spread": 1e-5},
-            "passes": [],
-        }
+        return timed_record(
+            build=build,
+            cell=cell,
+            machine=machine,
+            run=run,
+            epoch={"identifier": "counted", "libc": "glibc 2.36"},
+            pgbench={"version": str(rest["pgbench"].version), "build": "b"},
+            sample={"instructions": cost, "instructions_spread": 1e-5},
+            passes=[],
+        )
 
     def measure(
         self, *, build: Build, cell: Any, machine: Any, seed: int, context: Any, **rest: Any
-    ) -> dict[str, Any]:
+    ) -> Record:
         """The record of a timed Run on *build*: as noisy as a quiet machine."""
         number = _number_of(build)
         self.note(f"time {number} {cell.scenario.mode} c{cell.clients} {context['round']}")
         run = {"seconds": rest["seconds"], "seed": seed, "phases": {"pgbench": 2.0}, **context}
         noise = random.Random(f"{number}/{seed}").lognormvariate(0, 0.003)
         latency = 0.1 * self.factor(number) * noise
-        made = timed_record(build=build, cell=cell, machine=machine, run=run, latency=latency)
-        return {**made, "pgbench": {"version": str(rest["pgbench"].version), "build": "b"}}
+        return timed_record(
+            build=build,
+            cell=cell,
+            machine=machine,
+            run=run,
+            latency=latency,
+            pgbench={"version": str(rest["pgbench"].version), "build": "b"},
+        )
 
     def factor(self, number: int) -> float:
         """What a transaction of commit *number* costs, times that of the first."""

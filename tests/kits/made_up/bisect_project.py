@@ -24,6 +24,7 @@ from base.build import Build, Origin, Variant
 from base.errors import BuildError, LandspeedError, MeasureError
 from base.version import Version
 from benchmarks.counted import valgrind
+from benchmarks.records.record import Record
 from builders.source import Source
 from landspeed.bisect import run, sweep
 from landspeed.cli import bisect as bisect_verb
@@ -32,7 +33,7 @@ from landspeed.sampling import counted as campaign_counted
 from landspeed.sampling import sampler
 from landspeed.session.session import Session
 from tests.kits.builds.sourcekit import IDENTITY, GitUpstream
-from tests.kits.made_up.stand_ins import made_up_build, nothing, timed_record
+from tests.kits.made_up.stand_ins import counted_pass, made_up_build, nothing, timed_record
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -69,7 +70,7 @@ class Pretence:
 
     def measured(
         self, *, build: Build, cell: Any, machine: Any, seed: int, context: Any, **rest: Any
-    ) -> dict[str, Any]:
+    ) -> Record:
         number = self.number(build)
         if number in self.crashing:
             raise MeasureError(f"the server of commit {number} died under pgbench")
@@ -81,16 +82,17 @@ class Pretence:
         run = {"seconds": rest["seconds"], "seed": seed, "phases": {"run": 1.0}, **context}
         return timed_record(build=build, cell=cell, machine=machine, run=run, latency=latency)
 
-    def counted(self, *, build: Build, cell: Any, machine: Any, **rest: Any) -> dict[str, Any]:
+    def counted(self, *, build: Build, cell: Any, machine: Any, **rest: Any) -> Record:
         """The record of a count: exact but for what a count may be off."""
         record = replace(self, noise=1e-6).measured(
             build=build, cell=cell, machine=machine, seconds=0, seed=1, context=rest["context"]
         )
-        instructions = 5e5 * record["sample"]["latency_ms"]
+        instructions = 5e5 * record.sample.latency_ms
         counts = {"instructions": instructions, "instructions_spread": 2e-6}
-        passes = [{"transactions": n, "instructions": n * instructions} for n in (200, 1200)]
+        passes = [counted_pass(n, n * instructions) for n in (200, 1200)]
         epoch = {"identifier": "counted"}
-        return {**record, "sample": counts, "epoch": epoch, "passes": passes}
+        parts = {"sample": counts, "epoch": epoch, "passes": passes}
+        return Record.from_json(record.to_json() | parts)
 
     def _noted(self, number: int) -> None:
         if not self.log:

@@ -16,6 +16,7 @@ from base.errors import MeasureError
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.metrics import Metric, metric_named
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
@@ -53,7 +54,7 @@ class Bench:
 
     def __call__(
         self, *, build: Build, cell: Cell, machine: Machine, context: dict[str, Any], **rest: Any
-    ) -> dict[str, Any]:
+    ) -> Record:
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
             raise KeyboardInterrupt
         self.asked.append({"build": build.identifier, "seed": rest["seed"], **context})

@@ -10,6 +10,7 @@ from typing import Any
 from base.build import Build, Origin, Variant
 from base.version import Version
 from benchmarks.machine.machine import Limits, Machine
+from benchmarks.records.record import Record
 from benchmarks.records.store import new_id
 from benchmarks.workloads.scenario import Cell
 
@@ -53,9 +54,10 @@ def timed_record(
     machine: Machine,
     run: Mapping[str, Any],
     latency: float = 1.0,
-) -> dict[str, Any]:
-    """What `measure` returns of a Run on *build* with *latency* in ms."""
-    return {
+    **parts: Any,
+) -> Record:
+    """Return what `measure` returns of a run on *build* with *latency* in ms; *parts* replace."""
+    facts = {
         "schema": 1,
         "id": new_id(),
         "time": "2026-01-01T00:00:00.000Z",
@@ -66,4 +68,17 @@ def timed_record(
         "cell": cell.facts(machine.cores),
         "run": dict(run),
         "sample": {"latency_ms": latency, "tps": 1000 / latency},
+    }
+    return Record.from_json(facts | parts)
+
+
+def counted_pass(transactions: int, instructions: float) -> dict[str, Any]:
+    """Return one of a count's ``passes`` that touched nothing."""
+    return {
+        "transactions": transactions,
+        "instructions": instructions,
+        "clocked": 0,
+        "wal_bytes": 0,
+        "blocks_hit": 0,
+        "blocks_read": 0,
     }

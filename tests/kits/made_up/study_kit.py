@@ -13,6 +13,7 @@ from base.paths import Paths
 from base.version import Version
 from benchmarks.machine.machine import Epoch, Machine
 from benchmarks.records.columns import scalars
+from benchmarks.records.record import Record
 from benchmarks.workloads.points import Point
 from benchmarks.workloads.scenario import Cell
 from builders.source import Source
@@ -156,7 +157,7 @@ def reported(plan: StudyPlan, latency: Any = slower_with_small_blocks) -> StudyR
         plan=plan,
         machine=MACHINE.facts(),
         rows=[row for name, points in parts for row in rows(name, points, table)],
-        records={one["id"]: one for one in records},
+        records={one["id"]: Record.from_json(one) for one in records},
         names={version.rpartition(".")[0]: version for version in KNOWN},
         errors=["the server died under pgbench"],
     )

@@ -291,8 +291,12 @@ _SCRIPT = (
 )
 
 
-def _statistics(tps: float, chance: random.Random) -> dict[str, float]:
-    return {name: int(tps * chance.uniform(0.01, 9)) for name in _STATISTICS}
+def _statistics(tps: float, chance: random.Random) -> dict[str, dict[str, float]]:
+    views: dict[str, dict[str, float]] = {}
+    for name in _STATISTICS:
+        view, _, column = name.partition(".")
+        views.setdefault(view, {})[column] = int(tps * chance.uniform(0.01, 9))
+    return views
 
 
 _STATISTICS = (

@@ -12,6 +12,7 @@ from typing import Any
 
 from base.build import Origin
 from base.paths import Paths
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from builders.source import Position
 from landspeed.changepoints.detect import ChangepointScan, Statuses, detect
@@ -64,7 +65,7 @@ class Project:
     def add(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Keep *records* and seal them."""
         for record in records:
-            self.store.add(record)
+            self.store.add(Record.from_json(record))
         self.store.seal()
 
     def derive(self) -> DeriveResult:

@@ -14,6 +14,7 @@ from base.errors import BuildError, BusyError, ClusterError, MeasureError, RefEr
 from base.paths import Paths
 from base.version import Version
 from benchmarks.machine.machine import Machine
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import Mode, preset_named
 from builders.source import Source
@@ -103,7 +104,7 @@ class _Runs:
     failing: str = ""
     stop_after: int | None = None
 
-    def __call__(self, *, build: Build, cell: Any, machine: Machine, **rest: Any) -> dict[str, Any]:
+    def __call__(self, *, build: Build, cell: Any, machine: Machine, **rest: Any) -> Record:
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
             raise KeyboardInterrupt
         self.asked.append(f"{build.identifier} {cell.scenario.mode}")

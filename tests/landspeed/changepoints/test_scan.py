@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from base.build import Origin
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from builders.source import Position
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
@@ -26,7 +27,7 @@ def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: 
     records = RecordStore(tmp_path)
     for number, (commit, preset) in enumerate([(drawn, "quick"), (compared, "compare")]):
         made = record(Point(release=None, commit=commit), number=number)
-        records.add(made | {"run": made["run"] | {"preset": preset}})
+        records.add(Record.from_json(made | {"run": made["run"] | {"preset": preset}}))
     digest = records.table(["digest"])["digest"][0].as_py()
     origins = {
         commit: Origin(release=None, commit=commit, tree="d" * 40, date="2026-01-01T00:00:00+00:00")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from landspeed.compare.aa_rates import AAReport, AlarmRate, Alarms, Variation, aa_report
 from landspeed.site.pages.noise import ledger_body
@@ -43,7 +44,7 @@ def compared(
         }
         one["build"]["digest"] += " double" * side
         one["sample"]["latency_ms"] = 0.1 * math.exp(dice.gauss(bias * side, 0.02))
-        store.add(one)
+        store.add(Record.from_json(one))
 
 
 def test_a_comparison_of_a_server_with_itself_counts_once_it_could_have_raised_an_alarm(
@@ -84,7 +85,8 @@ def test_planned_runs_are_replayed_as_comparisons_of_a_server_with_itself(
     store: RecordStore,
 ) -> None:
     for number in range(30):
-        store.add(record(Point(), number=number, at=START + timedelta(seconds=number)))
+        made = record(Point(), number=number, at=START + timedelta(seconds=number))
+        store.add(Record.from_json(made))
     found = aa_report(store.table())
     assert (found.replayed.stated.comparisons, found.replayed.stated.alarms) == (1, 0)
     assert found.blind.stated.comparisons == 0
@@ -114,7 +116,7 @@ def test_too_few_runs_vary_by_nobody_knows_what() -> None:
 
 def test_the_ledger_is_json_with_an_account_for_every_cell(store: RecordStore) -> None:
     for one in synthetic_records():
-        store.add(one)
+        store.add(Record.from_json(one))
     facts = aa_report(store.table()).facts()
     assert json.loads(json.dumps(facts)) == facts
     assert len(facts["cells"]) == 4
@@ -138,5 +140,5 @@ def test_the_page_tells_the_ledger_and_loads_nothing_from_elsewhere(store: Recor
 
 
 def test_the_page_takes_no_name_for_markup(store: RecordStore) -> None:
-    store.add(record(Point(profile="<script>")))
+    store.add(Record.from_json(record(Point(profile="<script>"))))
     assert "<script>" not in ledger_body(aa_report(store.table()))

@@ -12,6 +12,7 @@ import pytest
 from base.build import Build
 from base.errors import MeasureError, UsageError
 from benchmarks.counted.valgrind import CountEnvironment
+from benchmarks.records.record import Record
 from benchmarks.workloads.metrics import metric_named
 from benchmarks.workloads.points import scheduled
 from benchmarks.workloads.scenario import CacheState
@@ -27,6 +28,7 @@ from landspeed.sampling import counted as campaign_counted
 from landspeed.sampling import sampler
 from landspeed.sampling.sampler import Sampler
 from tests.kits.made_up.compare_kit import CELL, bench, build, plan_of, session
+from tests.kits.made_up.stand_ins import counted_pass
 from tests.kits.made_up.synthetic import counted_record
 
 __all__ = ["bench", "session"]
@@ -57,7 +59,7 @@ class Counts:
         context: Any,
         stop: threading.Event | None = None,
         **_: Any,
-    ) -> dict[str, Any]:
+    ) -> Record:
         self.asked.append(str(build.origin.release))
         if build.origin.release == self.failing:
             raise MeasureError("counting twice gave different numbers")
@@ -66,11 +68,11 @@ class Counts:
         record["sample"] |= {"instructions": value, "wal_bytes_tx": 0.0}
         record["run"] |= {**context, "phases": {"count": 12.0}}
         record["passes"] = [
-            {"transactions": n, "instructions": n * cost}
+            counted_pass(n, n * cost)
             for cost in (value - self.apart / 2, value + self.apart / 2)
             for n in (200, 1200)
         ]
-        return record
+        return Record.from_json(record)
 
 
 @pytest.fixture

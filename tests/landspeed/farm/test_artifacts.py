@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.records.record import Record
 from landspeed.farm.merge import result_files
 from landspeed.farm.tar import pack_files
 from tests.kits.farm.farm_kit import Farm
@@ -38,7 +39,9 @@ def left(
     assert api.stubs is not None
     place = api.stubs / "elsewhere" / f"{run}-{name}"
     elsewhere = Farm(root=place, upstream=None)  # type: ignore[arg-type]  no sources are asked for
-    elsewhere.records.add(record(Point(machine="m"), number=run if number is None else number))
+    elsewhere.records.add(
+        Record.from_json(record(Point(machine="m"), number=run if number is None else number))
+    )
     elsewhere.records.seal()
     file = api.stubs / "artifacts" / str(run) / name / "results.tar"
     pack_files(file, elsewhere.paths.results, result_files(elsewhere.paths.results))

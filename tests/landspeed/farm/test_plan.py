@@ -11,6 +11,7 @@ import pytest
 
 from base.build import Origin
 from base.errors import LandspeedError, UsageError
+from benchmarks.records.record import Record
 from landspeed.changepoints.scan import scan_records
 from landspeed.farm import plan
 from landspeed.farm.jobs import TrackJobs
@@ -190,7 +191,7 @@ def timed(farm: Farm, commit: str, samples: int, machine: str) -> None:
             point = Point(release=None, commit=commit, machine=machine, clients=clients, seconds=2)
             at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
             made = record(point, number=number, at=at)
-            farm.records.add(made | {"run": made["run"] | {"preset": "quick"}})
+            farm.records.add(Record.from_json(made | {"run": made["run"] | {"preset": "quick"}}))
 
 
 def test_what_was_timed_in_every_cell_that_the_machine_has_is_not_due(farm):

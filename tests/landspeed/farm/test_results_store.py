@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.records.record import Record
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import GitHubApi, github_api
 from tests.kits.made_up.synthetic import Point, record
@@ -37,7 +38,7 @@ class Job:
         return done.stderr
 
     def measure(self, number: int) -> None:
-        self.farm.records.add(record(Point(machine=self.name), number=number))
+        self.farm.records.add(Record.from_json(record(Point(machine=self.name), number=number)))
 
     def upload(self, run: int) -> None:
         """Upload what was pushed, as publish.yml does."""

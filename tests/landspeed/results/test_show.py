@@ -11,6 +11,7 @@ import pytest
 from rich.table import Table
 
 from base.errors import RefError, UsageError, VariantError
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from landspeed.console.progress import say
 from landspeed.results.point_query import parse_point
@@ -29,11 +30,13 @@ def release_at(commit: str) -> str | None:
 def store(tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
     store = RecordStore(tmp_path_factory.mktemp("records"))
     for one in synthetic_records():
-        store.add(one)
+        store.add(Record.from_json(one))
     for one in synthetic_records(releases=["18.1"], blocksize=4):
-        store.add(one)
-    store.add(record(Point(release="18.1", build="clang-O3-lto", mode="tpcb-like")))
-    store.add(record(Point(release=None, commit="c0ffee" + "0" * 34, clients=4)))
+        store.add(Record.from_json(one))
+    store.add(
+        Record.from_json(record(Point(release="18.1", build="clang-O3-lto", mode="tpcb-like")))
+    )
+    store.add(Record.from_json(record(Point(release=None, commit="c0ffee" + "0" * 34, clients=4))))
     store.seal()
     return store
 
@@ -150,8 +153,8 @@ def test_details_show_every_run_and_where_it_came_from(store: RecordStore) -> No
 
 def test_runs_of_another_epoch_are_a_point_of_their_own(tmp_path: Path) -> None:
     store = RecordStore(tmp_path)
-    store.add(record(Point(epoch="old"), at=START))
-    store.add(record(Point(epoch="new"), at=START.replace(hour=1)))
+    store.add(Record.from_json(record(Point(epoch="old"), at=START)))
+    store.add(Record.from_json(record(Point(epoch="new"), at=START.replace(hour=1))))
     old, new = found(store, "18.1")
     assert (old.published, new.published) == (False, True)
     assert "old (superseded)" in as_text(overview([old, new]))
@@ -192,7 +195,7 @@ def test_runs_of_comparisons_are_shown_beside_the_point_and_are_never_the_publis
         one = record(Point(), number=number, at=START + timedelta(seconds=number))
         if number >= 2:
             one["run"] |= {"preset": "compare", "comparison": "abc", "block": 1, "side": number - 2}
-        store.add(one)
+        store.add(Record.from_json(one))
     points = found(store, "18.1")
     assert [(len(p.runs), p.published, p.adaptive) for p in points] == [
         (2, True, False),
@@ -209,7 +212,11 @@ def test_a_run_by_sysbench_is_a_point_of_its_own_that_says_who_asked_and_repeats
         one = record(Point(mode="oltp-read-only-92b46dbe"), number=number)
         one["run"] |= {"preset": "sysbench-quick"}
         one["cell"] |= {"profile": "default-with-jit=off-on-tmpfs"}
-        store.add(one | {"sysbench": {"version": "1.0.20", "script": "oltp_read_only", "rows": 9}})
+        store.add(
+            Record.from_json(
+                one | {"sysbench": {"version": "1.0.20", "script": "oltp_read_only", "rows": 9}}
+            )
+        )
     (point,) = found(store, "18.1/oltp-read-only-92b46dbe")
     shown = as_text(details(point, [store.get(run["id"]) for run in point.runs]))
     assert re.search(r"^client +sysbench 1\.0\.20 \(9 rows\)$", shown, re.M)
@@ -224,10 +231,12 @@ def test_a_run_by_sysbench_is_a_point_of_its_own_that_says_who_asked_and_repeats
 def test_counted_runs_are_points_of_their_own(tmp_path: Path) -> None:
     store = RecordStore(tmp_path)
     timed = record(Point(clients=1))
-    store.add(timed)
+    store.add(Record.from_json(timed))
     for buffers in ("warm", "cold"):
         cell = {**timed["cell"], "buffers": buffers}
-        store.add(counted_record(timed["build"], cell, timed["machine"], timed["epoch"]))
+        store.add(
+            Record.from_json(counted_record(timed["build"], cell, timed["machine"], timed["epoch"]))
+        )
     name = "18.1:bs8/read-only/prepared/small-5/c1/default"
     assert set(names(store, "18.1/read-only")) == {name, f"{name}/warm", f"{name}/cold"}
     assert names(store, name) == [name]

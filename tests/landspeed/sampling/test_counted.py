@@ -15,6 +15,7 @@ from base.errors import MeasureError
 from base.paths import Paths
 from benchmarks.counted.valgrind import CountEnvironment
 from benchmarks.machine.machine import Machine
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import CacheState, preset_named
 from landspeed.campaign import campaign as campaign_
@@ -38,14 +39,15 @@ class Counts:
 
     def __call__(
         self, *, build: Build, cell: Any, machine: Machine, stop: threading.Event, **_: Any
-    ) -> dict[str, Any]:
+    ) -> Record:
         self.interrupt()
         if stop.is_set():
             raise MeasureError("counting was interrupted")
         self.asked.append(f"{build.identifier} {cell.scenario.mode} {cell.buffers}")
         if self.failing and build.identifier.startswith(self.failing):
             raise MeasureError("counting twice gave different numbers")
-        return counted_record(build.facts(), cell.facts(1), machine.facts(), EPOCH.facts(machine))
+        facts = counted_record(build.facts(), cell.facts(1), machine.facts(), EPOCH.facts(machine))
+        return Record.from_json(facts)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 from base.errors import MeasureError
 from benchmarks.machine.machine import Machine
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
@@ -36,11 +37,11 @@ class _Build:
 
 
 def sampler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, latency: float | None) -> Sampler:
-    def measure(*, context: dict[str, Any], seed: int, **_: Any) -> dict[str, Any]:
+    def measure(*, context: dict[str, Any], seed: int, **_: Any) -> Record:
         record = synthetic.record(synthetic.Point())
         record["run"] |= {**context, "seed": seed}
         record["sample"]["latency_ms"] = latency
-        return record
+        return Record.from_json(record)
 
     monkeypatch.setattr(module, "measure", measure)
     session: Any = _Workshop(records=RecordStore(tmp_path), machine=Machine.detect("elephant"))
@@ -56,7 +57,7 @@ def test_a_sample_is_the_metrics_value_and_its_record_is_kept_with_the_context(
     assert one.sample(build, context={"preset": "compare", "block": 3}, seed=7) == 0.25
     (row,) = RecordStore(tmp_path).table().to_pylist()
     (record,) = RecordStore(tmp_path).records([row["id"]])
-    assert (record["run"]["preset"], record["run"]["block"], record["run"]["seed"]) == (
+    assert (record.run.preset, record.run.block, record.run.seed) == (
         "compare",
         3,
         7,

@@ -16,6 +16,7 @@ from asv.config import Config
 from asv.results import Results, iter_results
 
 from base.build import Variant
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.metrics import VARIANT_NAMES
 from landspeed.results.points import dots
@@ -40,7 +41,7 @@ class Derivation:
 
     def of(self, *records: dict[str, Any]) -> Any:
         for one in records:
-            self.store.add(one)
+            self.store.add(Record.from_json(one))
         return derive(dots(self.store.table()), self.layout, commit_of)
 
     def files(self) -> dict[str, Path]:
@@ -226,7 +227,7 @@ def test_commits_that_share_eight_digits_are_kept_apart(derivation: Derivation) 
         return "12345678" + COMMITS[origin["release"]][8:], 1000
 
     for release in ("17.6", "18.1"):
-        derivation.store.add(record(Point(release=release)))
+        derivation.store.add(Record.from_json(record(Point(release=release))))
     for written in (2, 0):
         derived = derive(dots(derivation.store.table()), derivation.layout, near)
         assert (derived.points, derived.written, derived.removed) == (2, written, 0)

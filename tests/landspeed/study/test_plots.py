@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from matplotlib.colors import to_hex
 
+from benchmarks.records.record import SeriesFacts
 from landspeed.study.plots import COLOURS, draw
 from landspeed.study.samples import StudyRow, Value
 from landspeed.study.schema import Kind, PlotExhibit
@@ -29,7 +30,7 @@ def drawn(
     plot: PlotExhibit,
     rows: list[StudyRow],
     path: Path,
-    series: Mapping[str, Mapping[str, list[float]]] | None = None,
+    series: Mapping[str, SeriesFacts] | None = None,
 ) -> str:
     assert draw(plot, rows, series or {}, path)
     return path.read_text()
@@ -85,7 +86,7 @@ def test_what_stands_at_one_place_stands_a_little_apart(tmp_path: Path) -> None:
 def test_runs_second_by_second_are_told_apart_by_x(tmp_path: Path) -> None:
     rows = [row(number, blocksize=size, mode="read-only") for number, size in enumerate((2, 8, 8))]
     series = {
-        one.scalars["id"]: {"seconds": [1.0, 2.0], "tps": [5.0, 6.0], "latency_ms": [1.0, 1.0]}
+        one.scalars["id"]: SeriesFacts(seconds=(1.0, 2.0), tps=(5.0, 6.0), latency_ms=(1.0, 1.0))
         for one in rows
     }
     svg = drawn(plot(Kind.SECONDS, "blocksize"), rows, tmp_path / "plot.svg", series)

@@ -26,7 +26,7 @@ from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.verdict import Comparison, block_order, whole_blocks
 from landspeed.console.format import counted
 from landspeed.console.progress import Meter, duration, meter, say
-from landspeed.results.warnings import count_warnings
+from landspeed.results.warnings import RunWarning, count_warnings
 from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session
 

@@ -32,7 +32,7 @@ class SettingsPlace(StrEnum):
 _APPLY = {
     SettingsPlace.SYS: "systemd-tmpfiles --create {}",
     SettingsPlace.KERNEL: "sysctl --load={}",
-    SettingsPlace.LIMITS: "# takes effect at the next login, or when the service of the runner restarts",
+    SettingsPlace.LIMITS: "# takes effect at the next login, or when the runner's service restarts",
 }
 
 

@@ -1,1 +1,1 @@
-"""Statistics on arrays of numbers; pure, with the source of each formula."""
+"""Statistics on arrays, without knowledge of records or servers."""

@@ -1,8 +1,8 @@
-"""The step detector: where did a line of measurements change its level, and by how much?
+"""Detect changes of level in a series of measurements, commit by commit. Pure.
 
-Pure: numbers in, Jumps out; what the numbers are of landspeed/changepoints knows. Three ways to
-know, the Basis: the scatter of the commits themselves (landspeed/stats/glr.py), the scatter
-of the Runs within each point where there are too few commits, and for what repeats exactly none.
+The noise is known in one of three ways, the noise model: from the scatter of the commits
+themselves (landspeed/stats/glr.py); from the scatter of the runs of each point where there are
+too few commits (landspeed/stats/changepoint_short.py); and exact numbers have none.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from landspeed.stats.glr_table import COMMITS, TAILS
 from landspeed.stats.students_t import interval_quantile
 
 LEVEL = 0.009
-"""The probability that a line of COMMITS commits without a step has any Jump.
+"""Probability that a series of COMMITS commits without a change shows any jump.
 
-A tenth below the 1 % that is stated: the table it is looked up in is itself only simulated.
+It is a tenth below the documented 1 %, because the table of thresholds is only simulated.
 """
 
 SMALLEST_P = 1e-9
-"""No p-value is said to be smaller: nobody has simulated what is that rare."""
+"""Smallest p-value that is reported: rarer events were not simulated."""
 
 SHORTEST = MIN_HISTORY + min(WINDOWS)
-"""A line of fewer commits says nothing of its noise."""
+"""Fewest commits that show the noise of a series."""
 
-_CHUNK = 256  # lines looked at side by side: few enough to stay in the processor's cache
-_MOVES = 6  # how far a step may be from where the windows tried it to be, and later be moved
+_CHUNK = 256  # series processed together, few enough for the processor's cache
+_MOVES = 6  # commits by which a jump may move from where the windows saw it
 
 
 class NoiseModel(StrEnum):
-    """A Basis is what a line's noise is known by."""
+    """Source of what is known about the noise of a series."""
 
     POINTS = "points"
     SAMPLES = "samples"
@@ -56,11 +56,11 @@ class NoiseModel(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Jump:
-    """A Jump is a change of level: one ends with the point at ``previous``, one begins at ``at``.
+    """Change of level: one level ends with the point at ``previous``, another begins at ``at``.
 
-    It was seen when the point at ``seen`` came. ``ratio`` is new level by old one, ``low`` …
-    ``high`` its interval (CONFIDENCE). ``p_value`` is the probability that noise alone makes a
-    line show as much anywhere; None for exact ones.
+    The jump became visible with the point at ``seen``. ``ratio`` is the new level divided by the
+    old one, ``low`` to ``high`` its 95 % interval. ``p_value`` is the probability that noise
+    alone shows as much anywhere in the series; None for exact numbers.
     """
 
     at: int
@@ -74,15 +74,15 @@ class Jump:
 
     @property
     def ratio(self) -> float:
-        """The new level by the old one."""
+        """New level divided by the old one."""
         return self.after / self.before
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
-    """A Trace is what has been read of a line: logarithms, and the scores since each level began.
+    """State after reading a series: its logarithms, and the scores since each level began.
 
-    Whoever reads the line again when there is more of it need not reckon these again.
+    A later scan of the series, when it is longer, need not compute these again.
     """
 
     logs: Floats
@@ -90,7 +90,7 @@ class Trace:
     scores: tuple[Floats, ...]
 
     def in_common(self, logs: Floats) -> int:
-        """How many of its first numbers are those of *logs*."""
+        """Return how many of the first numbers equal those of *logs*."""
         count = min(len(logs), len(self.logs))
         others = np.flatnonzero(logs[:count] != self.logs[:count])
         return int(others[0]) if len(others) else count
@@ -98,9 +98,9 @@ class Trace:
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """A Scan is what was seen in one line, and by which Basis; NONE says it was too short.
+    """Jumps of one series, and the noise model; NONE if the series was too short.
 
-    ``noise`` is the standard deviation of a point, as a share; None where it is not known.
+    ``noise`` is the standard deviation of a point, as a share; None if unknown.
     """
 
     basis: NoiseModel
@@ -111,12 +111,12 @@ class Scan:
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """One line from commit ``start`` on, with the residuals of its levels before that.
+    """Part of a series to score: commits ``start`` to ``end``, with residuals of earlier levels.
 
-    ``end`` is behind the last commit that is of interest, ``known`` are the first scores.
+    ``known`` has the first scores, which need not be computed again.
     """
 
-    line: int
+    series: int
     start: int
     end: int
     old: Floats
@@ -126,7 +126,7 @@ class _Task:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Where a line was seen to step: at ``at``, when ``seen`` came, with the scores from then."""
+    """Position of a jump: at ``at``, visible from ``seen`` on, with the scores from then on."""
 
     at: int
     seen: int
@@ -134,10 +134,10 @@ class _Place:
 
 
 def p_value(score: float, commits: int) -> float:
-    """The probability that a line of so many *commits* without a step ever has this *score*.
+    """Return the probability that noise in a series of *commits* commits reaches *score*.
 
-    Between and beyond the simulated scores its logarithm is a straight line in the score; beyond
-    them that is too high rather than too low, for such tails fall ever faster.
+    The logarithm of the probability is interpolated, and extrapolated, linearly in the score.
+    Extrapolation overestimates it, because such tails fall ever faster.
     """
     probabilities, values = np.array(TAILS).T
     logs = np.log(probabilities)
@@ -146,29 +146,29 @@ def p_value(score: float, commits: int) -> float:
         log = logs[-1] + slope * (score - values[-1])
     else:
         log = np.interp(score, values, logs)
-    # a longer line has as many chances more; a shorter one is not credited with having fewer
+    # A longer series has proportionally more chances; a shorter one gets no discount.
     return float(np.clip(np.exp(log) * max(1.0, commits / COMMITS), SMALLEST_P, 1.0))
 
 
 def threshold(level: float = LEVEL) -> float:
-    """The score that a line of COMMITS commits without a step exceeds with probability *level*."""
+    """Return the score that noise in COMMITS commits exceeds with probability *level*."""
     probabilities, values = np.array(TAILS).T
     return float(np.interp(np.log(level), np.log(probabilities[::-1]), values[::-1]))
 
 
 def scan_points(
-    lines: Sequence[Floats], level: float = LEVEL, traces: Sequence[Trace | None] = ()
+    series: Sequence[Floats], level: float = LEVEL, traces: Sequence[Trace | None] = ()
 ) -> list[Scan]:
-    """What the scatter of the commits says of each of *lines*, one positive number a commit.
+    """Scan each of *series*, one positive number per commit, by the scatter of its commits.
 
-    With probability *level* a line of COMMITS commits without a step has any Jump. Lines are
-    read forwards: a Jump was seen with the commits up to ``seen`` and stays when others come,
-    which may only move it by a few commits, and make its ratio and p-value better known.
-    *traces* are those of the lines when they were last read, where they were.
+    A series of COMMITS commits without a change shows a jump with probability *level*. Series
+    are read forwards: a jump that was visible with the commits up to ``seen`` stays when more
+    commits arrive. They can only move it by a few commits and sharpen its ratio and p-value.
+    *traces* has the trace of each series from an earlier scan, or None.
     """
     read = [
-        _Reading(log=np.log(line), trace=traces[i] if traces else None)
-        for i, line in enumerate(lines)
+        _Reading(log=np.log(numbers), trace=traces[i] if traces else None)
+        for i, numbers in enumerate(series)
     ]
     bar = threshold(level)
     tasks = [one.task(i, 0, np.zeros(0), bar) for i, one in enumerate(read)]
@@ -180,14 +180,14 @@ def scan_points(
             known = [task.known for task in chunk]
             logs = [one.log for one in read]
             for task, row in zip(chunk, scores(_batch(chunk, logs), known), strict=True):
-                one, score = read[task.line], row[: task.end - task.start]
+                one, score = read[task.series], row[: task.end - task.start]
                 crossed = np.flatnonzero(score >= bar)
                 one.starts.append(task.start)
                 if len(crossed):
                     place = _place(task, one.log, int(crossed[0]), score)
                     one.places.append(place)
                     further.append(
-                        one.task(task.line, place.at, _residuals(task, one.log, place.at), bar)
+                        one.task(task.series, place.at, _residuals(task, one.log, place.at), bar)
                     )
                     score = score[: crossed[0] + max(WINDOWS)]
                 one.scores.append(score)
@@ -197,7 +197,7 @@ def scan_points(
 
 @dataclass(frozen=True, kw_only=True)
 class _Reading:
-    """A line that is being read: where it was seen to step, and what remains for the next time."""
+    """Series during a scan: its jumps so far, and the trace for the next scan."""
 
     log: Floats
     trace: Trace | None
@@ -205,20 +205,20 @@ class _Reading:
     starts: list[int] = field(default_factory=list)
     scores: list[Floats] = field(default_factory=list)
 
-    def task(self, line: int, start: int, old: Floats, bar: float) -> _Task:
-        """What is to be read from *start* on, less what the trace has of it."""
+    def task(self, series: int, start: int, old: Floats, bar: float) -> _Task:
+        """Return what is to be scored from *start* on; the trace provides the first scores."""
         known, end, levels = np.zeros(0), len(self.log), len(self.places)
         if self.trace and self.trace.starts[: levels + 1] == (*self.starts[:levels], start):
             common = self.trace.in_common(self.log)
             known = self.trace.scores[levels][: max(0, common - start)]
             crossed = np.flatnonzero(known >= bar)
             if len(crossed):
-                # a step is judged by the scores of so many commits
+                # A jump is judged by the scores of this many commits.
                 end = min(end, start + int(crossed[0]) + max(WINDOWS))
-        return _Task(line=line, start=start, end=end, old=old, levels=levels, known=known)
+        return _Task(series=series, start=start, end=end, old=old, levels=levels, known=known)
 
     def judged(self) -> Scan:
-        """What is seen in the whole line."""
+        """Return the scan of the whole series."""
         trace, known = self.trace, self.trace.in_common(self.log) if self.trace else -1
         if trace is None or not known == len(self.log) == len(trace.logs):
             trace = Trace(logs=self.log, starts=tuple(self.starts), scores=tuple(self.scores))
@@ -226,7 +226,7 @@ class _Reading:
 
 
 def _batch(tasks: Sequence[_Task], logs: Sequence[Floats]) -> Batch:
-    parts = [logs[task.line][task.start : task.end] for task in tasks]
+    parts = [logs[task.series][task.start : task.end] for task in tasks]
     return Batch(
         current=_padded(parts),
         lengths=_counts(map(len, parts)),
@@ -248,7 +248,7 @@ def _padded(parts: Sequence[Floats]) -> Floats:
 
 
 def _place(task: _Task, log: Floats, now: int, score: Floats) -> _Place:
-    """Where the level changed, by the commits up to *now* after the task's start."""
+    """Return where the level changed, by the commits up to *now* after the start of *task*."""
     current, _, _ = clipped(
         log[task.start : task.start + now + 1][None, :], task.old[None, :], _counts([len(task.old)])
     )
@@ -258,7 +258,7 @@ def _place(task: _Task, log: Floats, now: int, score: Floats) -> _Place:
 
 
 def _best_split(values: Floats, first: int, end: int) -> int:
-    """The index in *first* … *end* - 1 where a change of level explains most of the squares."""
+    """Return the index from *first* to before *end* where a jump explains most of the squares."""
     splits = np.arange(first, end)
     sums = np.concatenate([[0.0], values.cumsum()])
     count, left = len(values), sums[splits]
@@ -267,13 +267,13 @@ def _best_split(values: Floats, first: int, end: int) -> int:
 
 
 def _residuals(task: _Task, log: Floats, at: int) -> Floats:
-    """What of *task*'s line is known of its noise when it has a new level from *at* on."""
+    """Return the residuals of all levels of the series of *task* that end before *at*."""
     level = log[task.start : at]
     return np.concatenate([task.old, level - np.median(level)])
 
 
 def _judged(log: Floats, places: Sequence[_Place]) -> Scan:
-    """The Scan of a line with steps at *places*, which all its commits may move a little."""
+    """Return the scan of a series with jumps at *places*, moved to where all commits put them."""
     if len(log) < SHORTEST:
         return Scan(basis=NoiseModel.NONE)
     ends = _settled(log, [place.at for place in places])
@@ -301,7 +301,7 @@ def _judged(log: Floats, places: Sequence[_Place]) -> Scan:
 
 
 def _settled(log: Floats, places: Sequence[int]) -> list[int]:
-    """Where the line's levels begin and end: *places* as all commits of both levels have them."""
+    """Return where the levels begin and end: *places*, moved to where all commits put them."""
     ends = [0, *places, len(log)]
     for number in range(1, len(ends) - 1):
         begin, at, end = ends[number - 1 : number + 2]
@@ -315,10 +315,10 @@ def _settled(log: Floats, places: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """A Noise is a line's scatter around its levels, of logarithms: a share of the number.
+    """Scatter of a series around its levels, of logarithms: a share of the numbers.
 
-    ``unit`` is the robust standard deviation by which what is far away is drawn in, ``deviation``
-    that of what is left, ``rho`` its autocorrelation from commit to commit.
+    ``unit`` is the robust standard deviation that outliers are clipped by, ``deviation`` the
+    standard deviation after clipping, ``rho`` the autocorrelation from commit to commit.
     """
 
     unit: float
@@ -328,14 +328,14 @@ class Noise:
 
     @classmethod
     def of(cls, levels: Sequence[Floats]) -> Noise:
-        """The Noise in the numbers of each of *levels*."""
+        """Estimate the noise from the numbers of each of *levels*."""
         residuals = np.concatenate([level - np.median(level) for level in levels])
         values, _, (unit,) = clipped(residuals[None, :], np.zeros((1, 0)), _counts([0]))
         freedom = max(1.0, len(residuals) - len(levels))
         squares = float((values[0] ** 2).sum())
         lagged = float((values[0][1:] * values[0][:-1]).sum())
         rho = lagged / squares if squares else 0.0
-        # Kendall 1954, Biometrika 41:403: what an estimated mean takes from it
+        # Correct the bias from estimating the mean: Kendall 1954, Biometrika 41:403.
         rho += (1 + 4 * rho) / len(residuals)
         return cls(
             unit=float(unit),
@@ -345,18 +345,18 @@ class Noise:
         )
 
     def level(self, numbers: Floats) -> float:
-        """The mean of *numbers* with what is far from their median drawn in (Huber 1964)."""
+        """Return the mean of *numbers*, clipped around their median (Huber 1964)."""
         middle = float(np.median(numbers))
         reach = CLIP * self.unit
         return middle + float(np.clip(numbers - middle, -reach, reach).mean())
 
     def reach(self, before: int, after: int) -> float:
-        """Half the width of the interval of a change from *before* to *after* commits."""
+        """Return half the width of the interval of a jump between so many commits on each side."""
         variance = sum(self._inflation(count) / count for count in (before, after))
         quantile = interval_quantile(self.freedom)
         return quantile * self.deviation * float(np.sqrt(variance))
 
     def _inflation(self, count: int) -> float:
-        """How much the variance of a mean grows by autocorrelation (AR(1), exact)."""
+        """Return the factor by which AR(1) autocorrelation inflates the variance of a mean."""
         rho = self.rho
         return (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**count) / (count * (1 - rho) ** 2)

@@ -1,9 +1,9 @@
-"""Steps in lines that are too short to show their own noise, or that have none.
+"""Detect changes of level in series that are too short to show their noise, or have none. Pure.
 
-Pure. Where each point has several Runs, they tell how much numbers vary: a line of two releases
-is enough. What they cannot tell is what varies between sessions; Runs of one campaign are
-interleaved in random order, so among them there is no such thing. And an exact number, such as
-a count of instructions, steps wherever it changes by more than it could by accident.
+Where each point has several runs, these show the noise, and a series of two releases is enough.
+They do not show variation between sessions, but the runs of one campaign are interleaved in
+random order and therefore have none. An exact number, such as a count of instructions, changes
+its level wherever it changes by more than its repetition error.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from landspeed.stats.glr import Floats
 from landspeed.stats.students_t import interval_quantile, t_quantile, t_tail
 
 SAMPLES_NEEDED = 3
-"""A point of fewer Runs tells nothing of how they vary."""
+"""Fewest runs of a point that show their noise."""
 
 EXACT_SHARE = 0.002
-"""The smallest change of an exact number that is a step, as a share of it."""
+"""Smallest change of an exact number that is a jump, as a share of the number."""
 
-_CLIP = 2.5  # nearer than between commits: of three Runs two may be far off
-_TAKEN = 1.1  # what drawing in takes from the spread of few Runs is given back, and a little more
-_TINY = 1e-12  # as a deviation: of Runs that are all the same
-# The median size of the difference of two normal numbers is this many of their deviations.
+_CLIP = 2.5  # smaller than between commits, because two of three runs may be outliers
+_CLIP_CORRECTION = 1.1  # slightly more than what clipping takes from the spread of few runs
+_TINY = 1e-12  # the standard deviation of runs that are all equal
+# Median absolute difference of two normal numbers, in standard deviations.
 _DIFFERENCE = float(np.sqrt(2) * ndtri(0.75))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Pool:
-    """A _Pool is the points of a line: mean and number of Runs of each, and how Runs vary.
+    """Points of a series: mean and number of runs of each, and their pooled deviation.
 
-    Means are of logarithms, in which what is far from a point's median is drawn in.
+    Means are of logarithms, clipped around the median of their point.
     """
 
     means: Floats
@@ -56,7 +56,7 @@ class _Pool:
         return cls(
             means=np.array([one.mean() for one in near]),
             counts=np.array([float(len(one)) for one in near]),
-            deviation=_TAKEN * float(np.sqrt(squares / freedom)),
+            deviation=_CLIP_CORRECTION * float(np.sqrt(squares / freedom)),
             freedom=freedom,
         )
 
@@ -64,38 +64,38 @@ class _Pool:
         return float(np.average(self.means[begin:end], weights=self.counts[begin:end]))
 
     def error(self, begin: int, at: int, end: int) -> float:
-        """The standard error of the step at *at* between the levels from *begin* to *end*."""
+        """Return the standard error of a jump at *at* between two levels, *begin* to *end*."""
         sides = self.counts[begin:at].sum(), self.counts[at:end].sum()
         return self.deviation * float(np.sqrt(sum(1 / side for side in sides)))
 
     @property
     def choices(self) -> int:
-        """The number of ways to choose two neighbouring levels: what p-values are multiplied by."""
+        """Number of ways to choose two neighbouring levels, for the Bonferroni correction."""
         return comb(len(self.means) + 1, 3)
 
     def largest(self, begin: int, end: int) -> tuple[int, float]:
-        """Where between *begin* and *end* the level steps most, in standard errors; how much."""
+        """Return the place and size, in standard errors, of the largest jump in the range."""
         counts = self.counts[begin:end].cumsum()
         sums = (self.counts * self.means)[begin:end].cumsum()
         before, after = counts[:-1], counts[-1] - counts[:-1]
-        steps = np.abs((sums[-1] - sums[:-1]) / after - sums[:-1] / before)
+        jumps = np.abs((sums[-1] - sums[:-1]) / after - sums[:-1] / before)
         errors = max(self.deviation, _TINY) * np.sqrt(1 / before + 1 / after)
-        best = int((steps / errors).argmax())
-        return begin + 1 + best, float((steps / errors)[best])
+        best = int((jumps / errors).argmax())
+        return begin + 1 + best, float((jumps / errors)[best])
 
     def p_value(self, begin: int, at: int, end: int) -> float:
-        """Student's t test of the step at *at*, times the choices there were."""
-        step = abs(self.level(at, end) - self.level(begin, at))
-        size = step / max(self.error(begin, at, end), _TINY)
+        """Return the p-value of the jump at *at*, Bonferroni-corrected for all choices."""
+        jump = abs(self.level(at, end) - self.level(begin, at))
+        size = jump / max(self.error(begin, at, end), _TINY)
         single = 2 * t_tail(size, self.freedom)
         return min(1.0, max(SMALLEST_P, single * self.choices))
 
 
 def scan_samples(points: Sequence[Floats], level: float = LEVEL) -> Scan:
-    """What the scatter of the Runs says of a line: *points* are positive numbers, one a Run.
+    """Scan a series by the scatter of its runs: *points* has the positive numbers of each point.
 
-    With probability *level* a line without a step has any Jump. Points of fewer than
-    SAMPLES_NEEDED Runs are passed over.
+    A series without a change shows a jump with probability *level*. Points with fewer than
+    SAMPLES_NEEDED runs are skipped.
     """
     usable = [i for i, point in enumerate(points) if len(point) >= SAMPLES_NEEDED]
     if len(usable) < 2:
@@ -131,12 +131,12 @@ def _jump(pool: _Pool, ends: Sequence[int], *, usable: Sequence[int], seen: int)
     )
 
 
-def scan_exact(line: Floats, share: float = EXACT_SHARE) -> Scan:
-    """Every change of at least *share* between neighbouring points of *line* is a Jump.
+def scan_exact(numbers: Floats, share: float = EXACT_SHARE) -> Scan:
+    """Scan exact *numbers*: every change by at least *share* between neighbours is a jump.
 
-    No tests and no p-values: an exact number that changed, changed.
+    There are no p-values, because exact numbers have no noise.
     """
-    if len(line) < 2:
+    if len(numbers) < 2:
         return Scan(basis=NoiseModel.NONE)
     jumps = [
         Jump(
@@ -149,7 +149,7 @@ def scan_exact(line: Floats, share: float = EXACT_SHARE) -> Scan:
             high=float(after / before),
             p_value=None,
         )
-        for i, (before, after) in enumerate(pairwise(line))
+        for i, (before, after) in enumerate(pairwise(numbers))
         if abs(after - before) >= share * before
     ]
     return Scan(basis=NoiseModel.EXACT, jumps=tuple(jumps), noise=0.0)

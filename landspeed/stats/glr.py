@@ -1,18 +1,16 @@
-"""The evidence that a line of noisy numbers has changed its level: a likelihood ratio, made robust.
+"""Score the evidence that a noisy series has changed its level: a robust likelihood ratio. Pure.
 
-Pure. Many lines are looked at side by side, commit by commit, as if each new number had just come.
+Many series are processed together, commit by commit, as if each new number had just arrived.
 
-At each commit the numbers so far are measured from their median in units of their median absolute
-deviation, and what is further away than ``CLIP`` is drawn in to it (Huber 1964, Ann. Math. Stat.
-35:73), so that one bad number weighs no more than a bad one can. Then for each window in
-``WINDOWS`` two hypotheses are compared: one level, or another level since the window began, both
-with noise that is autocorrelated, AR(1), with a coefficient anywhere in ``RHOS``. Everything that
-is not known, levels, spread and coefficient, is what makes each hypothesis most likely: the
-generalised likelihood ratio of Siegmund & Venkatraman 1995 (Ann. Stat. 23:255), limited to
-windows as by Lai 1995 (J. R. Stat. Soc. B 57:613), with the nuisance of a short history as in the
-changepoint model of Hawkins, Qiu & Kang 2003 (J. Qual. Technol. 35:355). A run of numbers that a
-strong autocorrelation would explain as well is thereby no evidence, and how well autocorrelation
-is excluded depends on how much history there is.
+At each commit, the numbers so far are expressed relative to their median in units of their
+median absolute deviation and clipped at ``CLIP`` (Huber 1964, Ann. Math. Stat. 35:73), which
+bounds the weight of an outlier. Then, for each window in ``WINDOWS``, two hypotheses are compared:
+one level, or another level since the window began. Both allow AR(1) noise with a coefficient in
+``RHOS``. Levels, spread and coefficient are unknown and maximise the likelihood of each hypothesis:
+the generalised likelihood ratio of Siegmund & Venkatraman 1995 (Ann. Stat. 23:255), limited to
+windows as in Lai 1995 (J. R. Stat. Soc. B 57:613), for a short history as in the changepoint model
+of Hawkins, Qiu & Kang 2003 (J. Qual. Technol. 35:355). Numbers that strong autocorrelation explains
+equally well are therefore no evidence; a longer history excludes autocorrelation better.
 """
 
 from __future__ import annotations
@@ -28,40 +26,40 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 CLIP = 3.2
-"""How far from the median a number counts, in standard deviations estimated from the median."""
+"""Largest distance from the median that counts, in robust standard deviations."""
 
 WINDOWS = (3, 5, 6, 12, 30)
-"""How many commits the new level is tried to have: few find large steps early, many small ones."""
+"""Lengths of the new level that are tried, in commits: short ones find large changes early."""
 
 RHOS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-"""The coefficients of autocorrelation that noise is taken to be capable of."""
+"""Coefficients of autocorrelation that the noise may have."""
 
 PENALTY = 1.0
-"""What the score loses for each unit of the coefficient that explains the line best.
+"""Deduction from the score per unit of the most likely coefficient.
 
-The likelihood ratio of autocorrelated noise has the longer tail; this brings the tails together,
-so that one threshold serves all kinds of noise and quiet ones do not pay for the others.
+The likelihood ratio of autocorrelated noise has a longer tail. The deduction makes the tails of
+all kinds of noise alike, so that one threshold suits them all.
 """
 
 MIN_LEVEL = 5
-"""A level has at least so many commits before another one is looked for."""
+"""Fewest commits of a level before a change is looked for."""
 
 MIN_HISTORY = 10
-"""So many commits are needed before the window, whatever their level, to know the noise."""
+"""Fewest commits before the window, of any level, that show the noise."""
 
-_DEVIATION = 1.4826  # of a normal distribution, by its median absolute deviation
-_MEAN_DEVIATION = 1.2533  # the same by its mean absolute deviation
+_DEVIATION = 1.4826  # standard deviation / median absolute deviation of normal numbers
+_MEAN_DEVIATION = 1.2533  # standard deviation / mean absolute deviation of normal numbers
 _NONE = -np.inf
 _TINY = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """A Batch is many lines: each row's ``current`` level and what is left of its ``old`` ones.
+    """Many series: the ``current`` level of each row, and the residuals of its ``old`` levels.
 
-    ``current`` (rows × commits) and ``old`` (rows × commits; residuals from the level they were
-    of) are logarithms, of which each row has the first ``lengths`` and ``ages``; the rest of
-    ``old`` is 0. ``levels`` is how many old levels there are.
+    ``current`` and ``old`` (rows × commits) hold logarithms. Row i uses the first ``lengths[i]``
+    of ``current`` and the first ``ages[i]`` of ``old``; the rest of ``old`` is 0. ``levels``
+    counts the old levels.
     """
 
     current: Floats
@@ -73,7 +71,7 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class _Moments:
-    """_Moments are what a run of numbers contributes to the likelihood; each is one per row."""
+    """Contribution of a sequence of numbers to the likelihood, one value per row."""
 
     first: Floats
     last: Floats
@@ -92,7 +90,7 @@ class _Moments:
         )
 
     def whitened_squares(self) -> Floats:
-        """The squares that an AR(1) with each of RHOS around 0 leaves unexplained, per row."""
+        """Return the squares that AR(1) noise around 0 leaves unexplained, per row and RHOS."""
         first, last = self.first[:, None] ** 2, self.last[:, None] ** 2
         squares, lagged = self.squares[:, None], self.lagged[:, None]
         return ((1 - RHOS**2) * first + (squares - first) - 2 * RHOS * lagged) + RHOS**2 * (
@@ -101,10 +99,10 @@ class _Moments:
 
 
 def scores(batch: Batch, known: Sequence[Floats] = ()) -> Floats:
-    """The score of each commit of each row: the evidence, at that commit, that a step has been.
+    """Return the score of each commit of each row: the evidence for a change up to that commit.
 
-    About the size of a standard normal deviate; -inf where there is too little to go by. The
-    first scores of each row may be *known*: what comes later changes nothing in them.
+    Scores resemble standard normal deviates; they are -inf where the history is too short. The
+    first scores of each row may be *known*: later commits do not change them.
     """
     rows, commits = batch.current.shape
     found = np.full((rows, commits), _NONE)
@@ -121,9 +119,9 @@ def scores(batch: Batch, known: Sequence[Floats] = ()) -> Floats:
 
 
 def clipped(current: Floats, old: Floats, ages: Counts) -> tuple[Floats, Floats, Floats]:
-    """*current* and *old* in robust standard deviations from the level, none beyond CLIP; the unit.
+    """Return *current* and *old* in robust standard deviations, clipped at CLIP, and that unit.
 
-    A unit of 0 is that of numbers that are all the same.
+    The unit is 0 where all numbers are equal.
     """
     centred = current - np.median(current, axis=1, keepdims=True)
     unit = _unit(np.abs(centred), np.abs(old), ages)
@@ -132,7 +130,7 @@ def clipped(current: Floats, old: Floats, ages: Counts) -> tuple[Floats, Floats,
 
 
 def _unit(current: Floats, old: Floats, ages: Counts) -> Floats:
-    """The standard deviation of each row by the sizes of its residuals."""
+    """Return the standard deviation of each row, estimated from absolute residuals."""
     if not ages.any():
         middle = np.median(current, axis=1)
     else:
@@ -143,13 +141,13 @@ def _unit(current: Floats, old: Floats, ages: Counts) -> Floats:
         middle = (sizes[pick, (counts - 1) // 2] + sizes[pick, counts // 2]) / 2
     if (middle > 0).all():
         return np.asarray(_DEVIATION * middle)
-    # more than half of the numbers are one number: the others tell how far numbers go
+    # Where more than half of the numbers are equal, the mean deviation takes over.
     mean = (current.sum(1) + old.sum(1)) / (current.shape[1] + ages)
     return np.where(middle > 0, _DEVIATION * middle, _MEAN_DEVIATION * mean)
 
 
 def _scores_at(batch: Batch, now: int) -> Floats:
-    """The best score of all windows that end with commit *now*."""
+    """Return the best score of all windows that end with commit *now*."""
     current, old, unit = clipped(batch.current[:, : now + 1], batch.old, batch.ages)
     here = _Moments.of(current, current[:, -1])
     squares, log_likelihood = here.whitened_squares(), 0.5 * np.log(1 - RHOS**2)[None, :]
@@ -178,16 +176,17 @@ def _scores_at(batch: Batch, now: int) -> Floats:
 
 
 def _level(here: _Moments, count: int) -> tuple[Floats, Floats]:
-    """Numerator and weight of the generalised least squares mean, for each row and of RHOS."""
+    """Return numerator and weight of the generalised least squares mean, per row and RHOS."""
     rest = (here.total - here.first)[:, None] - RHOS * (here.total - here.last)[:, None]
     level = (1 - RHOS**2) * here.first[:, None] + (1 - RHOS) * rest
     return level, (1 - RHOS**2) + (count - 1) * (1 - RHOS) ** 2
 
 
 def _explained(current: Floats, window: int, mean: Floats, weight: Floats) -> Floats:
-    """The squares that another level in the last *window* numbers explains, row by RHOS.
+    """Return the squares that a new level in the last *window* numbers explains, per row and RHOS.
 
-    The regressor is 1 in the window and 0 before it, whitened: 1 where it begins, 1 - rho after.
+    The regressor is 1 in the window and 0 before it; whitened, it is 1 where the window begins
+    and 1 - rho after that.
     """
     first, before = current[:, -window][:, None], current[:, -window - 1][:, None]
     inner = current[:, -window:]
@@ -199,9 +198,9 @@ def _explained(current: Floats, window: int, mean: Floats, weight: Floats) -> Fl
 
 
 def _normal(ratio: Floats, count: Floats, unknowns: Counts) -> Floats:
-    """The normal deviate that is as rare as the Student's t of a likelihood *ratio* (2 log).
+    """Return the normal deviate as rare as the Student's t of a likelihood *ratio* (2 log).
 
-    Wallace 1959, Ann. Math. Stat. 30:1124.
+    SOURCE: Wallace 1959, Ann. Math. Stat. 30:1124.
     """
     freedom = np.maximum(count - unknowns, 1.0)
     t_squared = np.expm1(np.maximum(ratio, 0.0) / count) * freedom

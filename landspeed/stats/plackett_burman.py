@@ -1,19 +1,18 @@
-"""Two-level designs that screen many factors at once: every Run tells of every factor. Pure.
+"""Make two-level designs that screen many factors at once. Pure.
 
-One factor at a time, a Run tells of one factor. Where each factor is on in half of all Runs, and
-any two of them are on, off and either alone equally often, the same Runs tell of all: an effect
-is known as well as if every Run had been made for it (Fisher, "The Design of Experiments", 1935,
-chapter 6; Hotelling, "Some improvements in weighing and other experimental techniques", Ann.
-Math. Stat. 15, 1944). Columns of a Hadamard matrix are such a design (Plackett and Burman, "The
-design of optimum multifactorial experiments", Biometrika 33, 1946).
+If one factor is changed at a time, a run measures one factor. If instead each factor is on in half
+of all runs, and each pair of factors is on, off and mixed equally often, every run measures every
+factor: each effect is known as well as if all runs had been made for it (Fisher, "The Design of
+Experiments", 1935, chapter 6; Hotelling, "Some improvements in weighing and other experimental
+techniques", Ann. Math. Stat. 15, 1944). The columns of a Hadamard matrix are such a design
+(Plackett and Burman, "The design of optimum multifactorial experiments", Biometrika 33, 1946).
 
-Its rows are followed by their mirror image, in which every sign is turned (the fold-over of Box
-and Wilson, "On the experimental attainment of optimum conditions", J. R. Stat. Soc. B 13, 1951).
-The product of two columns is the same in both halves, a column is not: what two factors do
-together is in the effect of none. It stays mixed with what two others do together, and what
-three do may be in an effect.
+The rows are followed by their mirror image with all signs flipped (the fold-over of Box and Wilson,
+"On the experimental attainment of optimum conditions", J. R. Stat. Soc. B 13, 1951). The product of
+two columns is the same in both halves, a column is not, so interactions of two factors bias no main
+effect. They remain confounded with each other, and interactions of three may bias a main effect.
 
-The matrix is our own: pyDOE3's has no 28 and no 36 rows, scipy's only powers of two.
+We construct the matrix ourselves: pyDOE3 has none of 28 or 36 rows, scipy only powers of two.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 Signs = npt.NDArray[np.int64]
-"""A row for each profile, a column for each factor: 1 where it is on, -1 where it is off."""
+"""A row per configuration, a column per factor: 1 where the factor is on, -1 where it is off."""
 
 MANY = 5
-"""So many factors are many: screened, rather than taken one at a time.
+"""Number of factors from which they are screened instead of changed one at a time.
 
 SOURCE: NIST/SEMATECH e-Handbook of Statistical Methods, 5.3.3, table 3.1, the objective of
 screening: factorials of 2 to 4 factors, fractions or Plackett-Burman designs of 5 and more.
@@ -36,10 +35,9 @@ screening: factorials of 2 to 4 factors, fractions or Plackett-Burman designs of
 
 
 def fold_over(factors: int) -> Signs:
-    """The design of so many *factors*, at least 1; no two of its rows are the same.
+    """Return the design of *factors* factors, at least 1; all its rows differ.
 
-    In its first row all factors are on; its mirror image, where all are off, begins the second
-    half.
+    In the first row all factors are on. Its mirror image, with all off, begins the second half.
     """
     matrices = (_hadamard(order) for order in count(factors))
     matrix = next(one for one in matrices if one is not None)
@@ -48,9 +46,9 @@ def fold_over(factors: int) -> Signs:
 
 
 def _hadamard(order: int) -> Signs | None:
-    """A matrix of ±1 of so many rows, any two of them orthogonal; None if this finds none.
+    """Return an orthogonal matrix of ±1 of *order* rows; None if these constructions give none.
 
-    It does for 1, 2 and every multiple of 4 below 52. SOURCE: Paley, "On orthogonal matrices",
+    They do for 1, 2 and every multiple of 4 below 52. SOURCE: Paley, "On orthogonal matrices",
     J. Math. Phys. 12 (1933), his two constructions for a prime, and Sylvester's doubling.
     """
     if order == 1:
@@ -72,7 +70,7 @@ def _hadamard(order: int) -> Signs | None:
 
 
 def _residues(prime: int) -> Signs:
-    """Paley's Q: 1 where row less column is a square modulo *prime*, 0 where it is 0, else -1."""
+    """Return Paley's Q: row - column is a square modulo *prime* (1), zero (0) or neither (-1)."""
     squares = {number * number % prime for number in range(1, prime)}
     legendre = np.array([0, *(1 if n in squares else -1 for n in range(1, prime))])
     rows = np.arange(prime)
@@ -80,7 +78,7 @@ def _residues(prime: int) -> Signs:
 
 
 def _bordered(matrix: Signs, *, column: int) -> Signs:
-    """*matrix* below a row of ones and right of a column of *column*, 0 where they meet."""
+    """Return *matrix* below a row of ones and right of a column of *column*, 0 where they meet."""
     found = np.pad(matrix, ((1, 0), (1, 0)), constant_values=1)
     found[:, 0] = column
     found[0, 0] = 0

@@ -1,25 +1,30 @@
-"""asv's publisher plug-ins: a site that loads nothing from elsewhere and speaks of releases.
+"""An asv publisher: local copies of what asv loads from other hosts, and landspeed's own pages.
 
-Named in asv.conf.json, so ``asv publish`` by hand makes the same site.
+It is named in asv.conf.json, so that ``asv publish`` by hand makes the same site.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from asv.publishing import OutputPublisher
 from asv.util import UserError
 
+from landspeed.site.pages import frame
 from landspeed.site.pages.data import PAGES_DATA
-from landspeed.site.pages.frame import DATA, LEDGER, STATIC, STUDIES, VIEWS, page
+from landspeed.site.pages.frame import DATA, STUDIES, VIEWS, page
+
+STATIC = Path(__file__).parent / "static"
+"""Others' libraries, and what is added to asv's own pages."""
 
 _OF_ASV = ("landspeed.css", "landspeed.js")
 _SCRIPTS_AND_STYLE = "landspeed"
 
-# asv's page names these on hosts of others; the first part of the file name tells which is which
+# asv's page loads these from other hosts; the start of the file's name tells them apart.
 _LOCAL = {
     "jquery-3": "jquery.min.js",
     "jquery.flot.min": "jquery.flot.js",
@@ -40,7 +45,7 @@ _LOADED = re.compile(
     r"<(?:script|img|iframe)\s[^>]*?src=\"(?:https?:)?//|<link\s[^>]*?href=\"(?:https?:)?//"
 )
 
-# What is said differently on our page; each must be there, or asv's page has changed.
+# Replacements in asv's page. Each text must occur once, or asv's page has changed.
 _BRAND_OLD = re.compile(r"<p class=\"navbar-text\">.*?</p>", re.DOTALL)
 _BRAND_NEW = """<p class="navbar-text">
             <a href="#/" class="navbar-link">landspeed</a> of
@@ -48,15 +53,10 @@ _BRAND_NEW = """<p class="navbar-text">
             <span class="credit">drawn by
               <a href="https://github.com/airspeed-velocity/asv/" rel="noreferrer">asv</a></span>
           </p>"""
-_LEDGER_ENTRY = f'        <li><a href="{LEDGER}">Ledger</a></li>'
-_STUDIES_ENTRY = f'\n        <li><a href="{STUDIES}/index.html">Studies</a></li>'
+_ENTRY = '\n        <li><a href="{address}">{title}</a></li>'
+_LAST_ENTRY = '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>'
 _WORDS = (
-    (
-        '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>',
-        '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>\n'
-        '        <li><a href="landspeed/index.html">Versions</a></li>\n'
-        '        <li><a href="landspeed/compare.html">A against B</a></li>\n' + _LEDGER_ENTRY,
-    ),
+    (_LAST_ENTRY, _LAST_ENTRY + "{entries}"),
     ("<title>airspeed velocity</title>", "<title>landspeed</title>"),
     (
         '<div style="position: absolute; left: 220px; top: 60px; bottom: 10px; right: 20px;">\n',
@@ -72,7 +72,7 @@ _WORDS = (
 
 
 class LocalAssets(OutputPublisher):  # type: ignore[misc]
-    """LocalAssets puts our copies of asv's ten CDN files into the site, and our own pages."""
+    """Put copies of the ten files that asv loads from a CDN into the site, and our own pages."""
 
     name = "landspeed"
     button_label = "landspeed"
@@ -84,54 +84,57 @@ class LocalAssets(OutputPublisher):  # type: ignore[misc]
         """Called by ``asv publish`` when its own pages are in ``conf.html_dir``."""
         del repo, benchmarks, graphs, revisions
         site = Path(conf.html_dir)
-        studies = own_pages(Path(conf.results_dir), site)
+        entries = [(one.address, one.title) for one in VIEWS if one.in_asv]
+        if own_pages(Path(conf.results_dir), site):
+            entries.append((f"{STUDIES}/index.html", "Studies"))
         for path in (site / "index.html", site / "error.html"):
-            page = localised(path.read_text(), whole=path.name == "index.html")
-            path.write_text(page.replace(_LEDGER_ENTRY, _LEDGER_ENTRY + studies))
+            is_index = path.name == "index.html"
+            path.write_text(localised(path.read_text(), entries if is_index else None))
 
 
-def own_pages(results: Path, site: Path) -> str:
-    """Put into *site* all that is ours: our pages, their scripts and data, and copies of others'.
+def own_pages(results: Path, site: Path) -> bool:
+    """Put landspeed's pages, their scripts and data, and copies of libraries into *site*.
 
-    All of it comes from what lies in and beside asv's *results*, and may be put there again. What
-    is given back is what asv's navigation says of the studies, nothing where there are none.
+    The data are in and beside asv's *results*. Return whether there are reports of studies.
     """
     shutil.copytree(STATIC / "vendor", site / "vendor", dirs_exist_ok=True)
     for name in _OF_ASV:
         shutil.copyfile(STATIC / name, site / name)
     ours = site / _SCRIPTS_AND_STYLE
     ours.mkdir(exist_ok=True)
-    for path in sorted((STATIC / "pages").iterdir()):
+    for path in sorted(frame.STATIC.iterdir()):
         if path.suffix in (".js", ".css"):
             shutil.copyfile(path, ours / path.name)
     data = results.parent / PAGES_DATA
     if data.is_dir():
         shutil.copytree(data, site / DATA, dirs_exist_ok=True)
-    ledger = results / LEDGER
     studies = results.parent / STUDIES
     if studies.is_dir():
-        left_over = shutil.ignore_patterns(".*")  # of a report that is being made
+        left_over = shutil.ignore_patterns(".*")  # of a report that is being written
         shutil.copytree(studies, site / STUDIES, dirs_exist_ok=True, ignore=left_over)
     has_studies = (site / STUDIES / "index.html").is_file()
     for view in VIEWS:
-        body = ledger.read_text() if view.address == LEDGER and ledger.is_file() else ""
+        stored = results / view.address
+        body = stored.read_text() if stored.is_file() else ""
         (site / view.address).write_text(page(view, body=body, studies=has_studies))
-    return _STUDIES_ENTRY if has_studies else ""
+    return has_studies
 
 
-def localised(page: str, *, whole: bool = True) -> str:
-    """asv's *page* with every asset local and, for the *whole* index, with landspeed's words.
+def localised(page: str, entries: Iterable[tuple[str, str]] | None = None) -> str:
+    """Return asv's *page* with every asset local.
 
-    asv's UserError if the page is not the one this was written for.
+    *entries* (address, title) are added to the navigation; they are None for a page without one.
+    asv's UserError if the page is not the one that this was written for.
     """
     page = _ELSEWHERE.sub(_local_tag, page)
-    if whole:
+    if entries is not None:
+        added = "".join(_ENTRY.format(address=address, title=title) for address, title in entries)
         page, brands = _BRAND_OLD.subn(_BRAND_NEW, page)
         missing = [old for old, _ in _WORDS if page.count(old) != 1]
         if missing or brands != 1:
             raise UserError(f"asv's page is not the one landspeed knows: {missing or 'no brand'}")
         for old, new in _WORDS:
-            page = page.replace(old, new)
+            page = page.replace(old, new.replace("{entries}", added))
     left = _LOADED.search(page)
     if left is not None:
         raise UserError(f"asv's page still loads from elsewhere: {left[0]}")

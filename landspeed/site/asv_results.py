@@ -31,7 +31,7 @@ from benchmarks.workloads.metrics import metrics_of
 from landspeed.results.arrays import Groups, Ints, both, codes, lasts
 from landspeed.results.params import Asked, Params, benchmark_entries, benchmark_entry, in_order
 from landspeed.results.points import CELL, Dot, Dots, params_of
-from landspeed.site.asv_incremental.file_stat import MACHINE_FILE, Seen, result_files, seen
+from landspeed.site.asv_incremental.file_stat import MACHINE_FILE, FileStat, file_stat, result_files
 
 CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
 """From a record's origin (release, commit, tree, date) to the commit asv draws it at.
@@ -135,7 +135,7 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
             written = _write_files(found, files, there, layout, Path(scratch))
             _write_frame(found, drawn, files.values(), layout, Path(scratch))
-        there |= {name: seen(layout.results / name) for name in written}
+        there |= {name: file_stat(layout.results / name) for name in written}
         stale = there.keys() - files.keys()
         for name in stale:
             (layout.results / name).unlink()
@@ -205,7 +205,7 @@ def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
 def _write_files(
     found: Dots,
     files: Mapping[str, _File],
-    there: Mapping[str, Seen],
+    there: Mapping[str, FileStat],
     layout: AsvLayout,
     scratch: Path,
 ) -> list[str]:

@@ -55,7 +55,7 @@ MAY_START_PROCESSES = (
     "benchmarks.server.pooler",
     "benchmarks.server.storage",
     "benchmarks.counted.valgrind",
-    "landspeed.site.publish",
+    "landspeed.site.asv_incremental.make",
 )
 MAY_COMPARE_VERSIONS = ("base.version", "builders.catalog")
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60

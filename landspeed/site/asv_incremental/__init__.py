@@ -1,1 +1,1 @@
-"""Make a site from the last one, byte for byte as asv would make it."""
+"""Make asv's part of the site, incrementally where possible. ``make.make_site`` is the way in."""

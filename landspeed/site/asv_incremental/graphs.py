@@ -1,10 +1,10 @@
-"""asv's graphs of a site that is renewed: what the last one had, and what has come."""
+"""asv's graphs of a site that is brought up to date: the last site's rows, and what is new."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
@@ -13,46 +13,45 @@ from typing import Any
 
 import numpy as np
 from asv.benchmarks import Benchmarks
-from asv.config import Config
-from asv.graph import Graph, GraphSet, resample_data
+from asv.graph import Graph, resample_data
 from asv.results import Results
 from asv.util import is_na
 from pydantic_core import from_json
 
 from landspeed.results.arrays import Floats
-from landspeed.site.asv_changepoints import Numbers, cuts_of, levels, numbers_of
-from landspeed.site.asv_incremental.manifest import Drawing
-from landspeed.site.asv_incremental.refs import Drawn
+from landspeed.site.asv_incremental.levels import Numbers, cuts_of, levels, numbers_of, set_levels
+from landspeed.site.asv_incremental.manifest import GraphInfo
+from landspeed.site.asv_incremental.refs import CommitPositions
 
 _Rows = list[tuple[int, Any]]
 
 
-class RenewedGraph(Graph):  # type: ignore[misc]
-    """A RenewedGraph is a graph of asv's that has its rows from the last site, *old*, and *news*.
+class ExtendedGraph(Graph):  # type: ignore[misc]
+    """One of asv's graphs, with the rows of the last site's file *old* and the rows *added*.
 
-    It has no weights: only asv's own steps go by them. ``drawing`` is what is known of it.
+    It has no weights, which only asv's step detection uses. ``info`` is what is known of it.
     """
 
-    def __init__(self, drawing: Drawing, old: Path | None, news: Mapping[int, Any]) -> None:
-        super().__init__(drawing.benchmark, dict(drawing.params))
-        self.drawing, self._old, self._news = drawing, old, news
-        self.n_series, self.scalar_series = drawing.width, drawing.scalar
+    def __init__(self, info: GraphInfo, old: Path | None, added: Mapping[int, Any]) -> None:
+        super().__init__(info.benchmark, dict(info.params))
+        self.info, self._old, self._added = info, old, added
+        self.n_series, self.scalar_series = info.width, info.scalar
         self._rows: list[tuple[int, Any, None]] | None = None
         self._kept, self._known = "[]", 0
 
     def get_data(self) -> list[tuple[int, Any, None]]:
-        """The rows as asv has them, read when they are first asked for."""
+        """Return the rows as asv has them; the file is read on the first call."""
         if self._rows is None:
             self._rows = [(revision, values, None) for revision, values in self._read()]
         return self._rows
 
     @cached_property
     def numbers(self) -> Numbers:
-        """What numbers_of() it says."""
+        """What numbers_of() returns for it."""
         return numbers_of(self)
 
     def text(self) -> str:
-        """The rows as asv writes them: what follows all of the last site's goes behind its text."""
+        """Return the rows as asv writes them; later rows are appended to the last site's text."""
         rows = self.get_data()
         fresh = json.dumps([row[:2] for row in rows[self._known :]])
         if not self._known or len(rows) == self._known:
@@ -61,30 +60,51 @@ class RenewedGraph(Graph):  # type: ignore[misc]
 
     def _read(self) -> _Rows:
         nothing = None if self.scalar_series else [None] * self.n_series
-        rows = dict.fromkeys(self.drawing.silent, nothing)
+        rows = dict.fromkeys(self.info.empty, nothing)
         text = self._old.read_text() if self._old else "[]"
         before = from_json(text)
-        news = {n: nothing if values is None else values for n, values in self._news.items()}
-        if before and min(news, default=0) > before[-1][0]:
+        added = {n: nothing if values is None else values for n, values in self._added.items()}
+        if before and min(added, default=0) > before[-1][0]:
             self._kept, self._known = text, len(before)
-            # none of the silent ones comes between, and the last one is not silent
-            if max(rows, default=-1) < before[0][0] and not _is_silent(news[max(news)]):
-                return [*before, *sorted(news.items())]
+            # No empty revision lies between them, and the last one is not empty.
+            if max(rows, default=-1) < before[0][0] and not _is_empty(added[max(added)]):
+                return [*before, *sorted(added.items())]
         rows |= dict(before)
-        rows |= news
+        rows |= added
         ordered = sorted(rows.items(), key=lambda row: row[0])
-        ends = [at for at, (_, values) in enumerate(ordered) if not _is_silent(values)]
+        ends = [at for at, (_, values) in enumerate(ordered) if not _is_empty(values)]
         drawn = ordered[ends[0] : ends[-1] + 1] if ends else []
-        silent = rows.keys() - {row[0] for row in drawn}
-        self.drawing = replace(self.drawing, silent=tuple(sorted(silent)))
+        empty = rows.keys() - {row[0] for row in drawn}
+        self.info = replace(self.info, empty=tuple(sorted(empty)))
         return drawn
 
 
-def summary_graph(benchmark: str, parts: Sequence[Numbers]) -> Graph:
-    """What asv's make_summary_graph() makes of graphs of *benchmark*, of which *parts* are.
+class ExtendedGraphs:
+    """The graphs of a site, with the methods of asv's GraphSet that its publishers call."""
 
-    To the last digit, in a quarter of the time: it asks of each number, three times, whether it is
-    one.
+    def __init__(self, graphs: Iterable[ExtendedGraph]) -> None:
+        self.by_path: dict[str, ExtendedGraph] = {}
+        self._groups: dict[str, list[ExtendedGraph]] = {}
+        for graph in graphs:
+            self.by_path[graph.path] = graph
+            self._groups.setdefault(graph.benchmark_name, []).append(graph)
+
+    def __iter__(self) -> Iterator[tuple[str, ExtendedGraph]]:
+        return iter(self.by_path.items())
+
+    def __len__(self) -> int:
+        return len(self.by_path)
+
+    def get_graph_group(self, benchmark: str) -> list[ExtendedGraph]:
+        """Return the graphs of *benchmark*."""
+        return self._groups.get(benchmark, [])
+
+
+def summary_graph(benchmark: str, parts: Sequence[Numbers]) -> Graph:
+    """Return what asv's make_summary_graph() returns for graphs of *benchmark* with these *parts*.
+
+    The result is equal to the last digit and takes a quarter of the time: asv tests each value
+    three times for being a number.
     """
     revisions = np.unique(np.concatenate([own for own, _ in parts]))
     lines = np.full((sum(numbers.shape[1] for _, numbers in parts), len(revisions)), np.nan)
@@ -103,7 +123,7 @@ def summary_graph(benchmark: str, parts: Sequence[Numbers]) -> Graph:
 
 
 def _filled(line: Floats) -> Floats:
-    """*line* with its gaps filled that are at most a tenth of what is known, as asv fills them."""
+    """Return *line* with its gaps filled as asv does it: those of up to a tenth of the values."""
     line, at = line.copy(), np.flatnonzero(~np.isnan(line))
     gaps = np.diff(at) - 1
     for place in np.flatnonzero((gaps > 0) & (gaps <= math.ceil(0.1 * len(at)))):
@@ -114,9 +134,9 @@ def _filled(line: Floats) -> Floats:
 
 
 def _geometric_means(rows: Floats) -> list[float | None]:
-    """asv.util.geom_mean_na() of each of *rows*; None for one without a number.
+    """Return asv.util.geom_mean_na() of each of *rows*; None for one without a number.
 
-    Powers are Python's as there: numpy's may differ in the last digit.
+    Powers are Python's, as in asv, because numpy's may differ in the last digit.
     """
     found: list[float | None] = []
     gaps = np.count_nonzero(np.isnan(rows), axis=1).tolist()
@@ -132,7 +152,7 @@ def _geometric_means(rows: Floats) -> list[float | None]:
     return found
 
 
-def _is_silent(values: Any) -> bool:
+def _is_empty(values: Any) -> bool:
     return all(map(is_na, values)) if isinstance(values, list) else bool(is_na(values))
 
 
@@ -140,21 +160,21 @@ def dots_of(
     name: str,
     results: Results,
     benchmarks: Benchmarks,
-    drawn: Drawn,
+    positions: CommitPositions,
     params: Mapping[str, list[Any]],
-) -> Iterator[tuple[Drawing, Any]]:
-    """Each graph that *results*, called *name*, has a dot on, and its numbers, if it has any."""
+) -> Iterator[tuple[GraphInfo, Any]]:
+    """Yield each graph on which *results*, called *name*, has a dot, and the dot's values."""
     for benchmark in sorted(results.get_result_keys(benchmarks)):
         axes = benchmarks[benchmark]["params"]
         values = results.get_result_value(benchmark, axes)
-        for branch in drawn.branches[results.commit_hash]:
+        for branch in positions.branches[results.commit_hash]:
             own = {**results.params, "branch": branch}
             own |= dict.fromkeys(one for one in params if one not in own)
             graph = Graph(benchmark, own)
             graph.add_data_point(0, values if axes else values[0])
             rows = graph.get_data()
             yield (
-                Drawing(
+                GraphInfo(
                     benchmark=benchmark,
                     params=own,
                     first=(name, params["branch"].index(branch)),
@@ -165,8 +185,8 @@ def dots_of(
             )
 
 
-def both(known: Drawing, dot: Drawing) -> Drawing:
-    """The Drawing *known* when it has *dot* as well."""
+def with_dot(known: GraphInfo, dot: GraphInfo) -> GraphInfo:
+    """Return *known* as it is once the graph has *dot* as well."""
     return replace(
         known,
         first=min(known.first, dot.first),
@@ -175,19 +195,21 @@ def both(known: Drawing, dot: Drawing) -> Drawing:
     )
 
 
-def levelled(
-    conf: Config,
-    graphs: GraphSet,
-    news: Collection[str],
+def set_all_levels(
+    results: Path,
+    graphs: ExtendedGraphs,
+    changed: Collection[str],
     benchmarks: Benchmarks,
     revisions: Mapping[str, int],
-) -> Iterator[Drawing]:
-    """Give *graphs* their levels, anew where *news* or Steps change them; their Drawings."""
-    cuts = cuts_of(Path(conf.results_dir), graphs, benchmarks, revisions)
+) -> tuple[GraphInfo, ...]:
+    """Give *graphs* their levels and return their infos.
+
+    Levels are computed where a graph is *changed* or its changepoints have moved.
+    """
+    cuts = cuts_of(results, graphs, benchmarks, revisions)
     for path, graph in graphs:
         own = cuts.get(path, {})
-        if path in news or own != graph.drawing.cuts:
-            found = levels(graph.numbers, own)
-            graph.drawing = replace(graph.drawing, cuts=own, levels=found)
-        graph._steps = graph.drawing.levels
-        yield graph.drawing
+        if path in changed or own != graph.info.cuts:
+            graph.info = replace(graph.info, cuts=own, levels=levels(graph.numbers, own))
+        set_levels(graph, graph.info.levels)
+    return tuple(graph.info for _, graph in graphs)

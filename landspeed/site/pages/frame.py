@@ -1,6 +1,7 @@
-"""The frame that all pages of ours have in common: head, navigation, search, light and dark.
+"""The pages of the site, and the HTML that all of them share: head, navigation, search, theme.
 
-A page holds no script and no style of its own, so that a browser may be told to refuse any.
+A page has no inline script or style, so that its Content-Security-Policy can refuse both. A new
+page is an entry in VIEWS and a module in ``static/``; ``data.py`` makes the data that it loads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-STATIC = Path(__file__).parent.parent / "static"
+STATIC = Path(__file__).parent / "static"
+"""The scripts and the style sheet of the pages."""
+
 LEDGER = "ledger.html"
 STUDIES = "studies"
 """The directory of the results, and of the site, that has the reports of studies."""
@@ -22,15 +25,18 @@ DATA = "landspeed/data"
 
 @dataclass(frozen=True, kw_only=True)
 class SitePage:
-    """A SitePage is one page of ours: its address from the site's root, what it draws, in words.
+    """A page of the site.
 
-    ``label`` is what the navigation calls it; without one it is not in the navigation. ``module``
-    is the script that fills it, if any; ``about`` is HTML.
+    ``address`` is relative to the site's root. ``title`` is also its name in the navigation if it
+    is ``listed``, and in the navigation of asv's pages if it is ``in_asv``. ``module`` is the
+    script in ``static/`` that fills it, if any; ``about`` is HTML. What the results have under
+    its address, if anything, stands before what the script draws.
     """
 
     address: str
     title: str
-    label: str = ""
+    listed: bool = True
+    in_asv: bool = False
     module: str = ""
     about: str = ""
 
@@ -39,68 +45,64 @@ VIEWS: Sequence[SitePage] = (
     SitePage(
         address="landspeed/index.html",
         title="Versions",
-        label="Versions",
+        in_asv=True,
         module="versions",
-        about="What a transaction costs in each version, on one machine, asked the same question. "
-        "Each dot is the mean of independent runs, the bar its 95 % interval, the small marks "
-        "are the runs.",
+        about="The same workload on one machine, for each version. A dot is the mean of "
+        "independent runs, a bar its 95 % interval; small marks are single runs.",
     ),
     SitePage(
         address="landspeed/clients.html",
         title="Clients",
-        label="Clients",
         module="clients",
-        about="How far a version goes as clients are added, from one to many.",
+        about="How each version scales with the number of clients.",
     ),
     SitePage(
         address="landspeed/scales.html",
         title="Scales and modes",
-        label="Scales × modes",
         module="scales",
-        about="The same ladder of clients for every size of data and every mode: "
-        "<em>small</em> fits shared_buffers, <em>medium</em> fits memory, <em>large</em> does not.",
+        about="Scaling with clients, for each size of data and each mode: <em>small</em> fits "
+        "into shared_buffers, <em>medium</em> fits into memory, <em>large</em> does not.",
     ),
     SitePage(
         address="landspeed/blocks.html",
         title="Block sizes",
-        label="Block sizes",
         module="blocks",
-        about="What a page of another size gains and costs, everything else being equal.",
+        about="The effect of the block size, with everything else equal.",
     ),
     SitePage(
         address="landspeed/compare.html",
-        title="A against B",
-        label="A against B",
+        title="Compare A and B",
+        in_asv=True,
         module="compare",
-        about="One version or build against another, in every cell that has both.",
+        about="Two versions or builds, in every cell that was measured for both.",
     ),
     SitePage(
         address="landspeed/regressions.html",
-        title="Regressions",
-        label="Regressions",
+        title="Changepoints",
         module="regressions",
-        about="Changes of level that trends show, and what became of them. "
-        "A trend only nominates; fresh interleaved runs of both sides confirm or refute.",
+        about="Changes of level in the trends, for better or worse. A trend only nominates a "
+        "changepoint; fresh, interleaved runs of both sides confirm or refute it.",
     ),
-    SitePage(address="ledger.html", title="The ledger", label="Ledger"),
+    SitePage(address=LEDGER, title="Noise and false alarms", in_asv=True),
     SitePage(
         address="landspeed/search.html",
         title="Search",
+        listed=False,
         module="search",
-        about="Every version that is measured, by its name, commit, subject or author.",
+        about="All measured versions, by name, commit, subject or author.",
     ),
-    SitePage(address="commit.html", title="Commit", module="commit"),
+    SitePage(address="commit.html", title="Commit", listed=False, module="commit"),
 )
 
 _PLOT_STYLE = "vendor/uplot/uPlot.min.css"
-_MOUNT = '      <div id="view"><p class="waiting quiet">One moment …</p></div>'
-_NO_SCRIPT = "      <noscript><p>These plots are drawn by a script.</p></noscript>"
+_MOUNT = '      <div id="view"><p class="waiting quiet">Loading …</p></div>'
+_NO_SCRIPT = "      <noscript><p>This page needs JavaScript.</p></noscript>"
 
 
 def page(view: SitePage, *, body: str = "", studies: bool = False) -> str:
-    """The HTML of *view*; *body* is HTML that stands before what its module draws.
+    """Return the HTML of *view*, with the HTML *body* before what its module draws.
 
-    *studies* is whether the site has a page of studies, which the navigation then names.
+    *studies* is whether the site has reports of studies, which the navigation then links to.
     """
     root = "../" * view.address.count("/")
     about = f'      <p class="about">{view.about}</p>\n' if view.about else ""
@@ -112,7 +114,7 @@ def page(view: SitePage, *, body: str = "", studies: bool = False) -> str:
             *scripts,
             f'    <script type="module" src="{root}landspeed/{view.module}.js"></script>',
         ]
-    template = Template((STATIC / "pages" / "frame.html").read_text())
+    template = Template((STATIC / "frame.html").read_text())
     return template.substitute(
         title=escape(view.title),
         root=root,
@@ -125,7 +127,7 @@ def page(view: SitePage, *, body: str = "", studies: bool = False) -> str:
 
 
 def _navigation(address: str, root: str, *, studies: bool) -> str:
-    named = [(one.address, one.label) for one in VIEWS if one.label]
+    named = [(one.address, one.title) for one in VIEWS if one.listed]
     if studies:
         named.append((f"{STUDIES}/index.html", "Studies"))
     named.append(("index.html", "Trends (asv)"))

@@ -84,11 +84,11 @@ def test_an_unknown_commit_is_shown_as_text(site: Path, asked: str) -> None:
     assert not complaints, complaints
 
 
-def test_the_ledger_is_one_click_away(site: Path, tmp_path: Path) -> None:
+def test_noise_and_false_alarms_are_one_click_away(site: Path, tmp_path: Path) -> None:
     with served(site) as address, browsing(address) as (page, complaints):
         page.goto(f"{address}/index.html")
-        page.get_by_role("link", name="Ledger").click()
-        page.get_by_role("heading", name="The ledger").wait_for()
+        page.get_by_role("link", name="Noise and false alarms").click()
+        page.get_by_role("heading", name="Noise and false alarms").wait_for()
         assert page.locator("tr").count() > 4
         page.screenshot(path=tmp_path / "ledger.png", full_page=True)
     assert not complaints, complaints

@@ -15,8 +15,7 @@ import pytest
 from asv.util import UserError
 
 from base.errors import PublishError
-from landspeed.site.asv_assets import localised
-from landspeed.site.pages.frame import STATIC
+from landspeed.site.asv_assets import STATIC, localised
 from landspeed.site.publish import asv_config, publish
 from tests.kits.made_up.synthetic import RELEASES, Point, record
 from tests.kits.made_up.synthetic import records as synthetic_records
@@ -102,7 +101,7 @@ def test_left_overs_of_a_killed_publish_are_cleaned_up(tmp_path: Path) -> None:
     site = publish(project.paths, said().append)
     assert not (site / "half").exists()
     left = sorted(path.name for path in (tmp_path / ".site-publish").iterdir())
-    assert left == ["asv.conf.json", "imprint.json", "lock"]
+    assert left == ["asv.conf.json", "lock", "manifest.json"]
 
 
 def test_a_publish_that_is_killed_leaves_the_old_site_and_the_next_one_is_whole(
@@ -207,12 +206,12 @@ def test_asvs_navigation_names_the_studies_where_there_are_some(measured: Projec
 
 def test_an_asset_without_a_copy_is_refused() -> None:
     with pytest.raises(UserError, match="no copy"):
-        localised('<script src="https://example.org/new.js"></script>', whole=False)
+        localised('<script src="https://example.org/new.js"></script>')
 
 
 def test_another_page_than_the_pinned_asv_has_is_refused() -> None:
     with pytest.raises(UserError, match="not the one"):
-        localised(ASV_INDEX.read_text().replace("airspeed velocity</title>", "other</title>"))
+        localised(ASV_INDEX.read_text().replace("airspeed velocity</title>", "other</title>"), [])
 
 
 def test_every_vendored_file_has_its_licence() -> None:

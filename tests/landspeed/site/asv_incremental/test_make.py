@@ -1,4 +1,4 @@
-"""A site made from the last one is the one that asv would have made, file by file."""
+"""A site made from the last one equals the one that asv would make, file by file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from builders.source import Position
 from landspeed.changepoints.detect import detect
 from landspeed.results.points import dots
 from landspeed.site.asv_changepoints import write_steps
-from landspeed.site.asv_incremental.make import Renewal
+from landspeed.site.asv_incremental.make import IncrementalSite
 from landspeed.site.asv_incremental.manifest import SiteManifest
-from landspeed.site.asv_incremental.refs import MadeAnewError
+from landspeed.site.asv_incremental.refs import FullPublishNeededError
 from landspeed.site.asv_results import derive
-from landspeed.site.publish import publish
+from landspeed.site.publish import incremental_site, publish
 from tests.kits.made_up.synthetic import Point, record
 from tests.kits.made_up.synthetic_project import Project
 from tests.kits.made_up.synthetic_steps import DAYS, level, line
@@ -48,14 +48,17 @@ def tree(site: Path) -> dict[str, Any]:
     return found
 
 
-def imprint_of(project: Project) -> Path:
-    return project.paths.project / ".site-publish" / "imprint.json"
+def manifest_path(project: Project) -> Path:
+    return project.paths.project / ".site-publish" / "manifest.json"
 
 
-def renewal_of(project: Project) -> Renewal:
-    session = imprint_of(project).parent
-    results = project.layout.results
-    return Renewal(config=session / "asv.conf.json", results=results, site=project.paths.site)
+def site_of(project: Project) -> IncrementalSite:
+    directory = manifest_path(project).parent
+    config = directory / "asv.conf.json"
+    text = config.read_text()
+    site = incremental_site(project.paths, directory, ())
+    config.write_text(text)  # as the test has it
+    return site
 
 
 def same_as_by_asv(project: Project, branches: tuple[str, ...] = ()) -> bool:
@@ -63,11 +66,11 @@ def same_as_by_asv(project: Project, branches: tuple[str, ...] = ()) -> bool:
     before = {path.stat().st_ino for path in project.paths.site.glob("graphs/**/*.json")}
     site = publish(project.paths, quiet, branches)
     assert before & {path.stat().st_ino for path in site.glob("graphs/**/*.json")}, "asv made it"
-    renewed = tree(site)
-    imprint_of(project).unlink()
+    extended = tree(site)
+    manifest_path(project).unlink()
     by_asv = tree(publish(project.paths, quiet, branches))
-    assert renewed.keys() == by_asv.keys()
-    assert [name for name in renewed if renewed[name] != by_asv[name]] == []
+    assert extended.keys() == by_asv.keys()
+    assert [name for name in extended if extended[name] != by_asv[name]] == []
     return True
 
 
@@ -115,20 +118,20 @@ def test_where_files_cannot_be_linked_they_are_copied(
         raise PermissionError
 
     monkeypatch.setattr(Path, "hardlink_to", refused)
-    last = SiteManifest.load(imprint_of(published))
+    last = SiteManifest.load(manifest_path(published))
     assert last is not None
-    renewal_of(published).make(last, tmp_path / "fresh")
+    site_of(published).extend(last, tmp_path / "fresh")
     assert tree(tmp_path / "fresh") == tree(published.paths.site)
 
 
-def test_a_site_that_was_brought_elsewhere_with_its_results_is_renewed_there(
+def test_a_site_that_was_moved_with_its_results_is_extended_there(
     published: Project, tmp_path: Path
 ) -> None:
     there = replace(published.paths, project=tmp_path / "elsewhere")
     subprocess.run(["cp", "-a", published.paths.project, there.project], check=True)
     said: list[str] = []
     site = publish(there, said.append)
-    assert said == ["of the site only what has changed is made again"]
+    assert said == ["publishing only what has changed"]
     assert tree(site) == tree(published.paths.site)
 
 
@@ -162,13 +165,13 @@ def spoilt_by_stealth(project: Project) -> None:
 
 
 def spoilt_configuration(project: Project) -> None:
-    path = imprint_of(project).with_name("asv.conf.json")
+    path = manifest_path(project).with_name("asv.conf.json")
     config = json.loads(path.read_text())
     path.write_text(json.dumps(config | {"project": "another"}))
 
 
 def spoilt_plugin(project: Project) -> None:
-    path = imprint_of(project).with_name("asv.conf.json")
+    path = manifest_path(project).with_name("asv.conf.json")
     config = json.loads(path.read_text())
     path.write_text(json.dumps(config | {"plugins": [*config["plugins"], "another"]}))
 
@@ -210,45 +213,45 @@ def git(project: Project, *arguments: str) -> None:
         (spoilt_configuration, "configuration"),
         (spoilt_plugin, "plug-in"),
         (spoilt_tag, "tag"),
-        (spoilt_history, "written anew|order of commits"),
+        (spoilt_history, "rewritten|order of commits"),
         (spoilt_steps, "steps"),
         (damaged_result, "JSON"),
     ],
 )
-def test_whatever_else_changes_is_for_asv(
+def test_any_other_change_takes_a_full_publish(
     published: Project, tmp_path: Path, spoil: Callable[[Project], None], because: str
 ) -> None:
     kept = tmp_path / "kept"
     root = published.paths.project
     subprocess.run(["cp", "-a", root, kept], check=True)
     try:
-        last = SiteManifest.load(imprint_of(published))
+        last = SiteManifest.load(manifest_path(published))
         assert last is not None
-        renewal_of(published).make(last, tmp_path / "fine")
+        site_of(published).extend(last, tmp_path / "fine")
         spoil(published)
-        with pytest.raises(MadeAnewError, match=because):
-            renewal_of(published).make(last, tmp_path / "fresh")
+        with pytest.raises(FullPublishNeededError, match=because):
+            site_of(published).extend(last, tmp_path / "fresh")
     finally:
         shutil.rmtree(root)
         subprocess.run(["cp", "-a", kept, root], check=True)
 
 
-def test_a_publish_killed_before_it_wrote_down_what_it_made_is_followed_by_asvs(
+def test_a_publish_killed_before_it_wrote_its_manifest_is_followed_by_a_full_one(
     published: Project,
 ) -> None:
-    imprint = imprint_of(published)
-    before = imprint.read_text()
+    path = manifest_path(published)
+    before = path.read_text()
     publish(published.paths, quiet)
-    imprint.write_text(before)
-    last = SiteManifest.load(imprint)
+    path.write_text(before)
+    last = SiteManifest.load(path)
     assert last is not None
-    with pytest.raises(MadeAnewError, match="not the one that was made"):
-        renewal_of(published).make(last, published.paths.project / "fresh")
-    imprint.write_text(before[:100])
-    assert SiteManifest.load(imprint) is None
+    with pytest.raises(FullPublishNeededError, match="not the one that was made"):
+        site_of(published).extend(last, published.paths.project / "fresh")
+    path.write_text(before[:100])
+    assert SiteManifest.load(path) is None
     site = publish(published.paths, quiet)
     assert (site / "index.json").is_file()
-    assert SiteManifest.load(imprint) is not None
+    assert SiteManifest.load(path) is not None
 
 
 BRANCHES = ("master", "REL_18_STABLE")
@@ -302,7 +305,7 @@ class Farm:
         write_steps(detect(found, place_of).changepoints, commit_of, self.project.layout.results)
 
 
-def test_what_several_branches_share_is_renewed_on_each(tmp_path: Path) -> None:
+def test_a_commit_of_several_branches_is_added_to_each(tmp_path: Path) -> None:
     farm = Farm(tmp_path)
     farm.measure(farm.branches["master"][1:2])
     farm.measure(farm.branches["REL_18_STABLE"])

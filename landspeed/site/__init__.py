@@ -1,1 +1,1 @@
-"""Records → asv's result files → the published site."""
+"""Make the site: records → asv's result files → asv's pages and landspeed's own."""

@@ -1,7 +1,7 @@
-"""This machine, as asv knows it: an entry in ~/.asv-machine.json.
+"""Register this machine with asv, in ~/.asv-machine.json.
 
-``asv machine --yes`` with a name stores the name alone, and every field is in a
-graph's path: so all six are written here, from the same facts as the raw records.
+``asv machine --yes`` with a name stores only the name. Every field is part of a graph's path, so
+all six are written here, from the same facts as the raw records.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.machine.machine import Machine
 
 
 def asv_fields(machine: Machine) -> dict[str, str]:
-    """The six fields of asv's machine.json for *machine*; memory in bytes, all as text."""
+    """Return the six fields of asv's machine.json, all as text; memory in bytes."""
     return {
         "machine": machine.name,
         "os": machine.os,
@@ -29,10 +29,10 @@ def asv_fields(machine: Machine) -> dict[str, str]:
 
 
 def register() -> str:
-    """Make this machine known to asv, and say whether it was; StorageError if that fails.
+    """Register this machine with asv and return a message; StorageError if that fails.
 
-    A complete entry is kept as it is, even where it differs: changing a field would
-    start new lines on the site.
+    A complete entry is kept even where it differs, because changing a field would start new
+    lines on the site.
     """
     machine = Machine.detect()
     if set(_known(machine.name)) >= {name for name, _ in AsvMachine.fields}:
@@ -42,9 +42,9 @@ def register() -> str:
         MachineCollection.save(machine.name, asv_fields(machine))
     except (OSError, UserError) as error:
         raise StorageError(
-            "could not make this machine known to asv",
+            "could not register this machine with asv",
             detail=f"{path}: {error}",
-            hint="Mend or remove that file, or set HOME to a directory that can be written.",
+            hint="Fix or remove that file, or set HOME to a writable directory.",
         ) from error
     return f'registered this machine with asv as "{machine.name}" in {path}'
 
@@ -54,7 +54,7 @@ def _known(name: str) -> dict[str, str]:
         known: dict[str, str] = MachineCollection.load(name)
     except UserError:
         return {}
-    # asv answers for an unknown host name with the only machine it knows, if there is one
+    # If asv knows a single machine, it returns that one for an unknown host name.
     return known if known.get("machine") == name else {}
 
 

@@ -1,7 +1,7 @@
 """Derive asv's result files from the raw records, through asv's own classes.
 
-The records are the truth; everything written here can be made again from them,
-and what ``asv run`` wrote in its own way is brought into the same form.
+Everything written here can be derived from the records again. Result files that ``asv run``
+wrote are replaced.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from landspeed.results.points import CELL, Dot, Dots, params_of
 from landspeed.site.asv_incremental.file_stat import MACHINE_FILE, FileStat, file_stat, result_files
 
 CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
-"""From a record's origin (release, commit, tree, date) to the commit asv draws it at.
+"""Maps a record's origin (release, commit, tree, date) to the commit where asv draws it.
 
-The answer is the full hash and its date in ms since 1970, or None where asv has no such commit.
+The result is the full hash and its date in ms since 1970, or None where asv has no such commit.
 """
 
-# Eight letters that are no digits of a commit: where asv puts those in a file's name.
+# Stands where asv puts eight digits of the commit in a file's name.
 _ANY = "--------"
 _STAMPS = ".derived.json.stamps"
 _SCRATCH = ".asv-derive-"
-# Part of every stamp: raise it when the same records are to give other files.
+# Part of every stamp: increment it when the same records must give other files.
 _FORM = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class AsvLayout:
-    """An AsvLayout says where asv's results are and how its environments are called.
+    """Where asv's results are, and how its environments are named.
 
-    ``python`` and ``tool`` are those of asv.conf.json: both are in the files' names.
+    ``python`` and ``tool`` come from asv.conf.json; both are part of the files' names.
     """
 
     results: Path
@@ -60,20 +60,20 @@ class AsvLayout:
 
     @classmethod
     def of(cls, config: Mapping[str, Any], results: Path) -> AsvLayout:
-        """The layout that asv's *config* asks for, with its results below *results*."""
+        """Return the layout of asv's *config*, with results below *results*."""
         pythons = config.get("pythons") or [cls.python]
         return cls(
             results=results, python=pythons[0], tool=config.get("environment_type") or cls.tool
         )
 
     def environment(self, requirements: Mapping[str, str]) -> str:
-        """asv's name for the environment of these requirements."""
+        """Return asv's name for the environment of *requirements*."""
         return str(get_env_name(self.tool, self.python, dict(requirements), {}))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unplaced:
-    """An Unplaced is an origin whose records asv cannot draw: it has no commit for them."""
+    """An origin whose records asv cannot draw because it has no commit for them."""
 
     origin: Origin
     records: int
@@ -84,7 +84,7 @@ class Unplaced:
 
 @dataclass(frozen=True, kw_only=True)
 class DeriveResult:
-    """A Derived is what one derivation did; ``points`` are dots, ``superseded`` left-out ones."""
+    """Numbers of dots (``points``), of dots left out (``superseded``), and of result files."""
 
     points: int
     superseded: int
@@ -96,7 +96,7 @@ class DeriveResult:
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """One of asv's result files: a machine, a commit and a variant; which dots, and their mark."""
+    """One of asv's result files; ``mark`` is a digest of its dots."""
 
     machine: Mapping[str, str]
     commit: str
@@ -118,10 +118,10 @@ class _File:
 
 
 def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
-    """Make the files below ``layout.results`` say what the dots *found* say.
+    """Make the files below ``layout.results`` match the dots *found*.
 
-    Files that would not change are left alone, files of dots that are gone are removed. One
-    derivation at a time.
+    Files that would not change are left alone; files of dots that are gone are removed. A second
+    process waits until the first has finished.
     """
     layout.results.mkdir(parents=True, exist_ok=True)
     with locked(layout.results / ".derive.lock"):
@@ -151,7 +151,7 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
 
 
 def _files(found: Dots, drawn: Ints, places: Sequence[tuple[str, int] | None]) -> Iterator[_File]:
-    """What asv's result files are of, for the dots *drawn*."""
+    """Yield the result files of the dots *drawn*."""
     commits: dict[str, int] = {}
     numbers = [commits.setdefault(place[0], len(commits)) if place else -1 for place in places]
     commit = np.array(numbers, dtype=np.int64)[found.whose[drawn]]
@@ -185,8 +185,8 @@ def _unplaced(found: Dots, places: Sequence[tuple[str, int] | None]) -> tuple[Un
 
 
 def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
-    # asv names a file by eight digits of the commit (asv.results.get_filename); among tens of
-    # thousands of commits two may share them: those are named in full, which asv reads as well
+    # asv names a file by eight digits of the commit (asv.results.get_filename). Among tens of
+    # thousands of commits two may share them; those are named in full, which asv reads as well.
     same: dict[tuple[str, str], list[_File]] = {}
     names: dict[tuple[str, Variant], str] = {}
     for file in files:
@@ -209,11 +209,11 @@ def _write_files(
     layout: AsvLayout,
     scratch: Path,
 ) -> list[str]:
-    """Write those of *files* that are not *there* as they are to be; their names."""
+    """Write the *files* that are missing or outdated; return their names."""
     stamps = _load_stamps(layout)
     written = []
     for name, file in files.items():
-        # a result file that asv run wrote over has another size or time
+        # A result file that asv run has overwritten has another size or time.
         if name in there and stamps.get(name) == [file.stamp, *there[name]]:
             continue
         _results(found, file, layout).save(str(scratch))
@@ -231,7 +231,7 @@ def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:
     )
     asked: dict[Asked, dict[Params, Dot]] = {}
     for dot in found.some(file.dots):
-        # should two origins be drawn at one commit, the newest dot stands: it comes last
+        # If two origins are drawn at one commit, the newest dot, which comes last, wins.
         asked.setdefault((dot.mode, dot.buffers), {})[dot.params] = dot
     for (mode, buffers), cells in in_order(asked):
         for metric in metrics_of(buffers):
@@ -277,7 +277,7 @@ def _write_frame(
         all_asked.setdefault((head["mode"], head["buffers"]), set()).add(params_of(head))
     for name, fields in machines.items():
         machine = AsvMachine()
-        machine.__dict__.update(fields)
+        vars(machine).update(fields)
         machine.save(str(scratch))
         _move(scratch / name / MACHINE_FILE, layout.results / name / MACHINE_FILE)
     config = Config()

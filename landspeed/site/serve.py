@@ -1,4 +1,4 @@
-"""A web server for one directory and one machine: browsers load no data from file:// pages."""
+"""A local web server for the site, because browsers load no data from file:// pages."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serving(site: Path, port: int) -> Iterator[tuple[str, ThreadingHTTPServer]]:
-    """A server of *site* on 127.0.0.1 at *port* (0: any free one), and its address.
+    """Yield the address and the server of *site* on 127.0.0.1 at *port* (0: any free one).
 
-    PublishError when there is no site, UsageError when the port is in use.
+    PublishError if there is no site, UsageError if the port is in use.
     """
     if not (site / "index.html").is_file():
         raise PublishError(
@@ -34,7 +34,7 @@ def serving(site: Path, port: int) -> Iterator[tuple[str, ThreadingHTTPServer]]:
         raise UsageError(
             f"could not listen on port {port}",
             detail=f"127.0.0.1:{port}: {error.strerror}",
-            hint="Name another one: landspeed preview --port 0",
+            hint="Choose another one: landspeed preview --port 0",
         ) from error
     with server:
         yield f"http://127.0.0.1:{server.server_port}/", server

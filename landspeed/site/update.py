@@ -1,4 +1,4 @@
-"""From the raw records to the published site: derive asv's files, publish, say what is missing."""
+"""From the raw records to the published site."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _REPOSITORY_LINK = "sources.git"
 
 
 def has_dots(session: Session) -> bool:
-    """Whether there is any record that is drawn."""
+    """Return whether any record is drawn."""
     return bool(scheduled(session.records.table()).num_rows)
 
 
 def update_site(session: Session) -> tuple[Path, DeriveResult]:
-    """Bring the site up to date with the records; its directory and what was derived."""
+    """Update the site from the records; return its directory and what was derived."""
     paths = session.paths
     table = session.records.table()
     if not has_dots(session):
@@ -60,22 +60,23 @@ def update_site(session: Session) -> tuple[Path, DeriveResult]:
 
 
 def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoint]) -> None:
-    """Make the data of the pages for PostgreSQL people."""
+    """Write the data of landspeed's own pages."""
     records = session.records
-    tidings = PageInputs(
+    inputs = PageInputs(
         steps=steps,
         confirmations=records.confirmations.all(),
         bisections=records.bisections.all(),
         commits=session.builder.sources.history.commits(placed.commits),
     )
-    files = page_files(placed.dots, placed.place_of, tidings)
+    files = page_files(placed.dots, placed.place_of, inputs)
     write_page_files(files, session.paths.results)
 
 
 def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, str]) -> list[str]:
-    """What is drawn: asv.conf.json's branches, and those that the records are on.
+    """Return the branches to draw: those of asv.conf.json and those that the records are on.
 
-    Without releases not their line: the site's pages begin with the first branch.
+    The branch of releases is left out if no release was measured, because asv's pages start with
+    the first branch.
     """
     has_releases = table["release"].null_count < table.num_rows
     named = [one for one in config.get("branches", []) if has_releases or one != RELEASES_LINE]
@@ -83,7 +84,7 @@ def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, st
 
 
 def link_repository(session: Session) -> None:
-    """Make ``sources.git`` in the project, which asv.conf.json names, mean the cache's."""
+    """Link ``sources.git`` in the project, which asv.conf.json names, to the cache's."""
     link = session.paths.project / _REPOSITORY_LINK
     target = session.paths.sources
     session.builder.sources.releases_branch()
@@ -94,21 +95,21 @@ def link_repository(session: Session) -> None:
             if link.exists():
                 raise StorageError(
                     f'"{link}" is in the way',
-                    detail="landspeed links the cache's repository of sources there.",
-                    hint="Move it elsewhere.",
+                    detail="landspeed needs this name for a link to its repository of sources.",
+                    hint="Move it away.",
                 )
             link.symlink_to(target)
 
 
 def _lines(session: Session, commits: Collection[str]) -> dict[str, str]:
-    """The branch that each of *commits* is drawn on: one that is watched, or stable."""
+    """Return the branch on which each of *commits* is drawn: a tracked or a stable one."""
     watched = TrackingConfig.load(session.paths.project / CONFIG_NAME).branches
     lines = session.builder.sources.branches_of(commits, watched)
     return {commit: line for commit, line in lines.items() if can_be_drawn(line)}
 
 
 def can_be_drawn(branch: str) -> bool:
-    """Whether asv takes *branch* for one name: it splits what it hands to git as a shell would.
+    """Return whether asv can draw *branch*: it splits names for git as a shell does.
 
     See ``Git.get_hashes_from_range`` in asv's ``plugins/git.py``.
     """

@@ -1,1 +1,1 @@
-"""The pages for PostgreSQL people that stand beside asv's."""
+"""landspeed's own pages, beside asv's: their HTML, scripts and data."""

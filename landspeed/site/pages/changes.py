@@ -1,4 +1,4 @@
-"""Changes of level and what became of each: nominated, confirmed, bisected, refuted. Pure."""
+"""Changepoints and the status of each: nominated, confirmed, bisected, refuted. Pure."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from landspeed.stats.summary import rounded
 
 Facts = Mapping[str, Any]
 Commits = Mapping[str, Commit]
-"""What is known of commits, by full hash."""
+"""Commits by full hash."""
 
 _FOUND = ("culprit", "range")
 
 
 MEANINGS: Mapping[ChangepointStatus, str] = {
-    ChangepointStatus.BISECTED: "confirmed, and its commit or release found",
-    ChangepointStatus.CONFIRMED: "shown again by fresh interleaved runs of both sides",
-    ChangepointStatus.NOMINATED: "a trend shows it; no fresh runs yet",
-    ChangepointStatus.UNDECIDED: "put to the test; fresh runs did not decide within their budget",
-    ChangepointStatus.REFUTED: "fresh interleaved runs show no such change",
-    ChangepointStatus.DOUBTFUL: "among so many series noise alone shows as much",
+    ChangepointStatus.BISECTED: "confirmed, and the commit or release was found",
+    ChangepointStatus.CONFIRMED: "fresh, interleaved runs of both sides show it again",
+    ChangepointStatus.NOMINATED: "a trend shows it; there are no fresh runs yet",
+    ChangepointStatus.UNDECIDED: "fresh runs did not decide within their budget",
+    ChangepointStatus.REFUTED: "fresh, interleaved runs do not show it",
+    ChangepointStatus.DOUBTFUL: "among this many series, noise alone would show as much",
 }
 
 
@@ -37,17 +37,17 @@ def changes(
     bisections: Iterable[Facts],
     commits: Commits,
 ) -> list[dict[str, Any]]:
-    """A row for each of *steps*, and for what was put to the test and no trend shows any more.
+    """Return a row for each of *steps*, and for each tested one that no trend shows any more.
 
-    *confirmations* and *bisections* are the notes of the records. The most certain first, of
-    those the largest.
+    *confirmations* and *bisections* are the notes of the records. The most certain rows come
+    first, then the largest.
     """
-    fates = newest(confirmations)
+    tested = newest(confirmations)
     reports = sorted(bisections, key=lambda note: str(note["time"]))
     rows, shown = [], set()
     for step in steps:
         shown.add(step.key)
-        confirmation = fates.get(step.key)
+        confirmation = tested.get(step.key)
         about = list(_about(reports, step))
         rows.append(
             _row(step, confirmation, about, commits)
@@ -61,7 +61,7 @@ def changes(
                 "time": step.time,
             }
         )
-    for key, confirmation in fates.items():
+    for key, confirmation in tested.items():
         if key not in shown:
             about = list(_about(reports, confirmation.changepoint))
             rows.append(
@@ -96,7 +96,7 @@ def _status(
 
 
 def _about(reports: Iterable[Facts], nomination: Changepoint) -> Iterator[Facts]:
-    """The *reports* of what bisected *nomination*, or found the very change it tells of."""
+    """Yield the *reports* that bisected *nomination*, or that found the same commit."""
     after = nomination.after.release or nomination.after.commit
     for note in reports:
         culprit = note["report"].get("culprit") or {}
@@ -136,7 +136,7 @@ def _row(
 
 
 def asv_query(mode: str, metric: str, params: Params, variant: Variant) -> dict[str, Any]:
-    """What the address of asv's graph of a cell is made of: its benchmark, and its choices."""
+    """Return the parts of the address of asv's graph of a cell: benchmark and parameters."""
     protocol, scale, clients, profile = params.spelled()
     return {
         "benchmark": benchmark_name(mode, metric_named(metric)),

@@ -1,4 +1,4 @@
-"""All data files of the pages, from what the records say. Pure but for the writing."""
+"""The data files of the pages, from the records. Pure except for the writing."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ PAGES_DATA = "pages"
 """The directory beside the records that has the data files of the pages."""
 
 LARGEST_FREEDOM = 200
-"""From here on pages take the normal distribution: Student's t is the same to three digits."""
+"""Pages use the normal distribution from here on: Student's t equals it to three digits."""
 
 _METHOD = (
-    "Bars are 95 % t-intervals of the mean of independent runs, each on a server started for it "
-    "(“Student”, Biometrika 6(1), 1908); one run has none."
+    "Bars are 95 % t-intervals of the mean of independent runs, each on a freshly started server "
+    "(“Student”, Biometrika 6(1), 1908). A single run has no interval."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageInputs:
-    """PageInputs are what the pages tell of besides numbers: Steps and what became of them.
+    """What the pages show besides runs: changepoints and what was found out about them.
 
-    ``confirmations`` and ``bisections`` are the records' notes, ``commits`` what git knows.
+    ``confirmations`` and ``bisections`` are the records' notes, ``commits`` comes from git.
     """
 
     steps: Sequence[Changepoint] = ()
@@ -45,10 +45,10 @@ class PageInputs:
     commits: Commits
 
 
-def page_files(dots: Dots, place_of: PlaceOf, tidings: PageInputs) -> dict[str, str]:
-    """Every data file, path → text; the same for the same arguments, whenever it is made.
+def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, str]:
+    """Return every data file, path → text; equal arguments give equal files.
 
-    Of a million Runs only those of releases, and of the newest commits, are looked at one by one.
+    Of a million runs, only those of releases and of the newest commits are read one by one.
     """
     versions = versions_of(dots.table)
     ordered = categories(dots.servers, versions, place_of)
@@ -57,10 +57,10 @@ def page_files(dots: Dots, place_of: PlaceOf, tidings: PageInputs) -> dict[str, 
     for panel in drawn:
         files[f"{panel.key.stem}.json"] = json_file(panel.facts(dots.toolchains) | _asv(panel))
         files[f"{panel.key.stem}.csv"] = panel.runs_csv()
-    lists = search_lists(measured(dots, versions), place_of, tidings.commits)
+    lists = search_lists(measured(dots, versions), place_of, inputs.commits)
     for name, rows in lists.items():
         files[f"search/{name}.json"] = json_file(rows)
-    rows = changes(tidings.steps, tidings.confirmations, tidings.bisections, tidings.commits)
+    rows = changes(inputs.steps, inputs.confirmations, inputs.bisections, inputs.commits)
     files["changes.json"] = json_file(
         {"meanings": {state.value: words for state, words in MEANINGS.items()}, "rows": rows}
     )
@@ -80,12 +80,12 @@ def page_files(dots: Dots, place_of: PlaceOf, tidings: PageInputs) -> dict[str, 
 
 
 def write_page_files(files: Mapping[str, str], results: Path) -> None:
-    """Keep *files* in *results*, from where ``asv publish`` takes them."""
+    """Write *files* into *results*, from where asv's publishers copy them."""
     sync(files, results / PAGES_DATA)
 
 
 def _asv(panel: Panel) -> dict[str, Any]:
-    """Where asv draws it: for each metric its benchmark, and the choices of each variant."""
+    """Return the benchmark in asv of each metric, and the parameters of each variant."""
     key = panel.key
     params = Params(key.protocol, key.scale, 0, key.profile)
     variants: Iterable[Variant] = dict.fromkeys(dot.variant for dot, _ in panel.points)

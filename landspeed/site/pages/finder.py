@@ -1,4 +1,4 @@
-"""What the search finds: every version that is measured, by name, commit, subject and author."""
+"""The lists that the search page searches: all measured versions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from landspeed.results.series import PlaceOf
 from landspeed.site.pages.changes import Commits
 
 RELEASES = "releases"
-"""The name of the list that has what is no commit of upstream's."""
+"""The list of releases and of external servers."""
 
 
 @dataclass(kw_only=True)
-class Measured:
-    """A Measured is what was measured of one Origin: where, in which builds, in how many Runs."""
+class MeasuredVersion:
+    """What was measured of one origin: machines, variants, modes, number of runs."""
 
     origin: Origin
     version: str
@@ -32,7 +32,7 @@ class Measured:
     runs: int = 0
 
     def facts(self) -> dict[str, Any]:
-        """The Measured as JSON can hold it."""
+        """Return a row of a list."""
         return {
             "name": self.origin.name,
             "date": self.origin.date[:10],
@@ -44,19 +44,19 @@ class Measured:
         }
 
 
-def measured(dots: Dots, versions: Mapping[str, str]) -> list[Measured]:
-    """What was measured of each origin of *dots*; *versions* is by digest."""
+def measured(dots: Dots, versions: Mapping[str, str]) -> list[MeasuredVersion]:
+    """Return what was measured of each origin of *dots*; *versions* is by digest."""
     keys = ["digest", "machine", "mode", *VARIANT_COLUMNS]
     groups = Groups.of(codes(dots.heads, keys))
     counts = groups.sums(dots.groups.sizes.astype(np.uint64)).tolist()
     rows = dots.heads.select(keys).take(groups.lasts).to_pylist()
-    found: dict[str, Measured] = {}
+    found: dict[str, MeasuredVersion] = {}
     for row, runs in zip(rows, counts, strict=True):
         for name, origin in dots.servers.get(row["digest"], {}).items():
             one = found.get(name)
             if one is None:
                 version = versions.get(row["digest"], "")
-                one = found[name] = Measured(origin=origin, version=version)
+                one = found[name] = MeasuredVersion(origin=origin, version=version)
             one.machines.add(row["machine"])
             one.variants.add(variant_of(row).name)
             one.modes.add(row["mode"])
@@ -65,14 +65,14 @@ def measured(dots: Dots, versions: Mapping[str, str]) -> list[Measured]:
 
 
 def search_lists(
-    all_measured: Iterable[Measured], place_of: PlaceOf, commits: Commits
+    all_measured: Iterable[MeasuredVersion], place_of: PlaceOf, commits: Commits
 ) -> dict[str, list[dict[str, Any]]]:
-    """What can be found, by list: the releases, and the commits of each year, newest first.
+    """Return the rows of each list, newest first: the releases, and the commits of each year.
 
-    What the years before have been stays as it is: only the last lists change from day to day.
+    A list a year, so that only the last lists change from day to day.
     """
     lists: dict[str, list[dict[str, Any]]] = {RELEASES: []}
-    placed: list[tuple[str, int, Measured]] = []
+    placed: list[tuple[str, int, MeasuredVersion]] = []
     for one in all_measured:
         place = place_of(one.origin)
         if one.origin.release is not None or one.origin.registered is not None:

@@ -1,4 +1,4 @@
-"""The ledger as a page of the site: what stands in its frame."""
+"""The page of noise and false alarms."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from landspeed.compare.aa_text import TITLES, row_text, summary_lines
 from landspeed.site.pages.frame import LEDGER
 
 _ABOUT = (
-    '<p class="about">How often a comparison of a server with itself found a difference, and how '
-    "much variation is normal here. A comparison states at most one false alarm in 1,000.</p>\n"
+    '<p class="about">How often comparing a server with itself raised a false alarm, and how '
+    "much variation is normal here. A comparison promises at most one false alarm in 1,000.</p>\n"
 )
 _EXPLAINED = (
-    "Variation is the standard deviation of log latency from run to run of one server; lag 1 the "
-    "autocorrelation of its following runs; blocks for 1 % about how many pairs of runs it takes "
-    "to find a difference of 1 % here. Intervals of rates are exact, at 95 %. Comparisons too "
-    "short to raise an alarm are not counted."
+    "Variation is the standard deviation of log latency between runs of one server. Lag 1 is the "
+    "autocorrelation of successive runs. Blocks for 1 % is about how many pairs of runs it takes "
+    "to detect a difference of 1 %. Intervals of rates are exact, at 95 %. Comparisons too short "
+    "to raise an alarm are not counted."
 )
 
 
 def ledger_body(book: AAReport) -> str:
-    """What the page tells of *book*, as HTML; of one with nothing in it, that."""
+    """Return the HTML of *book*."""
     if not book.cells:
-        return f"{_ABOUT}<p>Nothing is recorded yet.</p>\n"
+        return f"{_ABOUT}<p>No comparison of a server with itself is recorded yet.</p>\n"
     table = "\n".join(
         [
             '<div class="scroll" tabindex="0" role="region" aria-label="Cells"><table>',
@@ -39,7 +39,7 @@ def ledger_body(book: AAReport) -> str:
 
 
 def write_ledger_page(book: AAReport, results: Path) -> None:
-    """Put the body of the page beside asv's result files, from where ``asv publish`` takes it."""
+    """Write the page's body beside asv's result files, from where asv's publishers take it."""
     write_atomic(results / LEDGER, ledger_body(book), durable=False)
 
 

@@ -1,4 +1,4 @@
-"""Files of the pages: made of what is given, written only where they would change."""
+"""Data files of the pages, written only where they change."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from base.files import canonical_json, write_atomic
 
 
 def json_file(value: object) -> str:
-    """The text of a data file that says *value*; equal values, equal text."""
+    """Return the text of a data file; equal values give equal text."""
     return canonical_json(value) + "\n"
 
 
 def sync(files: Mapping[str, str], root: Path) -> tuple[int, int]:
-    """Make the files below *root* be *files* (path → text); how many were written and removed.
+    """Make *files* (path → text) the only files below *root*; leave equal files untouched.
 
-    A file that says the same already is left alone.
+    Return the number of files written and removed.
     """
     written = 0
     for name, text in files.items():

@@ -1,4 +1,4 @@
-"""Panels: what the plots draw, one file for each question and machine, and the Runs behind it."""
+"""Panels: the data of the plots, one file for each cell and machine, and the runs behind it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from landspeed.results.points import Dot, Dots
 from landspeed.site.pages.versions import Category
 from landspeed.stats.summary import Summary, rounded
 
-# file systems take 255 bytes; a profile's name may say more settings than that
+# File systems take 255 bytes; the name of a configuration with many settings may be longer.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _SCALE = re.compile(r"(.*)-(\d+)")
-# Enough for "landspeed show run:…" to find one Run, as it prints them itself.
+# "landspeed show run:…" prints as many digits, and finds a run by them.
 _ID_DIGITS = 16
 _MORE_COLUMNS = (
     *("latency_stddev_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms"),
@@ -42,9 +42,9 @@ Environments = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class PanelKey:
-    """A PanelKey is one question put to one machine, but for clients, variant and version.
+    """A cell of one machine, without clients, variant and version.
 
-    ``buffers`` are those of counted runs, empty for timed ones.
+    ``buffers`` is the cache state of counted runs, empty for timed ones.
     """
 
     machine: str
@@ -56,7 +56,7 @@ class PanelKey:
 
     @classmethod
     def of(cls, dot: Dot) -> PanelKey:
-        """The key of the panel that *dot* is drawn in."""
+        """Return the key of the panel in which *dot* is drawn."""
         params = dot.params
         return cls(
             machine=dot.machine,
@@ -69,7 +69,7 @@ class PanelKey:
 
     @property
     def stem(self) -> str:
-        """The path of its files without their ends: readable, and safe whatever names hold."""
+        """The path of its files without extension; safe whatever the names contain."""
         parts = [self.mode, self.protocol, self.scale, self.buffers or "timed", self.profile]
         name = "_".join(parts)
         if not _PLAIN.fullmatch(name):
@@ -78,7 +78,7 @@ class PanelKey:
         return f"panels/{machine}/{name}"
 
     def facts(self) -> dict[str, Any]:
-        """The key as JSON can hold it, the scale also in its two parts."""
+        """Return the key for JSON, with the scale also split into its two parts."""
         match = _SCALE.fullmatch(self.scale)
         tier, factor = (match[1], int(match[2])) if match else (self.scale, None)
         return {**vars(self), "tier": tier, "factor": factor}
@@ -86,7 +86,7 @@ class PanelKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """A Panel is all that is drawn of one PanelKey: its dots, each with its Runs' rows."""
+    """Everything drawn for one PanelKey: its dots, each with the rows of its runs."""
 
     key: PanelKey
     categories: Sequence[Category]
@@ -94,11 +94,11 @@ class Panel:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics that its Runs have."""
+        """The metrics of its runs."""
         return metrics_of(self.key.buffers or None)
 
     def heading(self) -> dict[str, Any]:
-        """What the index of the pages says of it, enough to choose it by."""
+        """Return its entry in the index, from which pages choose a panel."""
         drawn = [dot for dot, _ in self.points]
         return {
             **self.key.facts(),
@@ -112,7 +112,7 @@ class Panel:
         }
 
     def facts(self, environments: Environments) -> dict[str, Any]:
-        """The Panel as its file says it; *environments* is by digest and epoch of a server."""
+        """Return the content of its file; *environments* is by digest and epoch of a server."""
         known = {self._environment(dot, environments) for dot, _ in self.points}
         listed = sorted(known)
         return {
@@ -146,7 +146,7 @@ class Panel:
         return point
 
     def runs_csv(self) -> str:
-        """Every Run that is drawn, one a line, as a spreadsheet or R takes it."""
+        """Return every drawn run as CSV, one a line."""
         columns = list(dict.fromkeys([*(one.column for one in self.metrics), *_MORE_COLUMNS]))
         stream = StringIO()
         writer = csv.writer(stream, lineterminator="\n")
@@ -163,9 +163,9 @@ class Panel:
 
 
 def panels(dots: Dots, categories: Mapping[str, Category]) -> list[Panel]:
-    """The Panels of *dots* at *categories*, in the order of their keys.
+    """Return the panels of *dots* at *categories*, in the order of their keys.
 
-    However many commits there are, only the Runs of *categories* are looked at.
+    Only the runs of *categories* are read, however many commits there are.
     """
     shown = np.array([origin.name in categories for origin in dots.origins], dtype=bool)
     which = np.flatnonzero(shown[dots.whose])
@@ -218,7 +218,7 @@ def sample_facts(values: Iterable[float | None]) -> dict[str, float]:
 
 
 def _runs_of(table: pa.Table) -> dict[tuple[Any, ...], list[Row]]:
-    """The rows of the Runs of each point of *table*, oldest first."""
+    """Return the rows of each point's runs in *table*, oldest first."""
     columns = [*_ROW_COLUMNS, *_MORE_COLUMNS, *(metric.column for metric in METRICS)]
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in _rows(table.select(list(dict.fromkeys(columns)))):

@@ -1,4 +1,4 @@
-"""Versions as categories: releases, servers built elsewhere, and the newest commits, in order."""
+"""Versions as ordered categories: releases, external servers, and the newest commits."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from landspeed.results.arrays import distinct
 from landspeed.results.series import RELEASES_LINE, PlaceOf
 
 RECENT = 20
-"""So many of the newest commits of each line of history stand beside the releases."""
+"""The number of commits of each branch that are shown beside the releases, the newest ones."""
 
 _KINDS = ("release", "registered", "commit")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Category:
-    """A Category is one version on an axis: an Origin, the version it says it is, its Place.
+    """One version on an axis: its origin, the version it reports, and its position in history.
 
-    ``tip`` is whether it is the newest measured commit of its line.
+    ``tip`` is whether it is the newest measured commit of its branch.
     """
 
     origin: Origin
@@ -35,18 +35,18 @@ class Category:
 
     @property
     def kind(self) -> str:
-        """What it is: release, registered or commit."""
+        """``release``, ``registered`` (an external server) or ``commit``."""
         if self.origin.registered is not None:
             return "registered"
         return "release" if self.origin.release else "commit"
 
     @property
     def major(self) -> str:
-        """The major that it belongs to, as people write it."""
+        """Its major version, such as ``9.6`` or ``17``."""
         return Version.parse(self.version).major_text
 
     def order(self) -> tuple[Any, ...]:
-        """By what versions are in order: of one version the release first, commits by place."""
+        """Return the sort key: version, then releases before commits, then position."""
         position = self.place.position if self.place else 0
         line = self.place.branch if self.place else ""
         return (
@@ -58,7 +58,7 @@ class Category:
         )
 
     def facts(self) -> dict[str, Any]:
-        """The Category as JSON can hold it."""
+        """Return the category for JSON, without missing values."""
         known = {
             "name": self.origin.name,
             "kind": self.kind,
@@ -75,10 +75,10 @@ class Category:
 def categories(
     origins: Origins, versions: Mapping[str, str], place_of: PlaceOf
 ) -> dict[str, Category]:
-    """The Categories of *origins* by name, in order; *versions* is by a server's digest.
+    """Return the categories of *origins* by name, in order; *versions* is by a server's digest.
 
-    Of commits those that are among the newest RECENT of their line; one that is on no line has
-    no order, and is left out.
+    Of each branch only the newest RECENT commits are included. A commit on no branch has no
+    position and is left out.
     """
     found: dict[str, Category] = {}
     lines: dict[str, list[Category]] = {}
@@ -100,7 +100,7 @@ def categories(
 
 
 def versions_of(table: pa.Table) -> dict[str, str]:
-    """The version that each server of *table* (RecordStore.table()) says it is, by digest."""
+    """Return the version that each server in *table* (RecordStore.table()) reports, by digest."""
     rows = distinct(table, ["digest", "version"])
     pairs = sorted((row["digest"], row["version"]) for row in rows if row["version"])
     return dict(pairs)

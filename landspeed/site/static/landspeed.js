@@ -1,10 +1,10 @@
 'use strict';
 
-/* What landspeed changes in asv's pages: releases instead of hashes, a legend beside the plot. */
+/* Changes to asv's pages: names of releases instead of hashes, a legend beside the plot. */
 $(document).ready(function() {
     var hash_of = $.asv.get_commit_hash;
     var draw = $.plot;
-    /* The least distance between two names on the x axis, in pixels */
+    /* Minimum distance between two names on the x axis, in pixels */
     var name_width = 42;
 
     function tag_of(revision) {
@@ -18,7 +18,7 @@ $(document).ready(function() {
         return found;
     }
 
-    /* A release is called by its name wherever asv shows a hash. */
+    /* Show the name of a release wherever asv shows a hash. */
     $.asv.get_commit_hash = function(revision) {
         return tag_of(revision) || hash_of(revision);
     };
@@ -30,9 +30,9 @@ $(document).ready(function() {
         }
     });
 
-    /* asv's table of regressions knows a factor; with it goes the interval it may be in. */
+    /* Add the interval to the factor in asv's table of regressions. */
     var step_sizes = {};
-    function tell_sizes() {
+    function show_sizes() {
         $.each(step_sizes, function(id, size) {
             var row = document.getElementById(id);
             if (row && row.cells.length > 3) {
@@ -43,9 +43,9 @@ $(document).ready(function() {
     $(document).ajaxSuccess(function(event, request, settings) {
         if (/^regressions\.json/.test(settings.url)) {
             step_sizes = request.responseJSON.sizes || {};
-            tell_sizes();
+            show_sizes();
             $('#regressions-body').each(function() {
-                new MutationObserver(tell_sizes).observe(this, {childList: true});
+                new MutationObserver(show_sizes).observe(this, {childList: true});
             });
         }
     });
@@ -67,7 +67,7 @@ $(document).ready(function() {
             var scale = width / ((place(axis.max) - place(axis.min)) || 1);
             var last = -Infinity;
             var ticks = [];
-            /* the newest release is always named: go from the right */
+            /* Go from the right, so that the newest release is always named. */
             $.each(revisions.reverse(), function(i, revision) {
                 var x = place(revision) * scale;
                 var tag = tag_of(revision);
@@ -94,7 +94,7 @@ $(document).ready(function() {
         from_zero(series, options);
     }
 
-    /* As asv does for seconds: the y axis begins at zero unless another scale was asked for. */
+    /* Start the y axis at zero, as asv does for seconds, unless another scale was chosen. */
     function from_zero(series, options) {
         var scale = $.asv.parse_hash_string(window.location.hash).params['y-axis-scale'];
         if (scale || options.yaxis.transform) {

@@ -109,8 +109,8 @@ def whole_table(commits_: int = 3) -> pa.Table:
     )
 
 
-def files_of(table: pa.Table, tidings: PageInputs | None = None) -> dict[str, str]:
-    return page_files(dots(table), place_of, tidings or PageInputs(commits=commits(40)))
+def files_of(table: pa.Table, inputs: PageInputs | None = None) -> dict[str, str]:
+    return page_files(dots(table), place_of, inputs or PageInputs(commits=commits(40)))
 
 
 def stepped() -> ChangepointScan:

@@ -76,9 +76,9 @@ class Project:
         self.write_pages(PageInputs(steps=steps, commits={}))
         return derived
 
-    def write_pages(self, tidings: PageInputs) -> None:
-        """Make the data of our own pages from all records and *tidings*."""
-        files = page_files(dots(self.store.table()), self.place_of, tidings)
+    def write_pages(self, inputs: PageInputs) -> None:
+        """Make the data of our own pages from all records and *inputs*."""
+        files = page_files(dots(self.store.table()), self.place_of, inputs)
         write_page_files(files, self.paths.results)
 
     def scan(self, statuses: Statuses | None = None) -> ChangepointScan:

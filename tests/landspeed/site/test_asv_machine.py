@@ -53,7 +53,7 @@ def test_other_machines_in_the_file_stay(known):
 
 def test_a_file_that_is_not_json_ends_in_one_clear_error_and_stays(known):
     known.write_text("{")
-    with pytest.raises(StorageError, match="could not make this machine known to asv") as caught:
+    with pytest.raises(StorageError, match="could not register this machine with asv") as caught:
         register()
     assert str(known) in caught.value.detail
     assert known.read_text() == "{"

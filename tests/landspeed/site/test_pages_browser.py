@@ -233,9 +233,7 @@ def test_the_search_finds_a_version_a_commit_an_author_and_a_subject(
 def test_what_is_not_measured_is_not_found_and_said(browser: tuple[Page, str]) -> None:
     page, address = browser
     drawn(page, f"{address}/landspeed/search.html?q=%3Cimg+src%3Dx%3E+none")
-    assert (
-        "Nothing that is measured matches “<img src=x> none”" in page.locator("#view").inner_text()
-    )
+    assert "No measured version matches “<img src=x> none”" in page.locator("#view").inner_text()
 
 
 def test_a_against_b_has_the_ratio_and_the_interval_of_welch(
@@ -279,7 +277,7 @@ def test_changes_are_told_with_what_became_of_them(browser: tuple[Page, str]) ->
     assert "99.3 % sure" in text
     assert hash_of(1)[:10] in text
     assert page.locator("tr[data-state=refuted]").count() == 0
-    page.get_by_label("refuted, doubtful and past ones too").check()
+    page.get_by_label("include refuted, doubtful and past ones").check()
     page.locator("tr[data-state=refuted]").wait_for()
 
 

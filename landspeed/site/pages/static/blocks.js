@@ -1,4 +1,4 @@
-/* Block sizes: every number of each size, and how sizes fare over versions. */
+/* Block sizes: the statistics of each size, and the sizes over versions. */
 
 import {
     asked, better, change, chooses, count, form, h, interval, nothing, number, oneOf, put, run,
@@ -16,8 +16,8 @@ const SIZES = /^bs(\d+)(?:-wal(\d+))?(?:-(.+))?$/;
 run(async function draw(index, place) {
     const several = index.panels.filter((panel) => panel.variants.length > 1);
     if (!several.length) {
-        nothing(place, 'Only one build of each version is measured. '
-            + 'Another block size: landspeed run 18:bs4 18 --preset quick');
+        nothing(place, 'Only one build of each version was measured. '
+            + 'To measure another block size: landspeed run 18:bs4 18 --preset quick');
         return;
     }
     const again = () => draw(index, place);
@@ -42,7 +42,7 @@ run(async function draw(index, place) {
             select('Version', varied.map((one) => ({value: one.name, text: called(one)})), version,
                 chooses('version', again))),
         ...(of.length ? shown(data)
-            : [h('p', {class: 'note'}, 'No version has two builds in this cell.')]));
+            : [h('p', {class: 'note'}, 'In this cell no version was measured in two builds.')]));
 });
 
 const sizes = (variant) => {
@@ -91,13 +91,13 @@ function sizeTable({index, panel, metric, of, base}) {
     const rule = index.metrics[metric];
     const against = (p) => {
         if (p === base) {
-            return 'the base';
+            return 'baseline';
         }
         const found = comparable(panel, base, p) ? ratioOf(base[metric], p[metric], index.t_975) : null;
         return ratioText(found, rule);
     };
     return table([
-        {title: 'Blocks', cell: (p) => spelled(p.variant)},
+        {title: 'Block size', cell: (p) => spelled(p.variant)},
         {title: 'Build', cell: (p) => h('code', {}, p.variant)},
         {title: `Mean, ${rule.unit}`, number: true, cell: (p) => number(p[metric].mean)},
         {title: '± std. dev.', number: true, cell: (p) => number(p[metric].sd)},
@@ -112,7 +112,7 @@ function sizeTable({index, panel, metric, of, base}) {
 
 const comparable = (panel, a, b) => epochOf(panel, a) === epochOf(panel, b);
 
-/* A change with its interval, coloured where it is sure; the sign says it too. */
+/* A change with its interval, coloured where the interval excludes no change. */
 function ratioText(found, rule) {
     if (!found) {
         return '–';
@@ -149,6 +149,6 @@ function trendTable({index, panel, metric, points, varied}) {
                     ? h('span', {class: `small ${verdict(found, rule)}`}, change(found.ratio)) : null);
             },
         })),
-    ], rows, `Mean ${spellMetric(index, metric)}, and the change from ${spelled(base)}; `
-        + 'coloured where the 95 % interval leaves no change out');
+    ], rows, `Mean ${spellMetric(index, metric)}, and the change against ${spelled(base)}; `
+        + 'coloured where the 95 % interval excludes no change');
 }

@@ -1,11 +1,11 @@
-/* Plots by uPlot: it has the axes, the scales and the cursor; means, intervals and runs are drawn
-   here, because they are what these plots are about. */
+/* Plots. uPlot draws axes and handles scales and the cursor; means, intervals and runs are drawn
+   here. */
 
 import {h, svg, number, interval} from './lib.js';
 
 const uPlot = window.uPlot;
 
-/* Told apart in light and dark, and by most who see no red or green (after Okabe and Ito). */
+/* Distinct in light and dark, and with most kinds of colour blindness (after Okabe and Ito). */
 const LIGHT = ['#336791', '#d55e00', '#00805f', '#a3478c', '#8a6d00', '#2b9bd1', '#5b5bd6', '#6b6b6b'];
 const DARK = ['#6fb1e4', '#ff9147', '#3fc49a', '#e08cc8', '#e2c044', '#9ddcff', '#a6a6ff', '#b9b9b9'];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
@@ -18,12 +18,12 @@ function ink(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/* What is on the page is painted again when light becomes dark. */
+/* Plots are painted again when the theme changes. */
 const painted = new Map();
 
 function repaint(element, paint) {
     painted.set(element, paint);
-    /* when the page has been drawn, what it replaced is gone */
+    /* Forget plots that are no longer on the page. */
     requestAnimationFrame(() => [...painted.keys()].filter((one) => !one.isConnected).forEach(
         (one) => painted.delete(one)));
 }
@@ -35,14 +35,14 @@ const dash = (place) => DASHES[Math.floor(place / LIGHT.length) % DASHES.length]
 
 /* A plot and its legend.
 
-   x: {kind: 'category', values, labels} or {kind: 'ladder', values} (numbers, on a log2 axis)
+   x: {kind: 'category', values, labels} or {kind: 'log2', values} (numbers)
    series: [{label, points: [{x, mean, low, high, values, told}], line, place}]
-     x is one of x.values; told is what the plot says of the point, line by line
+     x is one of x.values; told is the text of the tooltip
    y: {label, zero, form}
 */
 export function chart({label, x, y, series, height = 340, legend = true, marker = null}) {
     const frame = h('div', {class: 'plot', tabindex: '0', role: 'img', 'aria-label':
-        `${label}. Arrow keys go through the points; the table below has them all.`});
+        `${label}. Use the arrow keys to move between points; the table below lists all of them.`});
     const tip = h('div', {class: 'tip', hidden: true});
     const spoken = h('div', {class: 'unseen', 'aria-live': 'polite'});
     const hidden = new Set();
@@ -106,7 +106,7 @@ function paintSwatches(series, buttons) {
     });
 }
 
-/* What the colours mean, for several plots at once: [{label, place}]. */
+/* A legend for several plots at once: [{label, place}]. */
 export function keyTo(lines) {
     const items = lines.map((one) => h('li', {}, swatch(), ` ${one.label}`));
     const paint = () => paintSwatches(lines, items);
@@ -135,7 +135,7 @@ function extent(state) {
             return;
         }
         for (const point of one.points) {
-            /* an interval of two or three runs may be wider than anything that is worth seeing */
+            /* The interval of two or three runs may be much wider than the runs. */
             const ends = [point.mean, ...(point.values || []), ...within(point)];
             low = Math.min(low, ...ends);
             high = Math.max(high, ...ends);
@@ -216,7 +216,7 @@ function optionsOf(state, frame, tip, height) {
     };
 }
 
-/* Where a point is on the canvas: of several series at one category side by side. */
+/* The x position of a point; several series at one category stand side by side. */
 function across(plot, state, one, value, onCanvas) {
     const middle = plot.valToPos(position(state, value), 'x', onCanvas);
     if (state.x.kind !== 'category') {
@@ -258,7 +258,7 @@ function drawSeries(plot, state, one, place, paper, ratio) {
     paper.strokeStyle = tone;
     paper.fillStyle = tone;
     if (placed.length > 1) {
-        /* between categories there is nothing: the line only leads the eye */
+        /* There is nothing between categories; the line only guides the eye. */
         paper.globalAlpha = one.line ? 1 : 0.3;
         paper.lineWidth = (one.line ? 2 : 1.25) * ratio;
         paper.setLineDash(dash(place).map((part) => part * ratio));
@@ -303,7 +303,7 @@ function redraw(state) {
     }
 }
 
-/* All points that are shown, with where they are; in the order of the keyboard. */
+/* All visible points with their positions, in keyboard order. */
 function placedPoints(plot, state) {
     const found = [];
     state.series.forEach((one, i) => {
@@ -375,7 +375,7 @@ function walk(event, state, frame, tip, spoken) {
     spoken.textContent = `${all[next].one.label}: ${all[next].point.told}`;
 }
 
-/* What a plot says of a point. */
+/* The text of a point's tooltip. */
 export function told(where, numbers, unit) {
     return [
         where,

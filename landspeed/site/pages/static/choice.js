@@ -1,18 +1,18 @@
-/* Which panel a page draws: machine, mode, protocol, scale, profile, buffers; kept in the address. */
+/* The choice of a panel: machine, mode, protocol, scale, configuration, cache state. */
 
 import {asked, check, chooses, load, oneOf, options, select, spellMetric, unique} from './lib.js';
 
 const AXES = [
     ['machine', 'Machine', String],
-    ['buffers', 'Counted or timed', (value) => ({'': 'timed', warm: 'counted, warm buffers',
-        cold: 'counted, cold buffers'}[value] ?? value)],
+    ['buffers', 'Timed or counted', (value) => ({'': 'timed', warm: 'counted, warm cache',
+        cold: 'counted, cold cache'}[value] ?? value)],
     ['mode', 'Mode', String],
     ['scale', 'Scale', String],
     ['protocol', 'Protocol', String],
-    ['profile', 'Profile', String],
+    ['profile', 'Configuration', String],
 ];
 
-/* For each axis what can be chosen, given what is chosen before it. */
+/* The values that each axis can have, given the choices before it. */
 export function narrow(panels, fixed = [], wanted = asked) {
     let left = panels;
     const chosen = {};
@@ -43,7 +43,7 @@ function inOrder(name) {
     return (a, b) => rank(a) - rank(b) || a.localeCompare(b, 'en', {numeric: true});
 }
 
-/* The controls of *fields*; what is chosen goes into the address and the page is drawn again. */
+/* The controls of *fields*. */
 export function controls(fields, chosen, again) {
     return fields.map((field) => select(field.label, options(field.values, field.text),
         chosen[field.name], chooses(field.name, again)));
@@ -58,20 +58,20 @@ export const clientsControl = (panel, chosen, again) => select('Clients',
 export const zeroControl = (label, zero, again) =>
     check(label, zero, chooses('zero', again, (value) => (value ? '' : 'no')));
 
-/* In a line, what a plot is of. */
+/* What a plot shows, in one line. */
 export function words(panel) {
-    const how = panel.buffers ? `counted, ${panel.buffers} buffers` : null;
+    const how = panel.buffers ? `counted, ${panel.buffers} cache` : null;
     return [panel.machine, panel.mode, panel.scale, panel.protocol, panel.profile, how]
         .filter(Boolean).join(' · ');
 }
 
-/* The kernel, processor, microcode and C library that a point was measured with: points of two
-   epochs are not compared. */
+/* The epoch of a point: kernel, processor, microcode and C library. Points of different epochs are
+   not compared. */
 export const epochOf = (panel, point) => panel.environments[point.environment].epoch;
 
 export const loadPanel = (heading) => load(heading.file);
 
-/* The newest release of each major, what was built elsewhere, and the tip of each branch. */
+/* The newest release of each major version, external servers, and the tip of each branch. */
 export function foremost(categories) {
     const newest = new Map();
     for (const one of categories) {
@@ -83,11 +83,11 @@ export function foremost(categories) {
     return categories.filter((one) => names.has(one.name) || one.kind === 'registered' || one.tip);
 }
 
-/* How a version is called on an axis. */
+/* The label of a version on an axis. */
 export const called = (one) => (one.kind === 'commit' && one.tip ? one.line : one.name);
 
-/* The build that pages begin with. */
+/* The build that is shown by default. */
 export const usualBuild = (variants) => (variants.includes('bs8') ? 'bs8' : variants[0]);
 
-/* With which choice of versions a page begins: all, where they are few. */
+/* Up to this number of versions, all are shown by default. */
 export const FEW = 14;

@@ -1,4 +1,4 @@
-/* A number against clients on a log2 axis, several versions and builds at once. */
+/* A metric against the number of clients (log2) for several versions and builds. */
 
 import {
     asked, better, chips, chooses, form, h, interval, nothing, number, oneOf, options, put, run,
@@ -11,7 +11,7 @@ import {linesOf, seriesOf, usual} from './lines.js';
 run(async function draw(index, place) {
     const timed = index.panels.filter((panel) => !panel.buffers);
     if (!timed.length) {
-        nothing(place, 'Nothing is timed yet.');
+        nothing(place, 'No timed runs yet.');
         return;
     }
     const again = () => draw(index, place);
@@ -28,7 +28,7 @@ run(async function draw(index, place) {
         form(
             controls(fields, chosen, again),
             metricControl(index, panel.metrics, metric, again),
-            zeroControl('y axis from zero', zero, again),
+            zeroControl('start the y axis at zero', zero, again),
             chips('Versions and builds', lines.map(
                 (one) => ({value: one.key, text: one.label, minor: one.minor})),
                 shown.map((one) => one.key), chooses('lines', again))),
@@ -46,12 +46,12 @@ function figure(data) {
             `· ${better(index, metric)} · ${words(panel)}`)),
         chart({
             label: `${title} against clients`,
-            x: {kind: 'ladder', values: panel.clients},
+            x: {kind: 'log2', values: panel.clients},
             y: {zero},
             series: seriesOf(data),
             height: 400,
         }),
-        h('figcaption', {}, 'x axis: clients, each step twice as many (log2). ', index.method),
+        h('figcaption', {}, 'The x axis is the number of clients (log2). ', index.method),
         sources(panel, metric, {x: 'clients', variant: only}));
 }
 

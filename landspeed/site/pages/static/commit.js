@@ -1,4 +1,4 @@
-/* What a dot is: the release or commit named after the #, what is known of it, how to see its runs. */
+/* A dot: the release or commit that the part of the address after # names, and how to see its runs. */
 
 import {compareAddress, count, fetchJson, h, load, run, site} from './lib.js';
 
@@ -12,7 +12,7 @@ run(async function draw(index, place) {
     const heading = document.querySelector('main h1');
     if (!names && !known) {
         heading.textContent = 'Not on this site';
-        place.replaceChildren(h('p', {}, `No dot of this site is called “${asked}”.`));
+        place.replaceChildren(h('p', {}, `This site has no release or commit “${asked}”.`));
         return;
     }
     const release = names?.tag ?? (known && !known.commit ? known.name : null);
@@ -34,7 +34,7 @@ function decoded(text) {
     }
 }
 
-/* The tag, the hash and the date that asv's index has of what was asked for. */
+/* The tag, hash and date of *asked* in asv's index; null if it is not there. */
 function find(asv, asked) {
     const entries = Object.entries(asv.revision_to_hash);
     const tagged = asv.tags[asked];
@@ -52,15 +52,15 @@ function about({release, hash, name, known, names}) {
     const variants = known?.variants ?? ['bs8'];
     const parts = [
         known?.subject ? h('p', {class: 'strong'}, known.subject) : null,
-        h('p', {}, [`of ${date}`, known?.author, known?.line && `on ${known.line}`,
+        h('p', {}, [`${date}`, known?.author, known?.line && `on ${known.line}`,
             known && `${count(known.runs, 'run')} on ${known.machines.join(', ')}`]
             .filter(Boolean).join(' · ')),
         elsewhere(release, hash),
         known?.before ? h('p', {}, h('a', {href: compareAddress({a: known.before, b: name})},
-            `Against ${known.before}, measured before it`)) : null,
-        release ? h('p', {}, h('a', {href: compareAddress({b: name})}, 'Against another version')) : null,
+            `Compare with ${known.before}, measured before it`)) : null,
+        release ? h('p', {}, h('a', {href: compareAddress({b: name})}, 'Compare with another version')) : null,
         h('h2', {}, 'The runs behind its dots'),
-        h('p', {}, 'In the checkout that published this site:'),
+        h('p', {}, 'Run this in the checkout that published the site:'),
         h('pre', {}, variants.map((one) => `landspeed show ${name}:${one}`).join('\n')),
     ];
     return parts.filter(Boolean);
@@ -74,7 +74,7 @@ function elsewhere(release, hash) {
     if (!release && hash) {
         return h('p', {}, h('a', {rel: 'noreferrer', href: 'https://git.postgresql.org/gitweb/'
             + `?p=postgresql.git;a=commit;h=${encodeURIComponent(hash)}`},
-        'The commit at git.postgresql.org'));
+        'This commit on git.postgresql.org'));
     }
     return null;
 }

@@ -1,4 +1,4 @@
-/* A against B in every cell that has both: ratios with intervals, as a table and as a picture. */
+/* A and B in every cell that was measured for both: ratios with intervals, table and forest plot. */
 
 import {
     asked, asvOfPanel, change, chooses, dataAddress, form, h, nothing, number, oneOf, put, remember,
@@ -7,7 +7,7 @@ import {
 import {called, controls, loadPanel, metricControl, narrow} from './choice.js';
 import {ratioOf, verdict} from './statistics.js';
 
-const SAID = {better: 'better', worse: 'worse', none: 'no difference shown', unknown: 'too few runs'};
+const SAID = {better: 'better', worse: 'worse', none: 'no significant difference', unknown: 'too few runs'};
 const [WIDTH, HEIGHT] = [220, 22];
 
 run(async function draw(index, place) {
@@ -23,7 +23,7 @@ run(async function draw(index, place) {
     const metric = oneOf(asked('metric'), metrics, metrics.includes('tps') ? 'tps' : metrics[0]);
     const sides = sidesOf(index, loaded);
     if (sides.length < 2) {
-        nothing(place, 'Only one build is measured on this machine: there is nothing to compare.');
+        nothing(place, 'Only one build was measured on this machine, so there is nothing to compare.');
         return;
     }
     const [first, second] = likely(sides);
@@ -34,7 +34,7 @@ run(async function draw(index, place) {
     put(place,
         form(
             controls(fields, chosen, again),
-            select('A, the base', list, a.key, chooses('a', again)),
+            select('A, the baseline', list, a.key, chooses('a', again)),
             select('B', list, b.key, chooses('b', again)),
             h('button', {type: 'button', onclick: () => {
                 remember({a: b.key, b: a.key});
@@ -42,11 +42,11 @@ run(async function draw(index, place) {
             }}, 'Swap'),
             metricControl(index, metrics, metric, again)),
         ...(rows.length ? shown({index, rows, metric, a, b})
-            : [h('p', {class: 'note'}, `No cell has ${spellMetric(index, metric)} of both.`)]),
+            : [h('p', {class: 'note'}, `No cell has ${spellMetric(index, metric)} for both.`)]),
         proof(a, b));
 });
 
-/* Every build of every version on the machine, in the order of versions. */
+/* All builds of all versions on the machine, in the order of versions. */
 function sidesOf(index, loaded) {
     const found = new Map();
     const order = new Map();
@@ -63,14 +63,14 @@ function sidesOf(index, loaded) {
         || x.variant.localeCompare(y.variant, 'en', {numeric: true}));
 }
 
-/* The newest two of one build. */
+/* The two newest versions of one build. */
 function likely(sides) {
     const last = sides[sides.length - 1];
     const same = sides.filter((one) => one.variant === last.variant);
     return same.length > 1 ? same.slice(-2) : sides.slice(-2);
 }
 
-/* By its whole name, or by a version alone. */
+/* Find a side by VERSION:BUILD or by the version alone. */
 function find(sides, wanted) {
     return sides.find((one) => one.key === wanted)
         || sides.find((one) => one.version === wanted && one.variant === 'bs8')
@@ -106,8 +106,8 @@ function shown({index, rows, metric, a, b}) {
     const reach = Math.max(0.02, ...known.flatMap((row) => [row.found.low ?? row.found.ratio,
         row.found.high ?? row.found.ratio].map((ratio) => Math.abs(Math.log(ratio)))));
     const span = Math.min(reach, Math.log(8));
-    const columns = ['Cell', 'Clients', `A, ${unit}`, `B, ${unit}`, 'B by A', '95 % interval', '', 'B is'];
-    const caption = `B (${b.label}) against A (${a.label}), ${spellMetric(index, metric)}`;
+    const columns = ['Cell', 'Clients', `A, ${unit}`, `B, ${unit}`, 'B / A', '95 % interval', '', 'B is'];
+    const caption = `B (${b.label}) compared with A (${a.label}): ${spellMetric(index, metric)}`;
     return [
         summary(index, known, metric, a, b),
         h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption}, h('table', {},
@@ -117,33 +117,33 @@ function shown({index, rows, metric, a, b}) {
             h('tbody', {}, rows.map((row, i) => line(row, span, metric, b,
                 rows[i - 1]?.panel === row.panel ? 0
                     : rows.filter((one) => one.panel === row.panel).length))))),
-        h('p', {class: 'small quiet'}, 'Ratios are of geometric means; intervals are Welch’s at '
-            + '95 % on logarithms (Biometrika 34, 1947). Each holds for itself: of 20 cells in '
-            + 'which nothing changed, one is outside by chance. What is counted is exact: a '
-            + 'change of more than 0.2 % is one.'),
+        h('p', {class: 'small quiet'}, 'Ratios of geometric means with 95 % Welch intervals on '
+            + 'logarithms (Biometrika 34, 1947). Each interval stands alone: of 20 cells without '
+            + 'any change, one interval excludes no change by chance. Counted metrics are exact: '
+            + 'a change of more than 0.2 % is real.'),
         rows.some((row) => row.toolchains) ? h('p', {class: 'note'}, 'In some cells A and B were '
-            + 'built or run with different compilers or C libraries: part of a difference may be '
-            + 'theirs.') : null,
+            + 'built or run with different compilers or C libraries, which may explain part of '
+            + 'a difference.') : null,
     ].filter(Boolean);
 }
 
 function summary(index, known, metric, a, b) {
     if (!known.length) {
         return h('p', {class: 'note'}, 'A and B were measured in different epochs of the machine '
-            + '(kernel, processor, microcode, C library): there is no ratio.');
+            + '(kernel, processor, microcode, C library), so there is no ratio.');
     }
     const mean = Math.exp(known.reduce((sum, row) => sum + Math.log(row.found.ratio), 0) / known.length);
     const of = (word) => known.filter((row) => row.word === word).length;
-    /* a mean of what shows no difference shows none */
+    /* A mean of cells without a significant difference has none. */
     const isShown = of('better') + of('worse') > 0;
     const word = isShown && verdict({ratio: mean, low: mean, high: mean}, index.metrics[metric]);
-    return h('p', {id: 'summary'}, h('strong', {}, `${b.label} against ${a.label}: `),
-        h('strong', {class: word || null}, change(mean)), ` in ${spellMetric(index, metric)}, geometric mean of `,
+    return h('p', {id: 'summary'}, h('strong', {}, `${b.label} compared with ${a.label}: `),
+        h('strong', {class: word || null}, change(mean)), ` ${spellMetric(index, metric)}, geometric mean of `,
         `${known.length} cell${known.length > 1 ? 's' : ''}; better in ${of('better')}, `
-        + `worse in ${of('worse')}, no difference shown in the others.`);
+        + `worse in ${of('worse')}, no significant difference in the others.`);
 }
 
-/* *heads* is how many rows this one's cell is the head of; none where it is under another's. */
+/* A row of the table. *heads* is the number of rows that its cell spans; 0 where another spans it. */
 function line(row, span, metric, b, heads) {
     const {panel, clients, found, word} = row;
     const cell = [panel.mode, scaleText(panel), panel.protocol, panel.profile,
@@ -161,10 +161,10 @@ function line(row, span, metric, b, heads) {
         h('td', {class: 'number'}, found?.low === undefined ? '–'
             : `${change(found.low)} … ${change(found.high)}`),
         h('td', {}, found ? forest(found, span, tone) : null),
-        h('td', {class: `whole ${tone}`}, word === 'epochs' ? 'of another epoch' : SAID[word]));
+        h('td', {class: `whole ${tone}`}, word === 'epochs' ? 'in another epoch' : SAID[word]));
 }
 
-/* The ratio and its interval beside no change, to one scale for all rows. */
+/* The ratio and its interval around no change, on one scale for all rows. */
 function forest(found, span, tone) {
     const at = (ratio) => WIDTH / 2 + (WIDTH / 2 - 6)
         * Math.max(-1, Math.min(1, Math.log(ratio) / span));
@@ -181,11 +181,11 @@ function forest(found, span, tone) {
 function proof(a, b) {
     const side = (one) => `${one.version}:${one.variant}`;
     return h('section', {},
-        h('h2', {}, 'To be sure'),
-        h('p', {}, 'These runs are of a trend: A and B may have been measured on different days. '
-            + 'Interleaved in random order, until the answer is sure:'),
+        h('h2', {}, 'Run a real comparison'),
+        h('p', {}, 'These runs come from trends: A and B may have been measured on different days. '
+            + 'This command measures both, interleaved in random order, until the answer is sure:'),
         h('pre', {}, `landspeed compare ${side(a)} ${side(b)} --budget 1h`),
-        h('p', {class: 'small quiet'}, 'The runs behind the numbers: ',
+        h('p', {class: 'small quiet'}, 'The runs behind these numbers: ',
             h('code', {}, `landspeed show ${side(a)}`), ' and ',
             h('code', {}, `landspeed show ${side(b)}`), '.'));
 }

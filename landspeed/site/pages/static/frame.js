@@ -1,8 +1,8 @@
-/* What every page has: the switch between light and dark, and the words that were searched for. */
+/* On every page: the theme switch, and the current search query. */
 
 const ORDER = ['system', 'light', 'dark'];
 const SIGNS = {system: '◐', light: '☀', dark: '☾'};
-const WORDS = {system: 'as the system has them', light: 'light', dark: 'dark'};
+const WORDS = {system: 'system', light: 'light', dark: 'dark'};
 
 const root = document.documentElement;
 const button = document.getElementById('theme');
@@ -13,8 +13,8 @@ function current() {
 
 function show() {
     button.textContent = SIGNS[current()];
-    button.setAttribute('aria-label', `Colours: ${WORDS[current()]}. Change them.`);
-    button.title = `Colours: ${WORDS[current()]}`;
+    button.setAttribute('aria-label', `Theme: ${WORDS[current()]}. Change it.`);
+    button.title = `Theme: ${WORDS[current()]}`;
 }
 
 button.addEventListener('click', () => {
@@ -26,7 +26,7 @@ button.addEventListener('click', () => {
     }
     try {
         localStorage.setItem('landspeed-theme', next);
-    } catch (error) { /* not kept, but shown */ }
+    } catch (error) { /* The choice is not stored. */ }
     show();
     document.dispatchEvent(new CustomEvent('colours'));
 });

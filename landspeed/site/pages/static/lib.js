@@ -1,6 +1,6 @@
-/* What the pages share: elements without HTML strings, data, the address as state, numbers. */
+/* Shared by all pages: building elements, loading data, state in the address, formatting numbers. */
 
-/* Everything shown is put in as text or as an attribute of our choice: no HTML of others. */
+/* Create an element. Data become text or attributes, never HTML, so they cannot inject any. */
 export function h(tag, attributes = {}, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -34,7 +34,7 @@ const here = new URL('.', import.meta.url);
 export const site = new URL('..', here);
 const loaded = new Map();
 
-/* A data file of the pages, once. */
+/* Load a data file of the pages, at most once. */
 export function load(path) {
     if (!loaded.has(path)) {
         loaded.set(path, fetchJson(new URL(`data/${path}`, here)));
@@ -52,7 +52,7 @@ export async function fetchJson(address) {
 
 export const dataAddress = (path) => new URL(`data/${path}`, here).href;
 
-/* --- the address is the state: what is seen can be sent to somebody ------------------------- */
+/* --- state is in the address, so that a view can be sent as a link --------------------------- */
 
 export function asked(name) {
     return new URLSearchParams(location.search).get(name);
@@ -71,7 +71,7 @@ export function remember(choices) {
     history.replaceState(null, '', `${location.pathname}?${query}`);
 }
 
-/* What a control does: what is chosen goes into the address, and the page is drawn again. */
+/* The handler of a control: put the choice into the address and draw the page again. */
 export const chooses = (name, again, spelled = (value) => value) => (value) => {
     remember({[name]: spelled(value)});
     again();
@@ -79,11 +79,11 @@ export const chooses = (name, again, spelled = (value) => value) => (value) => {
 
 /* --- controls ------------------------------------------------------------------------------- */
 
-/* The controls of a page, one beside the other. */
+/* The controls of a page. */
 export const form = (...parts) =>
     h('form', {class: 'controls', onsubmit: (event) => event.preventDefault()}, ...parts);
 
-/* A list to choose one of; not shown where there is no choice. */
+/* A drop-down list; null if there is nothing to choose. */
 export function select(label, options, chosen, changed) {
     if (options.length < 2) {
         return null;
@@ -101,7 +101,7 @@ export function check(label, checked, changed) {
     return h('label', {class: 'check'}, box, label);
 }
 
-/* Several of a list, in its order; what is minor and not chosen stands behind one more click. */
+/* Checkboxes. Minor options that are not chosen are behind one more click. */
 export function chips(label, options, chosen, changed) {
     if (options.length < 2) {
         return null;
@@ -126,7 +126,7 @@ export function chips(label, options, chosen, changed) {
 export const options = (values, text = String) => values.map(
     (value) => ({value, text: text(value)}));
 
-/* What was asked for if it can be had, else what is offered first. */
+/* *wanted* if it is one of *values*, else the default. */
 export const oneOf = (wanted, values, other = values[0]) =>
     (values.includes(wanted) ? wanted : other);
 
@@ -162,7 +162,7 @@ export const spellMetric = (index, name) =>
 
 export const better = (index, name) => `${index.metrics[name].better} is better`;
 
-/* Names of versions in the order of versions. */
+/* A function that compares names of versions by the order of versions. */
 export function versionOrder(index) {
     const ranks = new Map(index.order.map((name, i) => [name, i]));
     return (one, other) => (ranks.get(one) ?? -1) - (ranks.get(other) ?? -1);
@@ -188,7 +188,7 @@ export function table(columns, rows, caption) {
         h('table', {}, h('caption', {}, caption), head, body));
 }
 
-/* --- where else a number is ----------------------------------------------------------------- */
+/* --- links to the sources of a number -------------------------------------------------------- */
 
 /* The address of asv's graph of these choices. */
 export function asvAddress(benchmark, choices) {
@@ -202,29 +202,29 @@ export function asvOfPanel(panel, metric, more = {}) {
         {machine: panel.machine, ...panel.asv.choices, ...more});
 }
 
-/* The address of what is known of a release or commit. */
+/* The address of the page of a release or commit. */
 export const commitAddress = (name) =>
     new URL(`commit.html#${encodeURIComponent(name)}`, site).href;
 
-/* The address of A against B: {a, b}, and what else is chosen there. */
+/* The address of the comparison of {a, b}, with further choices. */
 export function compareAddress(choices) {
     const address = new URL('landspeed/compare.html', site);
     address.search = new URLSearchParams(choices);
     return address.href;
 }
 
-/* What shows the runs of a point, as landspeed spells it. */
+/* The command that shows the runs of a point. */
 function showCommand(panel, {version = '*', variant = '*', clients = '*'} = {}) {
     const target = variant === '*' ? version : `${version}:${variant}`;
-    const rungs = clients === '*' ? '*' : `c${clients}`;
-    const parts = [target, panel.mode, panel.protocol, panel.scale, rungs, panel.profile];
+    const level = clients === '*' ? '*' : `c${clients}`;
+    const parts = [target, panel.mode, panel.protocol, panel.scale, level, panel.profile];
     if (panel.buffers) {
         parts.push(panel.buffers);
     }
     return `landspeed show '${parts.join('/').replaceAll("'", "'\\''")}'`;
 }
 
-/* The links that go with every plot: asv's page, the runs, the command that shows them. */
+/* The links below a plot: asv's trend, the runs, and the command that shows them. */
 export function sources(panel, metric, {x, clients, variant} = {}) {
     const axes = variant && panel.asv.axes[variant];
     const more = {
@@ -242,7 +242,7 @@ export function sources(panel, metric, {x, clients, variant} = {}) {
 
 /* --- pages ---------------------------------------------------------------------------------- */
 
-/* Fill the page by *draw*(index, place), and say so where something is missing. */
+/* Fill the page by draw(index, place); show an error if data are missing. */
 export async function run(draw) {
     const place = document.getElementById('view');
     try {
@@ -255,7 +255,7 @@ export async function run(draw) {
     }
 }
 
-/* Fill *place* anew; what had the focus or was opened has it, and is, again. */
+/* Replace the content of *place*; keep the focus, and keep open what was open. */
 export function put(place, ...children) {
     const key = document.activeElement?.dataset?.key;
     const open = [...place.querySelectorAll('details[open][data-key]')].map((one) => one.dataset.key);

@@ -1,13 +1,13 @@
-/* Lines of a ladder: a version in a build, from one client to many. */
+/* The lines of plots against clients: one for each version and build. */
 
 import {count} from './lib.js';
 import {told} from './chart.js';
 import {called, foremost, usualBuild} from './choice.js';
 
-/* So many are drawn where nobody asked for any. */
+/* The number of lines that are drawn by default. */
 const MOST = 6;
 
-/* Every version in every build, in order. */
+/* All versions in all builds, in order. */
 export function linesOf(panel) {
     const found = [];
     const first = foremost(panel.categories);
@@ -26,7 +26,7 @@ export function linesOf(panel) {
     return found;
 }
 
-/* Where nothing was asked for: the newest of the latest majors, in the first build. */
+/* The default lines: the newest releases of the latest major versions, in the usual build. */
 export function usual(panel, lines) {
     const names = foremost(panel.categories).map((one) => one.name);
     const likely = lines.filter(

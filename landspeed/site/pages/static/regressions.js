@@ -1,4 +1,4 @@
-/* Changes of level and what became of each. */
+/* Changepoints and the status of each. */
 
 import {
     asked, asvAddress, change, check, chooses, commitAddress, compareAddress, form, h, load, nothing,
@@ -10,7 +10,7 @@ const SURE = ['bisected', 'confirmed', 'nominated', 'undecided'];
 run(async function draw(index, place) {
     const {rows, meanings} = await load('changes.json');
     if (!rows.length) {
-        nothing(place, 'No trend shows a change of level.');
+        nothing(place, 'No changepoints: the level of no trend has changed.');
         return;
     }
     const again = () => draw(index, place);
@@ -26,13 +26,13 @@ run(async function draw(index, place) {
         form(
             select('Machine', [{value: '', text: 'all'}, ...options(machines)], machine,
                 chooses('machine', again)),
-            select('State', [{value: '', text: 'all that stand'}, ...Object.keys(meanings).map(
+            select('Status', [{value: '', text: 'all current'}, ...Object.keys(meanings).map(
                 (one) => ({value: one, text: `${one} (${count(rows, one)})`}))], state,
                 chooses('state', again)),
-            check('gains too', gains, chooses('gains', again, spelled)),
-            check('refuted, doubtful and past ones too', all, chooses('all', again, spelled))),
-        kept.length ? list(kept) : h('p', {class: 'note'}, 'None that is chosen above.'),
-        h('h2', {}, 'The states'),
+            check('include improvements', gains, chooses('gains', again, spelled)),
+            check('include refuted, doubtful and past ones', all, chooses('all', again, spelled))),
+        kept.length ? list(kept) : h('p', {class: 'note'}, 'No changepoint matches the choices above.'),
+        h('h2', {}, 'Statuses'),
         h('div', {class: 'scroll'}, h('table', {}, h('tbody', {}, Object.entries(meanings).map(
             ([name, words]) => h('tr', {}, h('th', {scope: 'row'}, badge(name)),
                 h('td', {class: 'number'}, String(count(rows, name))), h('td', {}, words)))))));
@@ -45,8 +45,8 @@ const count = (rows, state) => rows.filter((row) => row.state === state).length;
 const badge = (state) => h('span', {class: `state ${state}`}, state);
 
 function list(rows) {
-    const caption = 'Changes, the most certain first, of those the largest';
-    const columns = ['State', 'Change', 'Between', 'Cell', 'Fresh runs', 'Found'];
+    const caption = 'Changepoints, the most certain first, then by size';
+    const columns = ['Status', 'Change', 'Between', 'Cell', 'Fresh runs', 'Bisection'];
     return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
         h('table', {}, h('caption', {}, caption),
             h('thead', {}, h('tr', {}, columns.map((one) => h('th', {scope: 'col'}, one)))),
@@ -60,7 +60,7 @@ function line(row) {
     const tone = row.worse ? 'worse' : 'better';
     return h('tr', {'data-state': row.state},
         h('td', {}, badge(row.state), row.current ? null
-            : h('div', {class: 'small quiet'}, 'not in the trend now')),
+            : h('div', {class: 'small quiet'}, 'no longer in the trend')),
         h('td', {}, h('span', {class: `strong whole ${tone}`}, change(row.ratio)),
             h('div', {class: 'small whole'}, row.metric.replaceAll('_', ' ')), range(row.interval)),
         h('td', {}, side(row.before), ' → ', side(row.after),
@@ -84,7 +84,7 @@ function cell(row) {
     return [h('div', {}, machine), h('div', {class: 'small'}, words),
         h('div', {class: 'small'}, h('a', {href: asvAddress(asv.benchmark,
             {machine, ...asv.choices, ...(row.line ? {branch: row.line} : {})})}, 'Trend in asv'),
-        ' · ', h('a', {href: compare}, 'A against B'))];
+        ' · ', h('a', {href: compare}, 'Compare'))];
 }
 
 function fresh(row) {
@@ -107,7 +107,7 @@ function found(row) {
         return h('span', {class: 'quiet'}, '–');
     }
     const sure = report.confidence === null || report.confidence === undefined ? ''
-        : `, ${(100 * report.confidence).toFixed(1)} % sure`;
+        : `, confidence ${(100 * report.confidence).toFixed(1)} %`;
     const culprit = report.culprit;
     return [
         culprit ? h('a', {class: 'mono', href: commitAddress(culprit.ref)}, culprit.name)
@@ -116,6 +116,6 @@ function found(row) {
         culprit?.author ? h('div', {class: 'small quiet'}, culprit.author) : null,
         h('div', {class: 'small quiet'}, `${report.answer}${sure}; ${report.runs} runs, `
             + `${report.builds} builds`),
-        h('details', {class: 'small'}, h('summary', {}, 'Repeat it'), h('pre', {}, report.command)),
+        h('details', {class: 'small'}, h('summary', {}, 'Command'), h('pre', {}, report.command)),
     ].filter(Boolean);
 }

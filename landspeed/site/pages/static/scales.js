@@ -1,4 +1,4 @@
-/* Small multiples: a ladder of clients for every scale (rows) and mode (columns). */
+/* Small multiples: a metric against clients for every scale (rows) and mode (columns). */
 
 import {
     asked, better, chips, chooses, form, h, nothing, number, oneOf, put, run, scaleText, sources,
@@ -13,7 +13,7 @@ const MODES = ['read-only', 'read-write', 'tpcb-like'];
 run(async function draw(index, place) {
     const timed = index.panels.filter((panel) => !panel.buffers);
     if (!timed.length) {
-        nothing(place, 'Nothing is timed yet.');
+        nothing(place, 'No timed runs yet.');
         return;
     }
     const again = () => draw(index, place);
@@ -38,13 +38,13 @@ run(async function draw(index, place) {
         form(
             controls(fields, chosen, again),
             metricControl(index, metrics, metric, again),
-            zeroControl('y axes from zero', zero, again),
+            zeroControl('start the y axes at zero', zero, again),
             chips('Versions and builds', [...lines.values()].map(
                 (one) => ({value: one.key, text: one.label, minor: one.minor})), keys,
                 chooses('lines', again))),
         h('p', {class: 'small quiet'}, `${spellMetric(index, metric)}, ${better(index, metric)}. `
-            + 'Rows are scales, columns are modes; each plot has a y axis of its own, the x axis '
-            + 'is clients (log2).'),
+            + 'Rows are scales, columns are modes. The x axis is the number of clients (log2); '
+            + 'each plot has its own y axis.'),
         keyTo([...places].map(([key, place]) => ({label: lines.get(key).label, place}))),
         h('div', {class: 'grid', 'data-columns': Math.min(3, modes.length)},
             small.map((panel) => (panel.isEmpty ? missing(panel)
@@ -53,7 +53,7 @@ run(async function draw(index, place) {
 
 const factor = (loaded, scale) => loaded.find((panel) => panel.scale === scale).factor || 0;
 
-/* key → every line in any panel, in the order of versions. */
+/* All lines of all panels by key, in the order of versions. */
 function allLines(index, loaded) {
     const byVersion = versionOrder(index);
     const found = new Map();
@@ -79,7 +79,7 @@ function one({index, panel, metric, zero, keys, places}) {
         h('p', {class: 'plot-title'}, `${panel.mode} · ${scaleText(panel)}`),
         chart({
             label: `${panel.mode}, ${scaleText(panel)}: ${spellMetric(index, metric)} against clients`,
-            x: {kind: 'ladder', values: panel.clients},
+            x: {kind: 'log2', values: panel.clients},
             y: {zero},
             series: seriesOf(data, places),
             height: 230,

@@ -1,4 +1,4 @@
-/* Every measured version, by name, commit, subject or author. */
+/* Search all measured versions by name, commit, subject or author. */
 
 import {
     asked, commitAddress, compareAddress, count, h, load, nothing, run, put,
@@ -20,8 +20,8 @@ run(async function draw(index, place) {
         return;
     }
     if (!found.length) {
-        nothing(place, `Nothing that is measured matches “${query}”. `
-            + 'What is not measured yet: landspeed run REF --preset quick');
+        nothing(place, `No measured version matches “${query}”. `
+            + 'To measure one: landspeed run REF --preset quick');
         return;
     }
     put(place,
@@ -33,7 +33,7 @@ run(async function draw(index, place) {
 const latest = (all, most = 20) => [...all].sort(
     (a, b) => b.date.localeCompare(a.date)).slice(0, most);
 
-/* Every word somewhere; what may be the start of a hash at the start of one. */
+/* Every word must occur; a word also matches the start of the commit's hash. */
 function matches(one, words) {
     const text = [one.name, one.version, one.subject, one.author, one.line, one.date]
         .filter(Boolean).join('\n').toLowerCase();
@@ -53,7 +53,7 @@ function entry(one, rows) {
         h('p', {class: 'small quiet'}, facts.join(' · ')),
         h('p', {class: 'small'}, one.before
             ? h('a', {href: compareAddress({a: one.before, b: one.name})},
-                `Against ${one.before} before it`) : null,
-        changed.length ? ` ${count(changed.length, 'change')} of level here: `
+                `Compare with ${one.before}, measured before it`) : null,
+        changed.length ? ` ${count(changed.length, 'changepoint')} here: `
             + [...new Set(changed.map((row) => row.state))].join(', ') : null));
 }

@@ -1,6 +1,6 @@
-/* The ratio of two servers, from what the data files say of each. */
+/* Ratios of two servers, computed from the statistics in the data files. */
 
-/* Exact metrics are the same again to 0.1 %: what differs by less than this is no difference. */
+/* Exact metrics repeat to 0.1 %; a smaller difference than this does not count. */
 const EXACT_DIFFERENCE = 0.002;
 
 /* B's number by A's: the ratio of geometric means with its 95 % interval, after Welch (The
@@ -28,7 +28,7 @@ export function ratioOf(a, b, quantiles) {
     return found;
 }
 
-/* In a word: better, worse or none; unknown where nothing can be said. */
+/* 'better', 'worse' or 'none'; 'unknown' with too few runs. */
 export function verdict(found, metric) {
     if (found === null) {
         return 'unknown';
@@ -47,7 +47,7 @@ export function verdict(found, metric) {
     return isUp(found.ratio) ? 'better' : 'worse';
 }
 
-/* The numbers relative to those of a base: what a plot of changes draws. */
+/* The change against a baseline in percent, with its interval. */
 export function relative(base, numbers, quantiles) {
     const found = ratioOf(base, numbers, quantiles);
     if (found === null) {

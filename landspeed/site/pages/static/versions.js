@@ -1,4 +1,4 @@
-/* Versions as categories: one dot for each with its interval, several builds side by side. */
+/* Versions as categories: one dot with its interval for each build. */
 
 import {
     asked, better, change, chips, chooses, count, form, h, interval, nothing, number, oneOf, options,
@@ -42,14 +42,14 @@ run(async function draw(index, place) {
             metricControl(index, panel.metrics, metric, again),
             clientsControl(panel, clients, again),
             select('Versions', [
-                {value: 'foremost', text: 'newest of each major'},
+                {value: 'foremost', text: 'newest of each major version'},
                 {value: 'releases', text: 'all releases'},
-                {value: 'all', text: 'all, with newest commits'},
+                {value: 'all', text: 'all and newest commits'},
             ], which, chooses('versions', again)),
             select('Show', [{value: '', text: 'as measured'}, ...categories.map(
-                (one) => ({value: one.name, text: `change from ${called(one)}`}))], base,
+                (one) => ({value: one.name, text: `change against ${called(one)}`}))], base,
             chooses('base', again)),
-            base ? null : zeroControl('y axis from zero', zero, again),
+            base ? null : zeroControl('start the y axis at zero', zero, again),
             chips('Builds', options(panel.variants), builds, chooses('variants', again))),
         figure(view),
         h('details', {'data-key': 'table'},
@@ -83,7 +83,7 @@ function figure(view) {
         }).filter(Boolean);
         return {label: variant, points: drawn, place: colours.indexOf(variant)};
     });
-    const title = `${spellMetric(index, metric)}${base ? `, change from ${base}` : ''}`;
+    const title = `${spellMetric(index, metric)}${base ? `, change against ${base}` : ''}`;
     return h('figure', {},
         h('p', {class: 'plot-title'}, title, ' ', h('span', {},
             `· ${better(index, metric)} · ${words(panel)} · ${count(clients, 'client')}`)),
@@ -96,11 +96,11 @@ function figure(view) {
             marker: base ? 0 : null,
         }),
         h('figcaption', {}, base
-            ? 'Ratios of geometric means with 95 % intervals after Welch on logarithms; of two '
-              + 'versions measured in different epochs of the machine there is no ratio.'
+            ? 'Ratios of geometric means with 95 % Welch intervals on logarithms. Versions that '
+              + 'were measured in different epochs of the machine have no ratio.'
             : index.method,
-        crossed ? ' Hollow dots were measured in an earlier epoch of the machine (kernel, '
-            + 'processor, microcode, C library): compare them with care.' : ''),
+        crossed ? ' Hollow dots are from an earlier epoch of the machine (another kernel, '
+            + 'processor, microcode or C library): compare them with care.' : ''),
         sources(panel, metric, {clients, variant: builds.length === 1 ? builds[0] : undefined}));
 }
 
@@ -136,7 +136,7 @@ function numbersTable({index, panel, metric, builds, categories, points}) {
         {title: 'Median', number: true, cell: (row) => number(row[metric].median)},
         {title: 'Max', number: true, cell: (row) => number(row[metric].max)},
         {title: 'Runs', number: true, cell: (row) => row[metric].n},
-        {title: 'Since the first', number: true, cell: step},
+        {title: 'Change since the first', number: true, cell: step},
         {title: 'Measured', whole: true, cell: (row) => row.last.slice(0, 10)},
     ], rows, `${spellMetric(index, metric)}, ${words(panel)}`);
 }

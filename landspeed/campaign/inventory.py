@@ -11,7 +11,7 @@ from base.build import Build
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.store import RecordStore
 from builders.source import ReleaseStatus
-from landspeed.results.point_query import name_of
+from landspeed.results.run import origin_of
 from landspeed.session.session import Session
 
 
@@ -85,8 +85,7 @@ def _runs(records: RecordStore) -> dict[str, dict[str, int]]:
     counted = records.table([*keys, "id"]).group_by(keys).aggregate([("id", "count")])
     runs: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in counted.to_pylist():
-        name = name_of(row)
-        runs[name][variant_of(row).name] += row["id_count"]
+        runs[origin_of(row).name][variant_of(row).name] += row["id_count"]
     return runs
 
 

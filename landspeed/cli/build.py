@@ -25,8 +25,8 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.sandbox import chosen_sandbox, compiled_by, runs_here, sandbox_options
 from landspeed.console.progress import say
+from landspeed.console.table import as_text
 from landspeed.farm.build_archive import BuildArchive
-from landspeed.results.show import as_text
 from landspeed.session.external import register
 from landspeed.session.session import Session, build_failure
 from landspeed.session.target import Target, parse_targets, require_sources

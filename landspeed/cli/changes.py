@@ -22,10 +22,9 @@ from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.format import change, counted
 from landspeed.console.params import parse_duration
 from landspeed.console.progress import say
-from landspeed.console.table import rich_table
+from landspeed.console.table import as_text, rich_table
 from landspeed.farm.bisect_confirmed import ConfirmedBisects
 from landspeed.results.series import RELEASES_LINE
-from landspeed.results.show import as_text
 from landspeed.session.session import Session
 from landspeed.stats.changepoint_online import SHORTEST
 from landspeed.stats.changepoint_short import SAMPLES_NEEDED

@@ -23,7 +23,7 @@ from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_duration, parse_share
 from landspeed.console.progress import say
-from landspeed.results.show import as_text
+from landspeed.console.table import as_text
 from landspeed.session.session import Session
 
 

@@ -30,6 +30,7 @@ from benchmarks.workloads.scenario import (
 from builders.source import Source
 from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
 from landspeed.console.progress import say
+from landspeed.console.table import as_text
 from landspeed.profiling.diff import (
     ExplainResult,
     costs,
@@ -38,7 +39,6 @@ from landspeed.profiling.diff import (
     whole_functions,
 )
 from landspeed.profiling.flamegraph import draw, frames
-from landspeed.results.show import as_text
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.console.table import as_text
 from landspeed.results.point_query import SPELLING, parse_point
-from landspeed.results.show import as_text, details, find_points, overview
+from landspeed.results.show import details, find_points, overview
 from landspeed.session.session import Session
 
 
@@ -27,10 +28,10 @@ def show_(point: str, as_json: bool) -> None:
     session = Session.open()
     query = parse_point(point, session.builder.sources.release_at)
     points = find_points(session.records.table(), query, session.records.twins.all())
-    records = session.records.records([run["id"] for p in points for run in p.runs])
+    records = session.records.records([run.id for p in points for run in p.runs])
     if as_json:
         by_id = {record.id: record.to_json() for record in records}
-        emit_json([p.facts() | {"records": [by_id[run["id"]] for run in p.runs]} for p in points])
+        emit_json([p.facts() | {"records": [by_id[run.id] for run in p.runs]} for p in points])
         return
     shown = details(points[0], list(records)) if len(points) == 1 else overview(points)
     emit(as_text(shown))

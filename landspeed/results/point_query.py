@@ -1,11 +1,11 @@
-"""How a person names a point: in words, or by pasting the address of asv's page.
+"""Parse the name of a point, as a person types it or copies it from the site.
 
 ``REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]]``, such as
-``18.6:bs4/read-only/prepared/small/c4/default``; what is left out, or ``*``, matches all. BUFFERS
-are those of counted runs, warm or cold: a PROFILE that they do not follow is of timed ones.
-``#read_only.track_latency?p-clients=4&blocksize=8&commits=HASH`` is the end of an address of
-the site.
-``run:ID`` is one run, by the first digits of its record's id.
+``18.6:bs4/read-only/prepared/small/c4/default``. A part that is missing, or ``*``, matches all.
+BUFFERS (warm or cold) select counted runs; a PROFILE without BUFFERS selects timed runs.
+
+``#read_only.track_latency?p-clients=4&blocksize=8&commits=HASH`` is the end of an address of the
+site. ``run:ID`` is one run, by the first digits of its record's id.
 """
 
 from __future__ import annotations
@@ -14,51 +14,51 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from base.build import Origin, Variant
 from base.errors import UsageError
 from base.version import Version
-from benchmarks.records.columns import variant_of
 from benchmarks.workloads.metrics import PARAM_NAMES, VARIANT_NAMES, metric_of, mode_of, scale_param
+from landspeed.results.run import Run
 
 SPELLING = "REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]]"
 _PARTS = ("mode", *PARAM_NAMES, "buffers")
-# How a timed run spells the buffers it does not have.
-_TIMED = "None"
+_TIMED = "None"  # str() of the buffers of a timed run
 _GENERIC = ("machine", *VARIANT_NAMES)
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 
 ReleaseAt = Callable[[str], str | None]
-"""From a hash of the synthetic branch (or the start of one) to its release, or None."""
+"""Returns the release of a commit of the releases branch, by the start of its hash, or None."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointQuery:
-    """A PointQuery says which runs are meant: allowed values by column; no key allows all.
+    """Selection of runs: the allowed values by field; a missing field allows all.
 
-    ``refs`` are releases, majors or commits, any of them; empty for all. Keys of ``allowed``
-    are scalar columns, and ``scale`` spelled as ``small``, ``5`` or ``small-5``.
+    ``refs`` are releases, major versions or commits; empty for all. A ``scale`` is spelled
+    ``small``, ``5`` or ``small-5``.
     """
 
     refs: tuple[str, ...] = ()
     run: str | None = None
     allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
-    def matches(self, row: Mapping[str, Any]) -> bool:
-        """Whether the run of *row* (the scalar columns of a record) is meant."""
+    def names(self, origin: Origin) -> bool:
+        """Return whether *origin* is among ``refs``."""
+        return not self.refs or any(_is_ref(origin, ref) for ref in self.refs)
+
+    def matches(self, run: Run) -> bool:
+        """Return whether *run* is selected."""
         if self.run is not None:
-            return bool(row["id"].startswith(self.run))
-        if self.refs and not any(_is_ref(row, ref) for ref in self.refs):
-            return False
-        return all(
-            not values.isdisjoint(_spelled(row, name)) for name, values in self.allowed.items()
+            return run.id.startswith(self.run)
+        return self.names(run.origin) and all(
+            not values.isdisjoint(_spellings(run, name)) for name, values in self.allowed.items()
         )
 
 
 def parse_point(text: str, release_at: ReleaseAt) -> PointQuery:
-    """The PointQuery that *text* spells; UsageError if it is no POINT."""
+    """Return the query that *text* spells; UsageError if it is not a point."""
     if text.startswith("run:"):
         return PointQuery(run=text.removeprefix("run:"))
     if "#" in text:
@@ -71,7 +71,8 @@ def parse_point(text: str, release_at: ReleaseAt) -> PointQuery:
 def _parse_words(text: str, release_at: ReleaseAt) -> PointQuery:
     target, *parts = text.split("/")
     if len(parts) > len(_PARTS):
-        raise _bad(text, f"It has {len(parts)} parts after the target, at most {len(_PARTS)} fit.")
+        detail = f"It has {len(parts)} parts after the target; at most {len(_PARTS)} are allowed."
+        raise _bad(text, detail)
     ref, _, variant = target.partition(":")
     allowed: dict[str, frozenset[str]] = {}
     if variant:
@@ -94,7 +95,7 @@ def _parse_fragment(fragment: str, release_at: ReleaseAt) -> PointQuery:
     benchmark, _, query = fragment.strip("/").partition("?")
     benchmark = unquote(benchmark)
     if "." not in benchmark:
-        raise _bad(fragment, "An address of the site must be that of a benchmark's graph.")
+        raise _bad(fragment, "An address of the site must be the address of a graph.")
     values: dict[str, set[str]] = {"mode": {mode_of(benchmark)}}
     metric = metric_of(benchmark)
     if metric is not None:
@@ -112,7 +113,7 @@ def _parse_fragment(fragment: str, release_at: ReleaseAt) -> PointQuery:
 
 
 def _plain(value: str) -> str:
-    # asv writes parameters as Python's repr
+    # asv writes parameters as their repr in Python.
     try:
         return str(ast.literal_eval(value))
     except (ValueError, SyntaxError):
@@ -126,33 +127,21 @@ def _named(ref: str, release_at: ReleaseAt) -> str:
     return ref if version is None else str(version)
 
 
-def name_of(row: Mapping[str, Any]) -> str:
-    """How people call the origin of a run, from the scalar columns of its record."""
-    return Origin(
-        release=row["release"],
-        commit=row["commit"],
-        tree=row["tree"],
-        date="",
-        registered=row["registered"],
-    ).name
-
-
-def _is_ref(row: Mapping[str, Any], ref: str) -> bool:
-    release, commit = row["release"], row["commit"]
-    if row["registered"] is not None:
-        return ref == f"@{row['registered']}"
+def _is_ref(origin: Origin, ref: str) -> bool:
+    release, commit = origin.release, origin.commit
+    if origin.registered is not None:
+        return ref == origin.name
     if release is not None and (release == ref or release.startswith(f"{ref}.")):
         return True
     return bool(commit is not None and _HASH.fullmatch(ref) and commit.startswith(ref))
 
 
-def _spelled(row: Mapping[str, Any], name: str) -> frozenset[str]:
+def _spellings(run: Run, name: str) -> frozenset[str]:
     if name == "scale":
-        tier, scale = row["tier"], row["scale"]
-        return frozenset({tier, str(scale), scale_param(tier, scale)})
+        return frozenset({run.tier, str(run.scale), scale_param(run.tier, run.scale)})
     if name in VARIANT_NAMES:
-        return frozenset({variant_of(row).axes()[name]})
-    return frozenset({str(row[name])})
+        return frozenset({run.variant.axes()[name]})
+    return frozenset({str(getattr(run, name))})
 
 
 def _bad(text: str, detail: str) -> UsageError:

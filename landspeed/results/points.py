@@ -30,6 +30,7 @@ from landspeed.results.arrays import (
     words,
 )
 from landspeed.results.params import Params
+from landspeed.results.run import origin_of
 
 CELL = (*VARIANT_COLUMNS, "mode", "protocol", "tier", "scale", "clients", "profile", "buffers")
 """The columns of RecordStore.table() that tell a cell, but for its machine."""
@@ -186,13 +187,7 @@ def origins_by_digest(table: pa.Table, twins: Iterable[IdenticalBuild]) -> Origi
     newest = np.sort(lasts(codes(table, SERVER_COLUMNS)))
     found: dict[str, dict[str, Origin]] = {}
     for row in table.select(SERVER_COLUMNS).take(newest).to_pylist():
-        origin = Origin(
-            release=row["release"],
-            commit=row["commit"],
-            tree=row["tree"],
-            date=row["origin_date"],
-            registered=row["registered"],
-        )
+        origin = origin_of(row)
         found.setdefault(row["digest"], {})[origin.name] = origin
     for twin in twins:
         found.setdefault(twin.digest, {}).setdefault(twin.origin.name, twin.origin)

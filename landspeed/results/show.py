@@ -1,40 +1,33 @@
-"""From a dot back to its runs: which they were, what they say, where they came from."""
+"""Show the runs behind a point: their numbers, their servers, and where they came from."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from textwrap import fill
 from typing import Any
 
 import pyarrow as pa
 from asv_runner.statistics import compute_stats
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 
+from base.build import Origin
 from base.errors import RefError
 from benchmarks.observation.warnings import RunFindings
-from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.identical_builds import IdenticalBuild, Origins
 from benchmarks.records.record import BuildFacts, EpochFacts, Record
-from benchmarks.workloads.metrics import METRICS, Metric, metrics_of, scale_param
-from benchmarks.workloads.points import ADAPTIVE
+from benchmarks.workloads.metrics import METRICS, Metric, metrics_of
 from landspeed.console.table import rich_table
-from landspeed.results.point_query import PointQuery, name_of
+from landspeed.results.point_query import PointQuery
 from landspeed.results.points import origins_by_digest
 from landspeed.results.reproduce import point_commands
+from landspeed.results.run import Run, origin_of
 from landspeed.results.warnings import count_warnings
 from landspeed.results.where_time_went import client_text, evidence_rows
 
-_KEY = (
-    *("machine", *VARIANT_COLUMNS, "mode", "protocol", "tier", "scale"),
-    *("clients", "profile", "buffers"),
-)
-_WIDE = 1000
 _TEXT_WIDTH = 100
-_SERVER = ("digest", "epoch")
 _RUN_COLUMNS = (
     ("latency ms", "latency_ms", "{:.4f}"),
     ("stddev", "latency_stddev_ms", "{:.4f}"),
@@ -86,45 +79,49 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A Shown is one point with its runs; ``published`` is whether the site's dot is of them.
+    """One point with its runs, oldest first.
 
-    Runs that a comparison or a bisection asked for are ``adaptive``, and never published.
+    ``published`` says whether the site shows these runs. Those of comparisons and bisections
+    are a point of their own and never published.
     """
 
-    runs: tuple[Mapping[str, Any], ...]
+    runs: tuple[Run, ...]
     published: bool
-    adaptive: bool = False
 
     @property
     def name(self) -> str:
-        """The POINT, spelled so that ``landspeed show`` takes it."""
-        run = self.runs[0]
-        scale = scale_param(run["tier"], run["scale"])
-        cell = [run["mode"], run["protocol"], scale, f"c{run['clients']}", run["profile"]]
-        if run["buffers"] is not None:
-            cell.append(run["buffers"])
-        return f"{name_of(run)}:{variant_of(run)}/{'/'.join(cell)}"
+        """The point, in the spelling that ``landspeed show`` takes."""
+        return self.runs[0].point
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics that its runs have."""
-        return metrics_of(self.runs[0]["buffers"])
+        """The metrics that the runs have."""
+        return metrics_of(self.runs[0].buffers)
+
+    @property
+    def status(self) -> str:
+        """Why the site does not show these runs; empty if it does."""
+        if self.runs[0].is_adaptive:
+            return " (comparisons)"
+        return "" if self.published else " (superseded)"
 
     def estimate(self, metric: Metric) -> Estimate | None:
-        """The Estimate of *metric* over the runs that have it."""
-        return Estimate.of([v for run in self.runs if (v := run[metric.column]) is not None])
+        """Return the estimate of *metric* from the runs that have it."""
+        numbers = (run.numbers[metric.column] for run in self.runs)
+        return Estimate.of([one for one in numbers if one is not None])
 
     def facts(self) -> dict[str, Any]:
-        """The point as JSON can hold it, without its records."""
+        """Return the point as JSON can hold it, without its records."""
+        run = self.runs[0]
         estimates = {metric.name: self.estimate(metric) for metric in self.metrics}
         return {
             "point": self.name,
-            "machine": self.runs[0]["machine"],
-            "epoch": self.runs[0]["epoch"],
-            "digest": self.runs[0]["digest"],
+            "machine": run.machine,
+            "epoch": run.epoch,
+            "digest": run.digest,
             "published": self.published,
             "repeat": point_commands(self.runs),
-            "runs": [run["id"] for run in self.runs],
+            "runs": [run.id for run in self.runs],
             "estimates": {name: vars(one) if one else None for name, one in estimates.items()},
         }
 
@@ -132,94 +129,80 @@ class Shown:
 def find_points(
     table: pa.Table, query: PointQuery, twins: Sequence[IdenticalBuild] = ()
 ) -> list[Shown]:
-    """The points that *query* means in *table* (RecordStore.table()); RefError if none.
+    """Return the points that *query* selects in *table* (RecordStore.table()); RefError if none.
 
-    Runs of different servers or epochs are different points; the newest is the published one.
-    So are, beside it, the runs that comparisons asked for.
-    Origins that are one server, as *twins* are, have its runs in common.
+    Runs of different servers or epochs are different points, and the newest is published. Origins
+    that are the same server, as *twins* are, share its runs.
     """
     origins = {} if query.run else origins_by_digest(table, twins)
-    groups: dict[tuple[Any, ...], dict[tuple[Any, ...], list[Mapping[str, Any]]]] = {}
+    points: dict[Hashable, dict[Hashable, list[Run]]] = {}
     for batch in table.to_batches(max_chunksize=16384):
-        for row in _of_each_origin(batch.to_pylist(), origins):
-            if query.matches(row):
-                key = (name_of(row), *(row[name] for name in _KEY))
-                servers = groups.setdefault(key, {})
-                server = (*(row[name] for name in _SERVER), row["preset"] in ADAPTIVE)
-                servers.setdefault(server, []).append(row)
-    if not groups:
+        for row, origin in _rows_by_origin(batch.to_pylist(), origins):
+            # Most rows are of other origins: do not make a Run of each.
+            if query.names(origin) and query.matches(run := Run.of(row, origin)):
+                servers = points.setdefault((run.machine, run.point), {})
+                servers.setdefault(run.server, []).append(run)
+    if not points:
         raise _nothing(table)
-    return [one for of in groups.values() for one in _shown(of)]
+    return [one for servers in points.values() for one in _shown(list(servers.values()))]
 
 
-def _shown(servers: Mapping[tuple[Any, ...], Sequence[Mapping[str, Any]]]) -> Iterator[Shown]:
-    newest = max(
-        (runs[-1]["id"] for (*_, adaptive), runs in servers.items() if not adaptive), default=""
-    )
-    for (*_, adaptive), runs in servers.items():
-        yield Shown(
-            runs=tuple(runs),
-            published=not adaptive and runs[-1]["id"] == newest,
-            adaptive=adaptive,
-        )
-
-
-def _of_each_origin(
+def _rows_by_origin(
     rows: Iterable[Mapping[str, Any]], origins: Origins
-) -> Iterator[Mapping[str, Any]]:
+) -> Iterator[tuple[Mapping[str, Any], Origin]]:
     for row in rows:
-        yield row
-        for name, origin in origins.get(row["digest"], {}).items():
-            if name != name_of(row):
-                yield {**row, **vars(origin), "origin_date": origin.date}
+        own = origin_of(row)
+        yield row, own
+        others = origins.get(row["digest"], {})
+        yield from ((row, one) for name, one in others.items() if name != own.name)
+
+
+def _shown(servers: Sequence[Sequence[Run]]) -> Iterator[Shown]:
+    newest = max((runs[-1].id for runs in servers if not runs[-1].is_adaptive), default="")
+    for runs in servers:
+        yield Shown(runs=tuple(runs), published=runs[-1].id == newest)
 
 
 def _nothing(table: pa.Table) -> RefError:
     refs = sorted({str(ref) for ref in table["release"].unique().to_pylist() if ref})
     return RefError(
-        "no runs of such a point",
+        "no runs of this point",
         detail=f"Measured releases: {', '.join(refs)}." if refs else "Nothing is measured yet.",
         hint='"landspeed list" shows what is measured.',
     )
 
 
 def overview(points: Iterable[Shown]) -> Table:
-    """A table of *points*, one line each, with the published medians and 99 % intervals."""
+    """Return a table of *points*, a line each, with their medians and 99 % intervals."""
     points = list(points)
     shown = [metric for metric in METRICS if any(metric in point.metrics for point in points)]
     titles = ("point", "machine", "epoch", "runs", *(f"{m.name} {m.unit}" for m in shown))
     rows = (
         (
             point.name,
-            point.runs[0]["machine"],
-            point.runs[0]["epoch"] + _standing(point),
+            point.runs[0].machine,
+            point.runs[0].epoch + point.status,
             str(len(point.runs)),
-            *(_text(point.estimate(m) if m in point.metrics else None) for m in shown),
+            *(str(point.estimate(m) or "-") if m in point.metrics else "-" for m in shown),
         )
         for point in points
     )
     return rich_table(titles, rows, align="lllr")
 
 
-def _standing(point: Shown) -> str:
-    if point.adaptive:
-        return " (comparisons)"
-    return "" if point.published else " (superseded)"
-
-
 def details(point: Shown, records: Sequence[Record]) -> RenderableType:
-    """Everything about one *point*: estimates, its runs, and what its *records* say.
+    """Return the estimates and runs of *point*, and what its *records* tell.
 
-    Where the time went, warnings, and provenance from the first of them.
+    The latter are where the time went, warnings, and the provenance of the first record.
     """
-    columns = _COUNTED_COLUMNS if point.runs[0]["buffers"] else _RUN_COLUMNS
+    columns = _COUNTED_COLUMNS if point.runs[0].buffers else _RUN_COLUMNS
     titles = ("run", "time", "round", *(title for title, _, _ in columns))
     rows = (
         (
-            f"run:{run['id'][:16]}",
-            run["time"],
-            _number(run["round"], "{}"),
-            *(_number(run[column], form) for _, column, form in columns),
+            f"run:{run.id[:16]}",
+            run.time,
+            _number(run.round, "{}"),
+            *(_number(run.numbers[column], form) for _, column, form in columns),
         )
         for run in point.runs
     )
@@ -239,15 +222,6 @@ def _facts(rows: Iterable[tuple[str, str]]) -> Table:
     for title, text in rows:
         facts.add_row(title, fill(text, _TEXT_WIDTH))
     return facts
-
-
-def as_text(shown: RenderableType) -> str:
-    """*shown* as plain lines that are never cut: points and ids are there to be copied."""
-    stream = StringIO()
-    # words of others are neither rich's markup nor the names of its pictures
-    plain = Console(file=stream, width=_WIDE, color_system=None, markup=False, emoji=False)
-    plain.print(shown)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
 def _provenance(record: Record) -> list[tuple[str, str]]:
@@ -284,10 +258,6 @@ def _source(build: BuildFacts) -> list[tuple[str, str]]:
         ("source", f"{origin.release or origin.commit} of {origin.date}"),
         ("tree", origin.tree),
     ]
-
-
-def _text(estimate: Estimate | None) -> str:
-    return "-" if estimate is None else str(estimate)
 
 
 def _number(value: float | None, form: str) -> str:

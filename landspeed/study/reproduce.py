@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from landspeed.results.reproduce import command, preparing
+from landspeed.results.reproduce import command, setup_commands
+from landspeed.results.run import origin_of
 from landspeed.study.plan import StudyPlan
 from landspeed.study.samples import StudyRow
 
@@ -20,7 +21,10 @@ def study_commands(
     *names* says what each REF of the plan turned out to be, ``18`` to ``18.6``; *memory* is the
     limit, in bytes, that servers ran in, None for none.
     """
-    return [*preparing([row.scalars for row in rows]), study_command(plan, names, memory)]
+    return [
+        *setup_commands(origin_of(row.scalars) for row in rows),
+        study_command(plan, names, memory),
+    ]
 
 
 def study_command(plan: StudyPlan, names: Mapping[str, str], memory: int | None = None) -> str:

@@ -8,7 +8,7 @@ import click
 
 from base.build import Variant
 from base.errors import LandspeedError
-from landspeed.results.show import as_text
+from landspeed.console.table import as_text
 from landspeed.session.session import Session
 from landspeed.session.target import parse_targets, require_sources
 from tests.build_systems.systems import compare_systems, systems_failure, systems_table

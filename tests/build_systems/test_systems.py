@@ -12,7 +12,7 @@ import pytest
 
 from base.build import Build, Variant
 from base.errors import BuildError, StorageError, UsageError
-from landspeed.results.show import as_text
+from landspeed.console.table import as_text
 from landspeed.session.target import Target
 from tests.build_systems.__main__ import main
 from tests.build_systems.elf import Program

@@ -20,9 +20,10 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.smoke import trials
 from builders.external import ExternalServers, inspect
+from landspeed.console.table import as_text
 from landspeed.results.point_query import parse_point
 from landspeed.results.points import dots
-from landspeed.results.show import as_text, details, find_points
+from landspeed.results.show import details, find_points
 from landspeed.session.external import register
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -230,7 +231,7 @@ def test_its_points_are_shown_by_its_name(records, text):
     assert point.name.startswith("@debian15:bs8/read-only/")
     (again,) = find_points(records.table(), parse_point(point.name, lambda _: None))
     assert again == point
-    shown = as_text(details(point, [records.get(point.runs[0]["id"])]))
+    shown = as_text(details(point, [records.get(point.runs[0].id)]))
     assert "built elsewhere" in shown
     assert SAID in shown
 

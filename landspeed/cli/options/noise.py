@@ -10,8 +10,7 @@ from landspeed.cli.options.common import emit, emit_json
 from landspeed.compare.aa_rates import AAReport, aa_report
 from landspeed.compare.aa_schedule import compare_with_itself, least_compared
 from landspeed.compare.aa_text import TITLES, row_text, summary_lines
-from landspeed.console.table import rich_table
-from landspeed.results.show import as_text
+from landspeed.console.table import as_text, rich_table
 from landspeed.session.session import Session
 
 

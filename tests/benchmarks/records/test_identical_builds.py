@@ -80,7 +80,7 @@ def test_a_twin_is_shown_by_its_own_name(store):
     assert shown.name.startswith(B[:10])
     assert len(shown.runs) == 2
     (one,) = find_points(
-        store.table(), parse_point(f"run:{shown.runs[0]['id']}", lambda _: None), store.twins.all()
+        store.table(), parse_point(f"run:{shown.runs[0].id}", lambda _: None), store.twins.all()
     )
     assert one.name.startswith(A[:10])
 

@@ -15,7 +15,7 @@ from benchmarks.machine.machine import Machine
 from benchmarks.measure import prepare, templates
 from benchmarks.smoke import TRIALS, SmokeCheck, trials
 from landspeed.campaign.smoke import SmokeResult, check_failure, check_table
-from landspeed.results.show import as_text
+from landspeed.console.table import as_text
 from landspeed.session.target import Target
 from tests.kits.builds.buildkit import a_build
 from tests.kits.servers.cluster_kit import processes_in, server_paths

@@ -29,8 +29,8 @@ from landspeed.changepoints.confirmation import (
 from landspeed.cli.changes import confirmations_table, read_changes
 from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.side import CompareScenario, Side
+from landspeed.console.table import as_text
 from landspeed.results.params import Params
-from landspeed.results.show import as_text
 from tests.kits.made_up.compare_kit import CELL, Bench, bench, build, session
 
 __all__ = ["bench", "session"]

@@ -23,7 +23,7 @@ from landspeed.compare.report import comparison_text
 from landspeed.compare.run import compare
 from landspeed.compare.side import CompareScenario
 from landspeed.compare.verdict import Verdict
-from landspeed.results.show import as_text
+from landspeed.console.table import as_text
 from landspeed.sampling import counted as campaign_counted
 from landspeed.sampling import sampler
 from landspeed.sampling.sampler import Sampler

@@ -17,7 +17,7 @@ from landspeed.compare.report import comparison_facts, comparison_text
 from landspeed.compare.run import compare
 from landspeed.compare.timed import recorded_state
 from landspeed.compare.verdict import Verdict
-from landspeed.results.show import as_text
+from landspeed.console.table import as_text
 from tests.kits.made_up.compare_kit import (
     TPS,
     Bench,

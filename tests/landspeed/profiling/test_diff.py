@@ -14,6 +14,7 @@ from benchmarks.counted.callgrind import Edge, Profile
 from benchmarks.machine.machine import Machine
 from benchmarks.workloads.scenario import CacheState, Mode, Protocol
 from landspeed.cli.explain import counted_cell
+from landspeed.console.table import as_text
 from landspeed.profiling.diff import (
     ExplainResult,
     costs,
@@ -22,7 +23,6 @@ from landspeed.profiling.diff import (
     whole_functions,
 )
 from landspeed.profiling.flamegraph import Frame, draw, frames
-from landspeed.results.show import as_text
 
 
 def profile(own: dict[str, float], **edges: float) -> Profile:

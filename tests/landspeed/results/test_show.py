@@ -14,8 +14,9 @@ from base.errors import RefError, UsageError, VariantError
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from landspeed.console.progress import say
+from landspeed.console.table import as_text
 from landspeed.results.point_query import parse_point
-from landspeed.results.show import Estimate, Shown, as_text, details, find_points, overview
+from landspeed.results.show import Estimate, Shown, details, find_points, overview
 from tests.kits.made_up.synthetic import START, Point, counted_record, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 
@@ -111,9 +112,9 @@ def test_the_name_of_a_point_finds_it_again(store: RecordStore) -> None:
 
 def test_a_run_is_found_by_the_start_of_its_id(store: RecordStore) -> None:
     (point,) = found(store, "18.1:bs4/read-only/prepared/small/c4")
-    run = point.runs[1]["id"]
+    run = point.runs[1].id
     (again,) = found(store, f"run:{run[:20]}")
-    assert [one["id"] for one in again.runs] == [run]
+    assert [one.id for one in again.runs] == [run]
 
 
 def test_no_such_point_says_what_is_measured(store: RecordStore) -> None:
@@ -143,11 +144,11 @@ def test_the_overview_has_a_line_per_point(store: RecordStore) -> None:
 
 def test_details_show_every_run_and_where_it_came_from(store: RecordStore) -> None:
     (point,) = found(store, "18.1:bs8/read-only/prepared/small/c4")
-    text = as_text(details(point, [store.get(point.runs[0]["id"])]))
+    text = as_text(details(point, [store.get(point.runs[0].id)]))
     for run in point.runs:
-        assert f"run:{run['id'][:16]}" in text
-        assert run["time"] in text
-    for fact in ("shared_buffers = 16384", "gcc", "glibc 2.36", point.runs[0]["digest"]):
+        assert f"run:{run.id[:16]}" in text
+        assert run.time in text
+    for fact in ("shared_buffers = 16384", "gcc", "glibc 2.36", point.runs[0].digest):
         assert fact in text
 
 
@@ -197,7 +198,7 @@ def test_runs_of_comparisons_are_shown_beside_the_point_and_are_never_the_publis
             one["run"] |= {"preset": "compare", "comparison": "abc", "block": 1, "side": number - 2}
         store.add(Record.from_json(one))
     points = found(store, "18.1")
-    assert [(len(p.runs), p.published, p.adaptive) for p in points] == [
+    assert [(len(p.runs), p.published, p.runs[0].is_adaptive) for p in points] == [
         (2, True, False),
         (2, False, True),
     ]
@@ -218,7 +219,7 @@ def test_a_run_by_sysbench_is_a_point_of_its_own_that_says_who_asked_and_repeats
             )
         )
     (point,) = found(store, "18.1/oltp-read-only-92b46dbe")
-    shown = as_text(details(point, [store.get(run["id"]) for run in point.runs]))
+    shown = as_text(details(point, [store.get(run.id) for run in point.runs]))
     assert re.search(r"^client +sysbench 1\.0\.20 \(9 rows\)$", shown, re.M)
     words = (
         "study sysbench 18.1:bs8 --preset quick --mode oltp-read-only --protocol prepared "
@@ -246,7 +247,7 @@ def test_counted_runs_are_points_of_their_own(tmp_path: Path) -> None:
     assert names(store, address) == [f"{name}/cold"]
     assert names(store, "#read_only.track_latency?p-clients=1") == [name]
     (cold,) = found(store, f"{name}/cold")
-    shown = as_text(details(cold, [store.get(cold.runs[0]["id"])]))
+    shown = as_text(details(cold, [store.get(cold.runs[0].id)]))
     assert "instructions/tx" in shown
     assert "latency" not in shown
     assert set(cold.facts()["estimates"]) == {"instructions_cold"}

@@ -7,8 +7,9 @@ from typing import Any
 from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
+from landspeed.console.table import as_text
 from landspeed.results.point_query import parse_point
-from landspeed.results.show import as_text, details, find_points
+from landspeed.results.show import details, find_points
 from landspeed.results.warnings import count_warnings, count_warnings_by_point
 from landspeed.results.where_time_went import evidence_rows
 from tests.kits.made_up.synthetic import Point, record
@@ -105,7 +106,7 @@ def test_show_has_them_next_to_the_number(tmp_path: Any) -> None:
         store.add(Record.from_json(run(number, warnings=STEAL if number else None)))
     query = parse_point("18.1/read-write", lambda _: None)
     (point,) = find_points(store.table(), query)
-    records = list(store.records([one["id"] for one in point.runs]))
+    records = list(store.records([one.id for one in point.runs]))
     text = as_text(details(point, records))
     assert "where the time went" in text
     assert "warning: 2.0% of processor time was stolen (1 of 2 runs)" in text

@@ -1,1 +1,1 @@
-"""In which functions two servers differ."""
+"""Show in which functions the costs of two servers differ."""

@@ -1,6 +1,6 @@
-"""Where a difference in cost is: two profiles of one question, function by function.
+"""Compare two profiles of one scenario function by function. Pure.
 
-Pure. Profiles are per transaction (benchmarks.counted.count keeps them so).
+Profiles are per transaction, as benchmarks.counted.count stores them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from benchmarks.counted.callgrind import Edge, Profile
 from benchmarks.records.record import Record
 from landspeed.console.table import rich_table
 
-# What gcc and clang call the parts and copies they make of a function.
+# Suffixes that gcc and clang give to parts and copies of a function.
 _PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+$")
 _SHOWN_FILES = 40
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """A Cost is one function's share of a transaction, before and after, in instructions.
+    """Instructions of one function per transaction, before and after.
 
-    ``own`` is what it executes itself, ``inclusive`` what it calls for as well.
+    ``own`` counts the function itself, ``inclusive`` also what it calls.
     """
 
     function: str
@@ -36,20 +36,20 @@ class Cost:
 
     @property
     def own(self) -> float:
-        """How much more it executes itself after."""
+        """Change of its own instructions."""
         return self.own_after - self.own_before
 
     @property
     def inclusive(self) -> float:
-        """How much more it and what it calls execute after."""
+        """Change of its inclusive instructions."""
         return self.inclusive_after - self.inclusive_before
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainResult:
-    """An Explained is the difference of two servers' profiles of one cell.
+    """Difference of two servers' profiles of one cell, in instructions per transaction.
 
-    ``files`` are those that differ between their sources, None where that is not known.
+    ``files`` are the source files that differ; None if unknown.
     """
 
     before: str
@@ -62,7 +62,7 @@ class ExplainResult:
     notes: tuple[str, ...] = ()
 
     def facts(self, top: int) -> dict[str, Any]:
-        """As JSON can hold it, with the *top* functions."""
+        """Return the result as JSON can hold it, with the *top* functions."""
         facts = asdict(self)
         facts["costs"] = [_cost_facts(cost) for cost in self.costs[:top]]
         facts["files"] = None if self.files is None else list(self.files)
@@ -81,9 +81,9 @@ def _cost_facts(cost: Cost) -> dict[str, Any]:
 
 
 def whole_functions(profile: Profile) -> Profile:
-    """*profile* with the parts a compiler split off a function added to it again.
+    """Return *profile* with the parts that the compiler split off a function merged into it.
 
-    Two compilations split differently; a call from a part into the rest is none.
+    Two compilations split differently. Calls between parts of one function are dropped.
     """
     own: dict[str, float] = {}
     for name, cost in profile.own.items():
@@ -105,7 +105,7 @@ def _whole(name: str) -> str:
 
 
 def costs(before: Profile, after: Profile) -> tuple[Cost, ...]:
-    """Every function's Cost, the largest difference of its own first."""
+    """Return the cost of every function, the largest change of its own instructions first."""
     inclusive = before.inclusive(), after.inclusive()
     found = [
         Cost(
@@ -121,7 +121,7 @@ def costs(before: Profile, after: Profile) -> tuple[Cost, ...]:
 
 
 def incomparable(before: Record, after: Record) -> list[str]:
-    """What two counted records differ in that should be the same, in words; empty if nothing."""
+    """Return why two counted records are not comparable, as text; empty if they are."""
     reasons = []
     if before.epoch.identifier != after.epoch.identifier:
         names = ("valgrind", "libc_sha256", "shown_cpu", "method")
@@ -139,7 +139,7 @@ def _differs(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> 
 
 
 def explained_text(explained: ExplainResult, top: int) -> RenderableType:
-    """The *top* functions as a table, and what changed in the sources."""
+    """Return the *top* functions as a table, and the files that changed."""
     head = (
         f"{explained.cell}: {explained.before} {explained.total_before:.1f}, "
         f"{explained.after} {explained.total_after:.1f} instructions per transaction "

@@ -1,10 +1,10 @@
-"""A differential flame graph of two profiles, drawn as an SVG by matplotlib.
+"""Draw a differential flame graph of two profiles as an SVG with matplotlib.
 
-Callgrind knows who called whom and for how much, not whole stacks. As gprof does, a function's
-callees are spread over its callers by what each caller called it for (Graham, Kessler, McKusick:
-gprof: a call graph execution profiler, SIGPLAN 1982, section 4): where a function behaves
-differently for different callers the picture shows the average. A cycle is cut where it closes.
-Colours after Gregg, "Differential Flame Graphs" (2014): red is more, blue is less.
+Callgrind records who called whom at what cost, not whole stacks. Like gprof, we attribute the
+callees of a function to its callers in proportion to the cost of their calls (Graham, Kessler,
+McKusick: gprof: a call graph execution profiler, SIGPLAN 1982, section 4). Where a function behaves
+differently for different callers, the graph shows the average. Cycles are cut where they close.
+Colours follow Gregg, "Differential Flame Graphs" (2014): red is more, blue is less.
 """
 
 from __future__ import annotations
@@ -23,20 +23,15 @@ from benchmarks.counted.callgrind import Profile
 
 ROOT = "PostgresMain"
 _DEEPEST = 40
-# Narrower frames would not be seen; of the width of the picture.
-_NARROWEST = 0.001
+_NARROWEST = 0.001  # of the width of the picture; narrower frames are invisible
 _INCHES, _ROW_INCHES = 14.0, 0.2
-# Characters of the font that fit the whole width.
-_CHARACTERS = 260
+_CHARACTERS = 260  # that fit into the whole width
 _STRONGEST = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """A Frame is a function under one path of callers: its instructions before and after.
-
-    Both are per transaction, what it called for included.
-    """
+    """A function under one path of callers: inclusive instructions per transaction."""
 
     function: str
     before: float
@@ -45,12 +40,12 @@ class Frame:
 
     @property
     def width(self) -> float:
-        """The mean of both, so that what came and what went are both seen."""
+        """Mean of before and after, so that both added and removed functions are visible."""
         return (self.before + self.after) / 2
 
 
 def frames(before: Profile, after: Profile, root: str = ROOT) -> Frame:
-    """The tree below *root* of two profiles, without what would not be seen."""
+    """Return the tree below *root* of two profiles, without invisible frames."""
     sides = (_Side.of(before), _Side.of(after))
     totals = (before.entered(root), after.entered(root))
     least = _NARROWEST * sum(totals) / 2
@@ -59,7 +54,7 @@ def frames(before: Profile, after: Profile, root: str = ROOT) -> Frame:
 
 @dataclass(frozen=True, kw_only=True)
 class _Side:
-    """One profile, by caller: what each function called others for, and was entered for."""
+    """One profile: the cost of each call by caller, and the inclusive cost of each function."""
 
     callees: dict[str, dict[str, float]]
     inclusive: dict[str, float]
@@ -73,7 +68,7 @@ class _Side:
         return cls(callees=callees, inclusive=profile.inclusive())
 
     def below(self, function: str, cost: float, path: tuple[str, ...]) -> dict[str, float]:
-        """What *cost* of *function* went to each callee that is not on *path* already."""
+        """Return how *cost* of *function* is spread over its callees that are not on *path*."""
         total = self.inclusive.get(function, 0.0)
         if total <= 0:
             return {}
@@ -104,7 +99,7 @@ def _frame(
 
 
 def draw(root: Frame, path: Path, title: str) -> None:
-    """Draw the tree of *root* to an SVG at *path*, the root at the bottom."""
+    """Draw the tree of *root* to an SVG file at *path*, the root at the bottom."""
     placed = list(_placed(root, 0.0, 0))
     depth = 1 + max(row for _, _, row in placed)
     figure = Figure(figsize=(_INCHES, _ROW_INCHES * (depth + 4)))
@@ -129,7 +124,7 @@ def draw(root: Frame, path: Path, title: str) -> None:
 
 def _placed(frame: Frame, left: float, row: int) -> Iterator[tuple[Frame, float, int]]:
     yield frame, left, row
-    # rounding, and cycles, may give the callees more than there is
+    # Rounding and cycles may attribute more to the callees than the function has.
     wanted = sum(callee.width for callee in frame.callees)
     scale = min(1.0, frame.width / wanted) if wanted else 1.0
     for callee in frame.callees:
@@ -152,7 +147,7 @@ def _label(frame: Frame) -> str:
 
 
 def _colour(frame: Frame) -> tuple[float, float, float]:
-    """Red where it costs more, blue where less; strongest at half of what it costs."""
+    """Return red for more, blue for less cost, strongest from a change by half on."""
     change = (frame.after - frame.before) / frame.width if frame.width else 0.0
     strength = min(1.0, abs(change) / _STRONGEST)
     pale = 0.93 - 0.55 * strength

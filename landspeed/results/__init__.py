@@ -1,1 +1,1 @@
-"""From records to points, series and answers about one dot."""
+"""Turn records into points and series, and show the runs behind a point."""

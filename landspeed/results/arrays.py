@@ -1,7 +1,4 @@
-"""Tables as numbers: what many thousands of rows have in common, without an object for each.
-
-Pure.
-"""
+"""Group and encode the rows of large tables as arrays, without an object per row. Pure."""
 
 from __future__ import annotations
 
@@ -23,8 +20,8 @@ _LARGEST = 2**62
 _SPARSE = 8
 
 
-class Lazily(Sequence[Item], Generic[Item]):
-    """A Lazily is a sequence whose items are made when they are asked for: *make* of *places*."""
+class LazySequence(Sequence[Item], Generic[Item]):
+    """Sequence whose items are made on access: *make* of each of *places*."""
 
     def __init__(self, places: Ints, make: Callable[[int], Item]) -> None:
         self._places, self._make = places, make
@@ -38,19 +35,19 @@ class Lazily(Sequence[Item], Generic[Item]):
     @overload
     def __getitem__(self, index: int) -> Item: ...
     @overload
-    def __getitem__(self, index: slice) -> Lazily[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | Lazily[Item]:
-        """The item at *index*, or those of a slice, as lazily."""
+    def __getitem__(self, index: slice) -> LazySequence[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | LazySequence[Item]:
+        """Return the item at *index*, or a lazy sequence for a slice."""
         if isinstance(index, slice):
-            return Lazily(self._places[index], self._make)
+            return LazySequence(self._places[index], self._make)
         return self._make(int(self._places[index]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """Groups are rows with equal codes: of ``order`` each group has a start to an end.
+    """Groups of rows with equal codes: group i has rows ``order[starts[i]:ends[i]]``.
 
-    Within a group rows stay in their order; the groups are in that of their last rows.
+    Rows keep their order within a group. Groups are in the order of their last rows.
     """
 
     order: Ints
@@ -59,7 +56,7 @@ class Groups:
 
     @classmethod
     def of(cls, codes: Ints) -> Groups:
-        """The groups of rows with these *codes*."""
+        """Group the rows that have these *codes*."""
         order = np.argsort(codes, kind="stable")
         cuts = np.flatnonzero(np.diff(codes[order])) + 1
         starts = np.concatenate([[0], cuts])[: len(codes)].astype(np.int64)
@@ -77,16 +74,16 @@ class Groups:
 
     @property
     def sizes(self) -> Ints:
-        """How many rows each group has."""
+        """Number of rows of each group."""
         return self.ends - self.starts
 
     def sums(self, marks: Marks) -> Marks:
-        """The sum of *marks*, one a row, in each group (modulo 2^64)."""
+        """Return the sum of *marks*, one per row, in each group (modulo 2^64)."""
         total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(marks[self.order])])
         return np.asarray(total[self.ends] - total[self.starts])
 
     def medians(self, values: Floats) -> Floats:
-        """The median of each group's *values* that are no NaN; NaN where there are none."""
+        """Return the median of each group's *values* without NaN; NaN where none are left."""
         inner = values[self.order]
         ordered = Groups.sorted_within(inner, self)
         known = np.concatenate([[0], np.cumsum(~np.isnan(inner))])
@@ -97,7 +94,7 @@ class Groups:
 
     @staticmethod
     def sorted_within(inner: Floats, groups: Groups) -> Floats:
-        """*inner*, values in the order of *groups*, sorted within each group: NaN comes last."""
+        """Return *inner*, values in the order of *groups*, sorted within each group, NaN last."""
         if len(groups) == len(inner):
             return inner
         which = np.zeros(len(inner), dtype=np.int64)
@@ -107,11 +104,11 @@ class Groups:
 
 
 def codes(table: pa.Table, names: Iterable[str]) -> Ints:
-    """One number for each row of *table*: equal where all columns called *names* are."""
+    """Return a number for each row of *table*, equal where all columns *names* are equal."""
     total, size = np.zeros(table.num_rows, dtype=np.int64), 1
     for name in names:
         column = _encoded(table[name])
-        # what all rows have tells none apart
+        # A column with a single value distinguishes no rows.
         if column.null_count or len(column.dictionary) > 1:
             own, known = words(column)
             total, size = joined(total, size, own, len(known) + 1)
@@ -119,12 +116,12 @@ def codes(table: pa.Table, names: Iterable[str]) -> Ints:
 
 
 def both(one: Ints, other: Ints) -> Ints:
-    """A number for each pair of *one* and *other*, which are codes of the same rows."""
+    """Return a number for each pair of *one* and *other*, codes of the same rows."""
     return joined(one, int(one.max(initial=0)) + 1, other, int(other.max(initial=0)) + 1)[0]
 
 
 def joined(total: Ints, size: int, own: Ints, count: int) -> tuple[Ints, int]:
-    """A number for each pair of *total*, below *size*, and *own*, below *count*, and its bound."""
+    """Return numbers for the pairs of *total* (< *size*) and *own* (< *count*), and their bound."""
     if size * count > _LARGEST:
         _, total = np.unique(total, return_inverse=True)
         size = int(total.max(initial=0)) + 1
@@ -137,7 +134,7 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def words(column: pa.ChunkedArray | pa.DictionaryArray) -> tuple[Ints, pa.Array]:
-    """The index of each row's value in *column*, one past the last for null; and the values."""
+    """Return the index of each row's value (one past the last for null), and the values."""
     whole = column if isinstance(column, pa.DictionaryArray) else _encoded(column)
     known = whole.dictionary
     indices = pc.fill_null(whole.indices.cast(pa.int64()), len(known))
@@ -145,37 +142,35 @@ def words(column: pa.ChunkedArray | pa.DictionaryArray) -> tuple[Ints, pa.Array]
 
 
 def distinct(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of *table* that differ in the columns *names*, these alone, by their first rows."""
-    # the last of the rows in reverse
+    """Return the distinct rows of the columns *names*, in the order of their first appearance."""
     firsts = table.num_rows - 1 - lasts(codes(table, names)[::-1])
     rows: list[dict[str, Any]] = table.select(names).take(np.sort(firsts)).to_pylist()
     return rows
 
 
 def lasts(codes: Ints) -> Ints:
-    """The last row of each of *codes*, in no order."""
+    """Return the last row of each of *codes*, in no particular order."""
     most = int(codes.max(initial=-1)) + 1
     if most > _SPARSE * len(codes):
         _, found = np.unique(codes[::-1], return_index=True)
         return np.asarray(len(codes) - 1 - found)
-    # of several numbers for one place numpy keeps the last: no need to sort
+    # numpy keeps the last of several values that are assigned to one index.
     found = np.full(most, -1)
     found[codes] = np.arange(len(codes))
     return np.asarray(found[found >= 0])
 
 
 def numbers(column: pa.ChunkedArray) -> Floats:
-    """The numbers of *column*; NaN where there is none."""
+    """Return the numbers of *column*, NaN for null."""
     return np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy())
 
 
 def marks(ids: pa.ChunkedArray) -> Marks:
-    """A number of 64 bits for each of *ids*, as good as random: sums of them tell sets apart.
+    """Return a 64-bit hash of each of *ids*; the sum of hashes identifies a set of ids.
 
-    The letters of an id, mixed as by the finalizer of SplitMix64 (Steele, Lea & Flood 2014,
+    Eight letters at a time are mixed by the finalizer of SplitMix64 (Steele, Lea & Flood 2014,
     OOPSLA, doi 10.1145/2660193.2660195).
     """
-    # eight letters at a time
     names = np.asarray(ids.to_numpy()).astype("S32")
     mixed = np.zeros(len(names), dtype=np.uint64)
     for part in names.view(np.uint64).reshape(-1, 4).T:

@@ -1,4 +1,4 @@
-"""What asv's benchmarks.json says of our measurements, for the cells that records are of."""
+"""Describe our measurements as entries of asv's benchmarks.json."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from benchmarks.workloads.metrics import (
 
 Some = TypeVar("Some")
 Asked = tuple[str, str | None]
-"""What runs were asked: their mode, and the buffers of those that were counted."""
+"""Mode of runs, and the state of the buffers if they were counted."""
 
 _PROTOCOLS = ("simple", "extended", "prepared")
 
 
 @dataclass(frozen=True, order=True)
 class Params:
-    """Params are a cell's asv parameters, in the order of ``PARAM_NAMES``."""
+    """asv parameters of a cell, in the order of ``PARAM_NAMES``."""
 
     protocol: str
     scale: str
@@ -35,12 +35,12 @@ class Params:
         return iter((self.protocol, self.scale, self.clients, self.profile))
 
     def spelled(self) -> tuple[str, ...]:
-        """The parameters as asv writes them: the repr of each."""
+        """Return the parameters as asv writes them: the repr of each."""
         return tuple(map(repr, self))
 
 
 def benchmark_entry(mode: str, metric: Metric, cells: Iterable[Params]) -> dict[str, Any]:
-    """asv's description of *metric* in *mode*, with every value the *cells* have of a parameter."""
+    """Return asv's entry of *metric* in *mode*, with every parameter value of *cells*."""
     return {
         "name": benchmark_name(mode, metric),
         "code": f"{mode}: {metric.meaning}",
@@ -55,7 +55,7 @@ def benchmark_entry(mode: str, metric: Metric, cells: Iterable[Params]) -> dict[
 
 
 def benchmark_entries(asked: Mapping[Asked, Iterable[Params]]) -> list[dict[str, Any]]:
-    """The entries of all metrics of all that was *asked*."""
+    """Return the entries of all metrics of all modes in *asked*."""
     return [
         benchmark_entry(mode, metric, list(cells))
         for (mode, buffers), cells in in_order(asked)
@@ -64,7 +64,7 @@ def benchmark_entries(asked: Mapping[Asked, Iterable[Params]]) -> list[dict[str,
 
 
 def in_order(asked: Mapping[Asked, Some]) -> list[tuple[Asked, Some]]:
-    """The items of *asked*: by mode, timed before counted."""
+    """Return the items of *asked* sorted by mode, timed before counted."""
     return sorted(asked.items(), key=lambda item: (item[0][0], item[0][1] or ""))
 
 

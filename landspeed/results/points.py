@@ -1,4 +1,4 @@
-"""From the table of records to the dots that are drawn: runs of one server grouped into points."""
+"""Group the runs in the table of records into the dots that the site draws."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from landspeed.results.params import Params
 from landspeed.results.run import origin_of
 
 CELL = (*VARIANT_COLUMNS, "mode", "protocol", "tier", "scale", "clients", "profile", "buffers")
-"""The columns of RecordStore.table() that tell a cell, but for its machine."""
+"""Columns of RecordStore.table() that identify a cell on its machine."""
 
 _SERVER = ("digest", "epoch")
 _TOOLS = ("cc", "libc", "runtime_libc")
@@ -43,10 +43,10 @@ _LISTS = tuple(dict.fromkeys(metric.column for metric in METRICS))
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A Dot is one published point: the samples of one cell of one server in one epoch.
+    """One published point: the samples of one cell of one server in one epoch.
 
-    ``samples`` holds a list per metric's column; ``last_time`` is ISO 8601. ``buffers`` are those
-    of counted runs, None of timed ones.
+    ``samples`` has a list per column of a metric. ``last_time`` is ISO 8601. ``buffers`` is None
+    for timed runs.
     """
 
     machine: str
@@ -64,13 +64,13 @@ class Dot:
 
 
 class Dots(Sequence[Dot]):
-    """Dots are all points of a table, an origin's newest last; a Dot is made when it is asked for.
+    """All points of a table, an origin's newest last; each dot is made on access.
 
-    ``table`` has the Runs they are of, all of its columns; ``machines`` the asv fields of each
-    machine, ``servers`` the origins of each server and ``origins`` all of them; ``superseded`` is
-    how many points gave way to newer ones. Of each Dot ``whose`` is the index of its origin and
-    ``rows`` that of its row in ``heads``: what the newest run of one cell of one server was of.
-    ``cells`` has a number for each row of ``heads``, equal where machine and cell are.
+    ``table`` has the runs with all columns, ``machines`` asv's fields of each machine, ``servers``
+    the origins of each server, ``origins`` all origins. ``superseded`` counts the points that newer
+    ones replaced. ``heads`` has the newest run of each cell of each server, and ``cells`` a number
+    for each row of it that is equal where machine and cell are. For each dot, ``rows`` is the index
+    of its row in ``heads`` and ``whose`` the index of its origin.
     """
 
     def __init__(self, table: pa.Table, twins: Iterable[IdenticalBuild] = ()) -> None:
@@ -99,7 +99,7 @@ class Dots(Sequence[Dot]):
         self.rows, self.whose = rows[newest], whose[newest]
 
     def _newest(self, rows: Ints, whose: Ints) -> Ints:
-        """Which pairs of a row and an origin are the last of their cell and name."""
+        """Return the pairs of a row and an origin that are the last of their cell and name."""
         names: dict[str, int] = {}
         named = [names.setdefault(origin.name, len(names)) for origin in self.origins]
         key = both(self.cells[rows], np.array(named, dtype=np.int64)[whose])
@@ -109,7 +109,7 @@ class Dots(Sequence[Dot]):
         return len(self.rows)
 
     def __getitem__(self, index: Any) -> Any:
-        """The Dot at *index*, or a list of those of a slice."""
+        """Return the dot at *index*, or a list for a slice."""
         if isinstance(index, slice):
             return list(self.some(np.arange(len(self))[index]))
         return next(self.some(np.array([range(len(self))[index]])))
@@ -118,7 +118,7 @@ class Dots(Sequence[Dot]):
         return self.some(np.arange(len(self)))
 
     def some(self, indices: Ints) -> Iterator[Dot]:
-        """The Dots at *indices*."""
+        """Yield the dots at *indices*."""
         for begin in range(0, len(indices), 16384):
             part = indices[begin : begin + 16384]
             heads = self.heads.take(self.rows[part]).to_pylist()
@@ -126,7 +126,7 @@ class Dots(Sequence[Dot]):
                 yield self._dot(row, int(group), self.origins[origin])
 
     def runs(self, indices: Ints) -> Ints:
-        """The rows of ``table`` that the Dots at *indices* are of, each once, in order."""
+        """Return the rows of ``table`` behind the dots at *indices*, each once, in order."""
         groups = np.unique(self.rows[indices])
         parts = [self.groups.order[self.groups.starts[g] : self.groups.ends[g]] for g in groups]
         return np.unique(np.concatenate([*parts, np.empty(0, np.int64)]))
@@ -154,36 +154,35 @@ class Dots(Sequence[Dot]):
 
     @cached_property
     def values(self) -> Mapping[str, Floats]:
-        """The numbers of every run by column, NaN where there is none; ``groups`` has the runs."""
+        """The numbers of all runs by column, NaN for null; ``groups`` groups these runs."""
         return {name: numbers(self.table[name]) for name in _LISTS}
 
     @cached_property
     def toolchains(self) -> Mapping[tuple[str, str], str]:
-        """What each server was built by and ran with: toolchains_of() its newest runs."""
+        """The toolchains (see toolchains_of) of the newest runs of each server."""
         rows = self.groups.lasts[lasts(codes(self.heads, _SERVER))]
         return toolchains_of(self.table.select([*_SERVER, *_TOOLS]).take(rows))
 
     @cached_property
     def marks(self) -> Marks:
-        """For each row of ``heads`` a number that tells which runs it is of."""
+        """For each row of ``heads``, a hash of the set of its runs."""
         return self.groups.sums(marks(self.table["id"]))
 
 
 def dots(table: pa.Table, twins: Iterable[IdenticalBuild] = ()) -> Dots:
-    """The Dots of *table* (RecordStore.table()).
+    """Return the dots of *table* (RecordStore.table()).
 
-    Origins that are one server (they installed the very same files) have the same samples, and
-    so have *twins*, which were not measured for that reason. Samples of different servers or
-    epochs are never mixed: where one commit's cell was measured in more than one, the one with
-    the newest run is the dot. Runs that a comparison or a bisection asked for are left out:
-    see ``scheduled``.
+    Origins that are the same server (they install identical files) share its samples, and so do
+    *twins*, which were not measured for that reason. Samples of different servers or epochs are
+    not mixed: where a cell of a commit was measured in several, the one with the newest run is
+    the dot. Runs of comparisons and bisections are left out, see ``scheduled``.
     """
     return Dots(table, twins)
 
 
 def origins_by_digest(table: pa.Table, twins: Iterable[IdenticalBuild]) -> Origins:
-    """The Origins in *table* (RecordStore.table()), as the newest record has them, and *twins*."""
-    # One release may have come as a tarball and from git: it is one origin, whatever its tree.
+    """Return the origins in *table*, as their newest records have them, and those of *twins*."""
+    # A release from a tarball and from git is one origin, even if the trees differ.
     newest = np.sort(lasts(codes(table, SERVER_COLUMNS)))
     found: dict[str, dict[str, Origin]] = {}
     for row in table.select(SERVER_COLUMNS).take(newest).to_pylist():
@@ -195,17 +194,16 @@ def origins_by_digest(table: pa.Table, twins: Iterable[IdenticalBuild]) -> Origi
 
 
 def params_of(row: Mapping[str, Any]) -> Params:
-    """The asv parameters of a *row* that has the columns of a CELL."""
+    """Return the asv parameters of a *row* that has the columns of CELL."""
     return Params(
         row["protocol"], scale_param(row["tier"], row["scale"]), row["clients"], row["profile"]
     )
 
 
 def toolchains_of(table: pa.Table) -> dict[tuple[str, str], str]:
-    """What each server of *table* (RecordStore.table()) was built by and ran with.
+    """Return compiler, libc at build time and libc at run time of each server in *table*.
 
-    Compiler and libc of the build, and the libc that was there when it ran; by the digest of the
-    server and the epoch.
+    The keys are the digest of the server and the epoch.
     """
     return {
         (row["digest"], row["epoch"]): ", ".join(str(row[name]) for name in _TOOLS)
@@ -214,10 +212,10 @@ def toolchains_of(table: pa.Table) -> dict[tuple[str, str], str]:
 
 
 def machines(table: pa.Table) -> dict[str, dict[str, str]]:
-    """asv's six fields of every machine in *table*, as its first record has them.
+    """Return asv's six fields of each machine in *table*, as its first record has them.
 
-    All of them are part of a graph's identity, so what drifts (memory by a few pages with
-    every kernel) must not start a new line; the epoch in the records tells such changes.
+    They are part of a graph's identity, so a small change (each kernel reserves other memory)
+    must not start a new graph. The epoch in the records shows such changes.
     """
     firsts = pa.TableGroupBy(table.select(["machine", "id"]), ["machine"]).aggregate(
         [("id", "min")]

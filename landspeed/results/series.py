@@ -1,4 +1,4 @@
-"""From dots to Series: what one cell costs over releases or commits, as far as it is comparable."""
+"""Make series of comparable dots: the cost of one cell over releases or commits."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from base.build import Origin, Variant
 from benchmarks.records.columns import variant_of
 from benchmarks.workloads.metrics import Metric
 from builders.source import Position
-from landspeed.results.arrays import Floats, Ints, Lazily, both, codes
+from landspeed.results.arrays import Floats, Ints, LazySequence, both, codes
 from landspeed.results.params import Params
 from landspeed.results.points import CELL, Dot, Dots, params_of
 
 RELEASES_LINE = "releases"
-"""The line of history that has one commit a release."""
+"""Name of the line of history with one commit per release."""
 
 PlaceOf = Callable[[Origin], Position | None]
-"""Where in history an origin is; None where it has no place, like a server built elsewhere."""
+"""Returns the position of an origin in history; None if it has none, as an external server."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A Series is one metric of one cell along one line of history, in one epoch.
+    """One metric of one cell along one line of history, in one epoch.
 
-    ``epoch`` is all that must be the same for numbers to be comparable: of a measured time the
-    machine, its epoch and the toolchain, of an exact count the toolchain and the libc it ran
-    with. ``samples`` has the numbers of each of ``dots``, ``numbers`` the median of them, which
-    is what is drawn. Neighbours that are one server (Twins) are one dot, that of the first of
-    them; ``lasts`` are the last of them.
+    ``epoch`` names everything that must be equal for numbers to be comparable: for a time the
+    machine, its epoch and the toolchain; for an exact count the toolchain and the libc at run
+    time. ``samples`` has the numbers of each of ``dots``, ``numbers`` their medians, which are
+    drawn. Neighbours that are the same server are one dot, that of the first origin; ``lasts``
+    has the last.
     """
 
     metric: Metric
@@ -47,35 +47,35 @@ class Series:
 
     @property
     def name(self) -> str:
-        """What tells it from all others."""
+        """Unique name of the series."""
         params = "/".join(map(str, self.params))
         cell = f"{self.metric.name} of {self.mode}/{params} {self.variant}"
         return f"{cell} on {self.line}, {self.epoch}"
 
 
 def series_of(dots: Dots, metrics: Sequence[Metric], place_of: PlaceOf) -> list[Series]:
-    """All Series that *dots* make of *metrics*.
+    """Return the series of *metrics* in *dots*.
 
-    A new kernel, processor, microcode, libc or toolchain ends a Series and begins another, so
-    that nothing is ever compared across it.
+    A new kernel, processor, microcode, libc or toolchain ends a series and begins another, so
+    that numbers are not compared across the change.
     """
-    world = _World.of(dots, place_of)
-    return [series for metric in metrics for series in world.series(metric)]
+    placed = _PlacedDots.of(dots, place_of)
+    return [series for metric in metrics for series in placed.series(metric)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _World:
-    """Dots with their places and toolchains: each is one array of numbers for all of them."""
+class _PlacedDots:
+    """Dots with arrays of their positions in history and their toolchains."""
 
     dots: Dots
     lines: tuple[str, ...]
-    line: Ints  # of each dot; -1 where it has no place
+    line: Ints  # index in ``lines`` for each dot, -1 without a position
     position: Ints
     toolchains: tuple[str, ...]
     toolchain: Ints
 
     @classmethod
-    def of(cls, dots: Dots, place_of: PlaceOf) -> _World:
+    def of(cls, dots: Dots, place_of: PlaceOf) -> _PlacedDots:
         known = {origin: place_of(origin) for origin in set(dots.origins)}
         places = [known[origin] for origin in dots.origins]
         lines = sorted({place.branch for place in places if place})
@@ -97,7 +97,7 @@ class _World:
         )
 
     def series(self, metric: Metric) -> Iterator[Series]:
-        """The Series of *metric*."""
+        """Yield the series of *metric*."""
         dots, heads = self.dots, self.dots.heads
         values = dots.values[metric.column]
         if not (values > 0).any():
@@ -111,8 +111,7 @@ class _World:
         cells = codes(heads, CELL) if metric.exact else both(dots.cells, codes(heads, ["epoch"]))
         key = both(key, cells[dots.rows])
         here = np.flatnonzero(drawn)
-        # of an exact metric several machines may have the same commit: the newest, which comes
-        # last, stands
+        # Several machines may have counted the same commit; the newest count, the last, is used.
         here = here[np.lexsort((here, self.position[here], key[here]))]
         another = (np.diff(key[here]) != 0) | (np.diff(self.position[here]) != 0)
         here = here[np.append(another, [True] * (len(here) > 0)).astype(bool)]
@@ -135,10 +134,10 @@ class _World:
             params=params_of(head),
             line=self.lines[self.line[part[0]]],
             epoch=kind if metric.exact else f"{head['machine']} {head['epoch']} {kind}",
-            dots=Lazily(firsts, dots.__getitem__),
-            samples=Lazily(firsts, lambda index: self._samples(index, metric)),
+            dots=LazySequence(firsts, dots.__getitem__),
+            samples=LazySequence(firsts, lambda index: self._samples(index, metric)),
             numbers=medians[dots.rows[firsts]],
-            lasts=Lazily(lasts, lambda index: dots.origins[dots.whose[index]]),
+            lasts=LazySequence(lasts, lambda index: dots.origins[dots.whose[index]]),
         )
 
     def _samples(self, index: int, metric: Metric) -> Floats:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from landspeed.results import arrays
-from landspeed.results.arrays import Groups, Lazily, codes, distinct, lasts, marks, numbers
+from landspeed.results.arrays import Groups, LazySequence, codes, distinct, lasts, marks, numbers
 
 DICE = np.random.default_rng(7)
 ROWS = 500
@@ -107,7 +107,7 @@ def test_what_is_lazy_is_made_when_it_is_asked_for() -> None:
         made.append(place)
         return place * 10
 
-    some = Lazily(np.array([5, 6, 7]), make)
+    some = LazySequence(np.array([5, 6, 7]), make)
     assert len(some) == 3
     assert made == []
     assert (some[1], list(some[1:])) == (60, [60, 70])

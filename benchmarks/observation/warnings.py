@@ -281,7 +281,7 @@ RULES["checkpoint"] = WarningRule(
     name="checkpoint",
     means="Some runs pay for writing all changed pages, and for the full-page images in the WAL "
     "after that, and others do not.",
-    remedy="Make each run long enough for several checkpoints, or use --profile tuned, where "
+    remedy="Make each run long enough for several checkpoints, or use --configuration tuned, where "
     "they are rare.",
     contrast=_checkpoint,
 )

@@ -20,6 +20,7 @@ from builders.docker.toolchain import DIRECTORY, Toolchain
 
 _log = logging.getLogger(__name__)
 
+DOCKERFILE = DIRECTORY / "builder.Dockerfile"
 _INSTEAD = "or leave out --in docker to build on this machine itself."
 _NO_DAEMON = re.compile(
     "Cannot connect to the Docker daemon|failed to connect to the docker API"
@@ -76,16 +77,21 @@ def image_id(tag: str) -> str:
     return said.strip()
 
 
+def image_command(toolchain: Toolchain) -> tuple[str, list[str]]:
+    """Return the tag of *toolchain*'s image, and docker's arguments to make it of DOCKERFILE."""
+    tag = toolchain.image(DOCKERFILE.read_text())
+    settings = {"BASE_IMAGE": toolchain.base_image, "CC": toolchain.cc}
+    arguments = [word for pair in settings.items() for word in ("--build-arg", "=".join(pair))]
+    return tag, ["build", "--tag", tag, *arguments, "-"]
+
+
 def require_image(toolchain: Toolchain) -> str:
     """The tag of *toolchain*'s image, which is made now if it is not here."""
-    dockerfile = (DIRECTORY / "builder.Dockerfile").read_text()
-    tag = toolchain.image(dockerfile)
+    tag, arguments = image_command(toolchain)
     if image_id(tag):
         return tag
     _log.info(f"making the toolchain image {tag} (once; a minute or two)")
-    settings = {"BASE_IMAGE": toolchain.base_image, "CC": toolchain.cc}
-    arguments = [word for pair in settings.items() for word in ("--build-arg", "=".join(pair))]
-    code, said, words = _run(("build", "--tag", tag, *arguments, "-"), dockerfile)
+    code, said, words = _run(arguments, DOCKERFILE.read_text())
     if code != 0:
         raise _unmade(toolchain, tag, said + words)
     return tag

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -22,8 +23,10 @@ from base.errors import BuildError, VariantError
 from base.files import digest_text, remove_tree
 from builders.docker import inside
 from builders.docker.client import (
+    DOCKERFILE,
     Worker,
     ask,
+    image_command,
     image_id,
     mount,
     refusal,
@@ -75,6 +78,21 @@ class Container:
         image = require_image(self.tools)
         facts = _facts(image_id(image), self.tools.compiler, is_native=is_native(variant))
         return {**facts, "image": image}
+
+    def commands(self, variant: Variant) -> dict[str, str]:
+        """Return the image's tag and the docker commands of a build; runs none of them.
+
+        The command that starts the container lacks its mounts, which each build has its own.
+        """
+        if variant.compiler != self.tools.compiler:
+            raise _other_compiler(variant, self.tools)
+        image, arguments = image_command(self.tools)
+        return {
+            "cc": self.tools.cc,
+            "image": image,
+            "image_command": f"{shlex.join(['docker', *arguments])} < {DOCKERFILE}",
+            "container_command": shlex.join(["docker", "run", "--rm", *self._limits(), image]),
+        }
 
     def sharing(self, server: JobServer, *, builds: int) -> Self:
         """This Container, for *builds* at once: each has its share of the jobs, and keeps it.

@@ -13,6 +13,7 @@ from benchmarks.machine.machine import Machine
 from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY
 from benchmarks.workloads.scenario import Planned, Preset, Tier
 from builders.builder import Builder
+from builders.docker.container import Container
 from builders.recipe import Recipe, recipe
 from builders.recipe_table import BuildSystem
 from landspeed.sampling.rounds import OVERHEAD_SECONDS, counting_seconds
@@ -24,6 +25,7 @@ class BuildPlan:
     """How one target would be built.
 
     ``origin``, ``identifier`` and ``prefix`` are None while the source is not on this machine.
+    ``identifier`` and ``prefix`` are also None for a build in a container.
     """
 
     target: Target
@@ -38,18 +40,24 @@ class BuildPlan:
     def of(cls, builder: Builder, target: Target, system: BuildSystem | None) -> BuildPlan:
         """Plan the build of *target* by *system*, or by the default one of its release."""
         version, source = builder.sources.look_up(target.ref)
+        sandbox, identifier = builder.sandbox, None
         if source is None:
-            planned, identifier = recipe(version, target.variant, system), None
+            planned = recipe(version, target.variant, system)
         else:
             planned = builder.recipe(source, target.variant, system)
-            identifier = builder.identifier(source, planned)
+        if isinstance(sandbox, Container):
+            # its image is part of the identity, and making the image takes minutes
+            toolchain = sandbox.commands(target.variant)
+        else:
+            toolchain = sandbox.toolchain(target.variant)
+            identifier = builder.identifier(source, planned) if source else None
         return cls(
             target=target,
             origin=source.origin if source else None,
             identifier=identifier,
             prefix=builder.store.root / identifier if identifier else None,
             is_built=identifier is not None and builder.store.find(identifier) is not None,
-            toolchain=builder.sandbox.toolchain(target.variant),
+            toolchain=toolchain,
             recipe=planned,
         )
 

@@ -1,4 +1,4 @@
-"""``landspeed bisect``: which commit, release or block size made the difference, if one did."""
+"""``landspeed bisect``: which commit, release or build variant made the difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
-from benchmarks.workloads.metrics import METRICS, Metric, metric_named
+from benchmarks.workloads.metrics import Metric, metric_named
 from benchmarks.workloads.scenario import Cell
 from landspeed.bisect.commit_range import CommitRange, Over, commit_line, deep_line, release_line
 from landspeed.bisect.model import Culprit, Hypothesis
@@ -26,49 +26,53 @@ from landspeed.bisect.report_profile import explanation
 from landspeed.bisect.run import BisectRequest, BisectResult, bisect
 from landspeed.bisect.sweep import Sweep, sweep, targets_between
 from landspeed.bisect.sweep_report import ranking_markdown
-from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
-from landspeed.cli.options.dry_run import dry_run_option, foretell
+from landspeed.cli.options.common import (
+    any_metric_option,
+    budget_option,
+    emit,
+    emit_json,
+    fresh_option,
+    json_option,
+    variant_options,
+)
+from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.memory import memory_option, require_limit
-from landspeed.cli.options.scenario import question_options
+from landspeed.cli.options.scenario import scenario_options
 from landspeed.compare.prepare import cells_of
 from landspeed.compare.side import SCENARIO, CompareScenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.github_log import put_summary
-from landspeed.console.params import parse_duration, parse_share
+from landspeed.console.params import Duration, Share, spell_duration
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target, require_sources
 
-_SIZE, _EXACT_SIZE = "2%", f"{COUNTED_DIFFERENCE:.1%}"
+_SIZE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """What the command line asks for, parsed."""
+    """The parsed command line."""
 
     good: Target
     bad: Target
     over: Over
-    question: CompareScenario
-    options: dict[str, Any]
-
-    @property
-    def is_exact(self) -> bool:
-        return self.metric.exact
-
-    @property
-    def metric(self) -> Metric:
-        return metric_named(self.options["metric"])
-
-    @property
-    def size(self) -> float:
-        return parse_share(self.options["size"] or (_EXACT_SIZE if self.is_exact else _SIZE))
+    scenario: CompareScenario
+    metric: Metric
+    size: float
+    improvement: bool
+    confidence: float
+    budget: float
+    deep: bool
+    fresh: bool
+    memory: int | None
+    dry_run: bool
 
     def cell(self, session: Session) -> Cell:
-        profile, buffers = self.question.profile, self.metric.buffers
+        profile, buffers = self.scenario.profile, self.metric.buffers
         if buffers is not None:
-            require_countable()  # said now, not after the first build
-        return cells_of(session, self.question, [profile], buffers)[profile]
+            require_countable()  # before the first build
+        return cells_of(session, self.scenario, [profile], buffers)[profile]
 
 
 @click.command("bisect", epilog=f"A scenario is {SCENARIO}.")
@@ -79,26 +83,31 @@ class _Asked:
     type=click.Choice([o.value for o in Over]),
     default=Over.COMMITS.value,
     show_default=True,
-    help="What lies between GOOD and BAD.",
+    help="What to search between GOOD and BAD.",
 )
-@click.option("--deep", is_flag=True, help="From the release found on into its commits.")
 @click.option(
-    "--metric",
-    type=click.Choice([metric.name for metric in METRICS]),
-    default="latency",
-    show_default=True,
-    help="All but latency and tps are counted, exactly, on any machine.",
+    "--deep", is_flag=True, help="With --over releases: go on to the commits of the release found."
 )
-@question_options
+@any_metric_option
+@scenario_options
 @variant_options
 @memory_option
 @click.option(
-    "--size", help=f"The smallest step looked for: {_SIZE}, of what is counted {_EXACT_SIZE}."
+    "--size",
+    type=Share(),
+    help=f"Smallest change to look for, such as 2% or 0.02; by default {_SIZE:.0%}, or "
+    f"{COUNTED_DIFFERENCE:.1%} of a counted metric.",
 )
-@click.option("--improvement", is_flag=True, help="Look for what made it better.")
-@click.option("--confidence", default="95%", show_default=True, help="When to stop.")
-@click.option("--budget", default="2h", show_default=True, help="Time for all of it.")
-@click.option("--fresh", is_flag=True, help="Begin anew; what is recorded stays.")
+@click.option("--improvement", is_flag=True, help="Look for what made BAD faster than GOOD.")
+@click.option(
+    "--confidence",
+    type=Share(),
+    default="95%",
+    show_default=True,
+    help="Probability at which a culprit is accepted, such as 95%.",
+)
+@budget_option("2h", "Time for everything together")
+@fresh_option
 @dry_run_option
 @json_option
 def bisect_(
@@ -106,7 +115,8 @@ def bisect_(
     good: str,
     bad: str,
     over: str,
-    question: CompareScenario,
+    metric: str,
+    size: float | None,
     variant: Variant,
     as_json: bool,
     **options: Any,
@@ -129,10 +139,18 @@ def bisect_(
     """
     ends = [Target.parse(word, variant) for word in (good, bad)]
     require_sources(ends)
-    asked = _Asked(good=ends[0], bad=ends[1], over=Over(over), question=question, options=options)
+    measured = metric_named(metric)
+    asked = _Asked(
+        good=ends[0],
+        bad=ends[1],
+        over=Over(over),
+        metric=measured,
+        size=size or (COUNTED_DIFFERENCE if measured.exact else _SIZE),
+        **options,
+    )
     _require_meaning(asked)
-    require_limit(options["memory"], counted=asked.is_exact)
-    storage = Configuration.named(question.profile).storage
+    require_limit(asked.memory, counted=asked.metric.exact)
+    storage = Configuration.named(asked.scenario.profile).storage
     try:
         if asked.over is Over.VARIANTS:
             _variants(asked, as_json=as_json)
@@ -144,27 +162,25 @@ def bisect_(
 
 
 def _require_meaning(asked: _Asked) -> None:
-    if parse_duration(asked.options["budget"]) <= 0:
+    if asked.budget <= 0:
         raise UsageError(
             "a budget of zero measures nothing",
-            hint="Give it time, such as --budget 2h; what is measured is kept if it runs out.",
+            hint="Give some time, such as --budget 2h; finished runs are kept if it runs out.",
         )
-    if asked.options["deep"] and asked.over is not Over.RELEASES:
+    if asked.deep and asked.over is not Over.RELEASES:
         raise UsageError(
-            "--deep goes from releases into commits", hint="Add --over releases, or leave it out."
+            "--deep needs --over releases", hint="Add --over releases, or leave out --deep."
         )
-    for share in (asked.options["confidence"], asked.options["size"] or _SIZE):
-        parse_share(share)
 
 
 def _variants(asked: _Asked, *, as_json: bool) -> None:
     targets = targets_between(asked.good, asked.bad)
-    session = Session.open(memory=asked.options["memory"])
+    session = Session.open(memory=asked.memory)
     metric = asked.metric
     for target in targets:
         session.named(target)
-    if asked.options["dry_run"]:
-        _foretold(asked, f"{len(targets)} variants of {asked.good.ref}", as_json=as_json)
+    if asked.dry_run:
+        _show_dry_run(asked, f"{len(targets)} variants of {asked.good.ref}", as_json=as_json)
         return
     wanted = Sweep(
         session=session,
@@ -172,12 +188,12 @@ def _variants(asked: _Asked, *, as_json: bool) -> None:
         cell=asked.cell(session),
         metric=metric,
         pgbench=Pgbench(build=session.pgbench_build()),
-        seconds=asked.question.seconds,
-        budget=parse_duration(asked.options["budget"]),
+        seconds=asked.scenario.seconds,
+        budget=asked.budget,
     )
     found = sweep(wanted)
     title = f"{metric.name} of {asked.good.ref} by variant"
-    confidence = parse_share(asked.options["confidence"])
+    confidence: float = asked.confidence
     text = ranking_markdown(found, title, metric.unit, confidence)
     put_summary(text)
     if as_json:
@@ -193,24 +209,24 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
             detail=f"GOOD is {asked.good}, BAD is {asked.bad}.",
             hint="Bisect one variant; --over variants ranks them.",
         )
-    session = Session.open(memory=asked.options["memory"])
+    session = Session.open(memory=asked.memory)
     sources = session.builder.sources
     lines = {Over.COMMITS: commit_line, Over.RELEASES: release_line}
     line = lines[asked.over](sources, asked.good.ref, asked.bad.ref)
-    if asked.options["dry_run"]:
-        # both ends can be built in this variant
+    if asked.dry_run:
+        # fails if an end cannot be built in this variant
         for end in (asked.good, asked.bad):
             session.named(end)
         span = f"{line.last} {line.over} from {line[0].name} to {line[line.last].name}"
-        _foretold(asked, span, as_json=as_json)
+        _show_dry_run(asked, span, as_json=as_json)
         return
-    found = [bisect(_case(asked, session, line), fresh=asked.options["fresh"])]
+    found = [bisect(_case(asked, session, line), fresh=asked.fresh)]
     decision = found[0].conclusion.decision
-    if asked.options["deep"] and isinstance(decision, Culprit):
+    if asked.deep and isinstance(decision, Culprit):
         parent, culprit = line[decision.first - 1], line[decision.last]
-        say(f"from {parent.name} to {culprit.name}: into the commits")
+        say(f"bisecting the commits from {parent.name} to {culprit.name}")
         deeper = deep_line(sources, parent, culprit)
-        found.append(bisect(_case(asked, session, deeper), fresh=asked.options["fresh"]))
+        found.append(bisect(_case(asked, session, deeper), fresh=asked.fresh))
     facts = [report_facts(one, sources.history, _command(), explanation(one)) for one in found]
     text = "\n\n".join(map(markdown, facts))
     put_summary(text)
@@ -223,31 +239,32 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
         raise error
 
 
-def _foretold(asked: _Asked, span: str, *, as_json: bool) -> None:
-    budget = asked.options["budget"]
+def _show_dry_run(asked: _Asked, span: str, *, as_json: bool) -> None:
+    budget = spell_duration(asked.budget)
     words = f"would bisect {span}: {asked.metric.name}, at most {budget}"
     facts = {"span": span, "metric": asked.metric.name, "budget": budget}
-    foretell(words, metric=asked.metric, facts=facts, as_json=as_json)
+    show_dry_run(words, facts, as_json=as_json, metric=asked.metric)
 
 
 def _command() -> str:
-    """What was typed, as it can be typed again."""
+    """Return the command line as it can be typed again."""
     context = click.get_current_context()
     words = ["landspeed", "bisect"]
     for parameter in context.command.params:
-        value = context.params.get(str(parameter.name))
+        value: Any = context.params.get(str(parameter.name))
         source = context.get_parameter_source(str(parameter.name))
         given = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
         if not given or parameter.name in ("fresh", "as_json"):
             continue
         if isinstance(parameter, click.Option):
             words.append(parameter.opts[0])
-        words += [] if value is True else [str(value)]
+        if value is not True:
+            is_duration = isinstance(parameter.type, Duration)
+            words.append(spell_duration(value) if is_duration else str(value))
     return shlex.join(words)
 
 
 def _case(asked: _Asked, session: Session, line: CommitRange) -> BisectRequest:
-    options, question = asked.options, asked.question
     return BisectRequest(
         session=session,
         line=line,
@@ -255,43 +272,43 @@ def _case(asked: _Asked, session: Session, line: CommitRange) -> BisectRequest:
         cell=asked.cell(session),
         metric=asked.metric,
         pgbench=Pgbench(build=session.pgbench_build()),
-        seconds=question.seconds,
+        seconds=asked.scenario.seconds,
         quest=Hypothesis(
             last=line.last,
             size=asked.size,
-            confidence=parse_share(options["confidence"]),
-            is_exact=asked.is_exact,
+            confidence=asked.confidence,
+            is_exact=asked.metric.exact,
         ),
-        budget=parse_duration(options["budget"]),
-        improvement=options["improvement"],
+        budget=asked.budget,
+        improvement=asked.improvement,
     )
 
 
 def _unanswered(found: BisectResult) -> LandspeedError | None:
-    """What a script must hear of: no answer, or an answer to another question."""
+    """Return the error to exit with if the question was not answered."""
     match answer_of(found):
         case "reversed":
             better, worse = ("worse", "better") if found.case.improvement else ("better", "worse")
             hint = "Leave out --improvement" if found.case.improvement else "Add --improvement"
             return UsageError(
                 f"BAD is {better} than GOOD, not {worse}",
-                hint=f"{hint} to find the step; its runs are used again.",
+                hint=f"{hint} to find the change; the runs are used again.",
             )
         case "undecided":
             return MeasureError(
                 "undecided: the budget is spent",
-                hint="Give the same command a larger --budget: it goes on from here.",
+                hint="Give the same command a larger --budget; it resumes from here.",
             )
         case "refuted" if found.case.quest.is_exact:
             return MeasureError(
-                "the commit that was found does not differ from its parent",
-                detail="By fresh counts the step is not there.",
-                hint="What was counted before is of another state: bisect anew with --fresh.",
+                "the commit found does not differ from its parent",
+                detail="Fresh counts do not show the change.",
+                hint="The earlier counts are of another state: bisect again with --fresh.",
             )
         case "refuted":
             return MeasureError(
-                "the commit that was found does not differ from its parent",
-                detail="Side by side, on fresh runs, the step is not there.",
-                hint="The machine may have drifted: bisect anew with --fresh when it is quiet.",
+                "the commit found does not differ from its parent",
+                detail="A comparison on fresh runs does not show the change.",
+                hint="The machine may have drifted: bisect again with --fresh when it is quiet.",
             )
     return None

@@ -14,6 +14,7 @@ import click
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError, UsageError
 from builders.recipe_table import BuildSystem
+from landspeed.campaign.plan import BuildPlan
 from landspeed.campaign.smoke import check_builds, check_failure, check_table
 from landspeed.cli.options.common import (
     emit,
@@ -23,7 +24,9 @@ from landspeed.cli.options.common import (
     system_option,
     variant_options,
 )
+from landspeed.cli.options.dry_run import dry_run_option
 from landspeed.cli.options.sandbox import chosen_sandbox, compiled_by, runs_here, sandbox_options
+from landspeed.cli.plan import show_plan
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.farm.build_archive import BuildArchive
@@ -59,6 +62,7 @@ from landspeed.session.target import Target, parse_targets, require_sources
     metavar="FILE",
     help="Write the build of one REF to FILE.tar.gz. If FILE holds that build already, use it.",
 )
+@dry_run_option
 @json_option
 def build_(
     *,
@@ -70,6 +74,7 @@ def build_(
     external: tuple[str, ...],
     name: str | None,
     archive: Path | None,
+    dry_run: bool,
     as_json: bool,
     **sandbox: Any,
 ) -> None:
@@ -85,12 +90,13 @@ def build_(
       landspeed build 18:bs4 18:bs8-wal16 --json
       landspeed build 17 --compiler clang --flags O3-lto
       landspeed build 13 --in docker --toolchain bookworm-clang-14 --memory 2g --cpus 2
+      landspeed build 13 --in docker --dry-run
       landspeed build 13 17.11 18:bs4 --check
       landspeed build 18:bs4 --archive builds/18-bs4.tar.gz
       landspeed build --from builds/
       landspeed build --from /usr/lib/postgresql/15/bin/pg_config --name debian15
     """
-    _require_one_task(refs, external, name, check=check, alone=(build_system, archive))
+    _require_one_task(refs, external, name, check=check, alone=(build_system, archive, dry_run))
     if external:
         _show(_registered(Session.open(), external, name), as_json=as_json)
         return
@@ -100,8 +106,11 @@ def build_(
         return
     require_sources(targets)
     session = Session.open(chosen_sandbox(**sandbox))
-    archived = _archived(session, targets, archive)
     system = BuildSystem(build_system) if build_system else None
+    if dry_run:
+        show_plan([BuildPlan.of(session.builder, one, system) for one in targets], as_json=as_json)
+        return
+    archived = _archived(session, targets, archive)
     outcomes = session.build_all(targets, system, jobs=jobs)
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
     if archive is not None:
@@ -132,7 +141,7 @@ def _require_one_task(
     if external and (refs or check or any(alone)):
         raise UsageError("--from builds nothing", hint="Give only --name and --json with --from.")
     if check and any(alone):
-        raise UsageError("--check takes neither --archive nor --build-system")
+        raise UsageError("--check takes no --archive, --build-system or --dry-run")
     if name is not None and not external:
         raise UsageError("--name needs --from", hint="Add --from PG_CONFIG, or leave out --name.")
 

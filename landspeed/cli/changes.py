@@ -17,11 +17,12 @@ from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
 from landspeed.changepoints.confirmation import Confirmation, newest, status_counts_text
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.changepoints.scan import scan_records
-from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.common import budget_option, emit, emit_json, json_option
+from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.format import change, counted
-from landspeed.console.params import parse_duration
-from landspeed.console.progress import say
+from landspeed.console.params import spell_duration
+from landspeed.console.progress import duration, say
 from landspeed.console.table import as_text, rich_table
 from landspeed.farm.bisect_confirmed import ConfirmedBisects
 from landspeed.results.series import RELEASES_LINE
@@ -47,9 +48,7 @@ _LISTED = ""  # --confirm without FILE
     help="Compare the two sides of each change on fresh samples. Takes the changes that would be "
     "listed, or those in FILE (- for stdin), which --json wrote.",
 )
-@click.option(
-    "--budget", default="30min", show_default=True, help="With --confirm: time for each change."
-)
+@budget_option("30min", "With --confirm: time for each change")
 @seconds_option
 @click.option(
     "--fresh", is_flag=True, help="With --confirm: test again what was confirmed or refuted."
@@ -61,6 +60,7 @@ _LISTED = ""  # --confirm without FILE
     help="With --confirm: bisect each confirmed regression within the same budget, and keep the "
     "report.",
 )
+@dry_run_option
 @json_option
 def changes_(
     *,
@@ -68,10 +68,11 @@ def changes_(
     since: str | None,
     doubtful_too: bool,
     file: str | None,
-    budget: str,
+    budget: float,
     seconds: int,
     fresh: bool,
     bisect_too: bool,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """List the changes of level in all series, or confirm them.
@@ -90,11 +91,13 @@ def changes_(
       landspeed changes --since 17.0 --metric latency
       landspeed changes --since 2026-11-01 --json > changes.json
       landspeed changes --confirm changes.json --budget 1h --json
+      landspeed changes --confirm --dry-run
       landspeed changes --confirm --bisect
     """
-    if file is None and (fresh or bisect_too):
+    if file is None and (fresh or bisect_too or dry_run):
         raise UsageError(
-            "--fresh and --bisect need --confirm", hint="Add --confirm, or leave them out."
+            "--fresh, --bisect and --dry-run need --confirm",
+            hint="Add --confirm, or leave them out.",
         )
     given = read_changes(file) if file else None
     session = Session.open()
@@ -108,14 +111,22 @@ def changes_(
             say(said)
             return
         given = listed
-    run = ConfirmRun(session=session, budget=parse_duration(budget), seconds=seconds, fresh=fresh)
+    if dry_run:
+        words = f"would compare {counted(len(given), 'change')}, at most {duration(budget)} each"
+        show_dry_run(
+            "\n".join([words, *map(str, given)]),
+            {"changes": [one.facts() for one in given], "budget": spell_duration(budget)},
+            as_json=as_json,
+        )
+        return
+    run = ConfirmRun(session=session, budget=budget, seconds=seconds, fresh=fresh)
     found = run.of(given)
     if as_json:
         emit_json(confirmations_facts(found))
     else:
         emit(as_text(confirmations_table(found)))
     say(status_counts_text(newest(session.records.confirmations.all()).values()))
-    bisects = ConfirmedBisects(session=session, budget=parse_duration(budget), seconds=seconds)
+    bisects = ConfirmedBisects(session=session, budget=budget, seconds=seconds)
     for note in bisects.of(found) if bisect_too else ():
         say(f"bisected: {markdown(note.report).partition(chr(10))[0].removeprefix('# ')}")
     error = run.failure(len(found), bisects.errors)

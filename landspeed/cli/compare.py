@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 import click
 
 from base.build import Variant
 from base.errors import UsageError
-from benchmarks.workloads.metrics import METRICS, Metric, metric_named
-from benchmarks.workloads.scenario import Mode, Protocol
-from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
-from landspeed.cli.options.dry_run import dry_run_option, foretell
+from benchmarks.workloads.metrics import metric_named
+from landspeed.cli.options.common import (
+    any_metric_option,
+    budget_option,
+    emit,
+    emit_json,
+    fresh_option,
+    json_option,
+    variant_options,
+)
+from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.memory import memory_option, require_limit
+from landspeed.cli.options.scenario import scenario_options
 from landspeed.compare.plan import ComparePlan
 from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
 from landspeed.compare.run import compare
-from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side, parse_scenario
+from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side
 from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
-from landspeed.console.params import parse_duration, parse_share
+from landspeed.console.params import Share
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.session.session import Session
@@ -30,41 +37,49 @@ from landspeed.session.session import Session
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
 @click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
 @variant_options
-@click.option("--metric", type=click.Choice([m.name for m in METRICS]), default="latency")
-@click.option("--scenario", metavar="SCENARIO", help="As landspeed show spells it.")
-@click.option("--mode", type=click.Choice([m.value for m in Mode]), help="By default read-only.")
+@any_metric_option
+@scenario_options
 @click.option(
-    "--protocol", type=click.Choice([p.value for p in Protocol]), help="By default prepared."
-)
-@click.option("--scale", metavar="TIER[=N]", help="small (the default), medium, large=5000.")
-@click.option("--clients", type=click.IntRange(1), help="By default 1.")
-@click.option("--profile", help="Of sides that name none: default, tuned.")
-@click.option(
-    "--seconds",
-    type=click.IntRange(1),
-    default=CompareScenario.seconds,
+    "--precision",
+    type=Share(),
+    default="1%",
     show_default=True,
-    metavar="N",
-    help="Seconds of each run; many short runs tell more than few long ones.",
+    help="Largest difference that counts as SAME, such as 1% or 0.01.",
 )
-@click.option("--precision", default="1%", show_default=True, help="What is SAME.")
-@click.option("--budget", default="30min", show_default=True, help="Time for all runs together.")
-@click.option("--confidence", default="99.9%", show_default=True, help="Of all verdicts.")
-@click.option("--narrow", is_flag=True, help="Go on until the interval is as narrow as SAME.")
+@budget_option("30min", "Time for all runs together")
+@click.option(
+    "--confidence",
+    type=Share(),
+    default="99.9%",
+    show_default=True,
+    help="Probability that all verdicts are right, such as 99.9%.",
+)
+@click.option(
+    "--narrow",
+    is_flag=True,
+    help="Continue until the interval is no wider than --precision, even if the verdict is "
+    "reached earlier.",
+)
 @memory_option
 @click.option("--aa", is_flag=True, help="Compare a server with a copy of itself.")
-@click.option("--fresh", is_flag=True, help="Begin anew; what is recorded stays.")
+@fresh_option
 @dry_run_option
 @json_option
 def compare_(
     *,
     sides: tuple[str, ...],
     variant: Variant,
+    metric: str,
+    scenario: CompareScenario,
+    precision: float,
+    budget: float,
+    confidence: float,
+    narrow: bool,
+    memory: int | None,
     aa: bool,
     fresh: bool,
     dry_run: bool,
     as_json: bool,
-    **options: Any,
 ) -> None:
     """Compare two or more servers: FASTER, SLOWER, SAME or UNDECIDED.
 
@@ -82,36 +97,32 @@ def compare_(
       landspeed compare 17 18 --scale large --memory 1g --clients 8
       landspeed compare 18 --aa --budget 5min
     """
-    scenario = parse_scenario(
-        options["scenario"],
-        **{name: options[name] for name in ("mode", "protocol", "scale", "clients", "profile")},
-        seconds=options["seconds"],
-    )
     words = sides * 2 if aa and len(sides) == 1 else sides
     parsed = [Side.parse(word, variant, scenario.profile) for word in words]
     if len(parsed) < 2:
         raise UsageError(
             "nothing to compare it with",
-            hint="Name two sides or more, or compare one with a copy of itself: --aa.",
+            hint="Name two sides or more, or give --aa to compare one with a copy of itself.",
         )
-    metric = metric_named(options["metric"])
-    precision, confidence = parse_share(options["precision"]), parse_share(options["confidence"])
-    memory: int | None = options["memory"]
-    require_limit(memory, counted=metric.exact)
-    budget, session = parse_duration(options["budget"]), Session.open(memory=memory)
+    measured = metric_named(metric)
+    require_limit(memory, counted=measured.exact)
+    session = Session.open(memory=memory)
     if dry_run:
-        _foretell(session, parsed, metric, as_json=as_json)
+        for side in parsed:
+            session.named(side.target)
+        text = f"would compare {' and '.join(map(str, parsed))}: {metric}"
+        show_dry_run(text, {"metric": metric}, as_json=as_json, metric=measured)
         return
     with ExitStack() as copies:
         plan = plan_comparison(
             session,
             parsed,
             scenario,
-            metric=metric,
+            metric=measured,
             budget=budget,
             precision=precision,
             confidence=confidence,
-            narrow=options["narrow"],
+            narrow=narrow,
             copies=copies if aa else None,
         )
         plan.require_different()
@@ -122,13 +133,6 @@ def compare_(
         emit_json(comparison_facts(plan, state))
     else:
         emit(as_text(comparison_text(plan, state)))
-
-
-def _foretell(session: Session, sides: list[Side], metric: Metric, *, as_json: bool) -> None:
-    for side in sides:
-        session.named(side.target)
-    words = f"would compare {' and '.join(map(str, sides))}: {metric.name}"
-    foretell(words, metric=metric, facts={"metric": metric.name}, as_json=as_json)
 
 
 def _announced(plan: ComparePlan) -> str:

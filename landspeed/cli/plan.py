@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -19,12 +20,12 @@ from builders.recipe_table import BuildSystem
 from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.cli.options.common import (
     emit,
-    emit_json,
     json_option,
     metric_option,
     system_option,
     variants_options,
 )
+from landspeed.cli.options.dry_run import show_dry_run
 from landspeed.cli.options.memory import memory_option
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.console.progress import duration
@@ -81,7 +82,6 @@ def plan_(
         emit(canonical_json(builds_matrix(builder.sources, targets)))
         return
     system = BuildSystem(build_system) if build_system else None
-    builds = [BuildPlan.of(builder, target, system) for target in targets]
     measurements = None
     if preset is not None:
         measurements = MeasurementPlan.of(
@@ -92,27 +92,40 @@ def plan_(
             max(1, len(targets)),
             counted=metric == INSTRUCTIONS,
         )
-    if as_json:
-        facts: dict[str, Any] = {"recipes": [one.facts() for one in builds]}
-        emit_json(facts | ({"measurements": measurements.facts()} if measurements else {}))
-    else:
-        parts = [build_plan_text(one) for one in builds]
-        emit("\n\n".join(parts + ([measurement_plan_text(measurements)] if measurements else [])))
+    show_plan(
+        [BuildPlan.of(builder, one, system) for one in targets], measurements, as_json=as_json
+    )
+
+
+def show_plan(
+    builds: Sequence[BuildPlan], measurements: MeasurementPlan | None = None, *, as_json: bool
+) -> None:
+    """Print how *builds* would be made, and what would be measured of them."""
+    facts: dict[str, Any] = {"recipes": [one.facts() for one in builds]}
+    parts = [build_plan_text(one) for one in builds]
+    if measurements is not None:
+        facts["measurements"] = measurements.facts()
+        parts.append(measurement_plan_text(measurements))
+    show_dry_run("\n\n".join(parts), facts, as_json=as_json)
 
 
 def build_plan_text(plan: BuildPlan) -> str:
     """Return *plan* as text, its steps as commands that can be typed."""
+    unknown = f"known when the {'image is made' if plan.origin else 'source is on this machine'}"
     tree = f"tree {plan.origin.tree}" if plan.origin else "not on this machine yet"
     lines = [
         f"{plan.identifier or plan.target} ({'built' if plan.is_built else 'not built'})",
         f"  source   PostgreSQL {plan.recipe.version}, {tree}",
-        f"  prefix   {plan.prefix or 'known when the source is here'}",
+        f"  prefix   {plan.prefix or unknown}",
         f"  cc       {plan.toolchain['cc']}",
     ]
     if "native" in plan.toolchain:
         lines.append(f"  native   {plan.toolchain['native']}: for this processor alone")
     for quirk in plan.recipe.quirks:
         lines += [f"  quirk    {quirk.name}: {quirk.because}", f"           {quirk.see}"]
+    for name in ("image", "container"):
+        if f"{name}_command" in plan.toolchain:
+            lines.append(f"  {name:<8} {plan.toolchain[f'{name}_command']}")
     lines.append("  steps, in the source tree:")
     for step in plan.recipe.steps:
         environment = "".join(f"{k}={shlex.quote(v)} " for k, v in dict(step.environment).items())

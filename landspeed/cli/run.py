@@ -10,14 +10,12 @@ from base.build import Variant
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
 from landspeed.campaign.campaign import Campaign, Request, failed, summary
-from landspeed.cli.options.common import (
-    emit_json,
-    json_option,
-    metric_option,
-    variant_options,
-)
+from landspeed.campaign.plan import BuildPlan, MeasurementPlan
+from landspeed.cli.options.common import emit_json, json_option, metric_option, variant_options
+from landspeed.cli.options.dry_run import dry_run_option
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.preset import chosen_preset, preset_options
+from landspeed.cli.plan import show_plan
 from landspeed.cli.publish import publish_now, tell_where
 from landspeed.console.progress import say
 from landspeed.session.session import Session
@@ -32,7 +30,8 @@ from landspeed.session.target import parse_targets
 @preset_options
 @metric_option
 @memory_option
-@click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results come.")
+@click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results arrive.")
+@dry_run_option
 @json_option
 def run_(
     *,
@@ -43,6 +42,7 @@ def run_(
     metric: str,
     memory: int | None,
     publish_too: bool,
+    dry_run: bool,
     as_json: bool,
     **changes: Any,
 ) -> None:
@@ -61,6 +61,7 @@ def run_(
       landspeed run 17 18 --preset quick --mode read-only --clients 8 --samples 20
       landspeed run 13 18 --preset quick --metric instructions
       landspeed run 13 18 --preset archaeology --clients 8 --memory 1g
+      landspeed run 18 18:bs4 --preset regular --dry-run
     """
     targets = parse_targets(refs, variant)
     request = Request(
@@ -71,6 +72,9 @@ def run_(
     )
     require_limit(memory, counted=request.counted)
     session = Session.open(memory=memory)
+    if dry_run:
+        _show_plan(session, request, as_json=as_json)
+        return
     refresh = (lambda: publish_now(session)) if publish_too else None
     tally = Campaign(session=session, requests=[request], publish=refresh).run()
     for warning in tally.warnings():
@@ -83,3 +87,21 @@ def run_(
     error = failed(tally)
     if error is not None:
         raise error
+
+
+def _show_plan(session: Session, request: Request, *, as_json: bool) -> None:
+    """Print the builds and runs of *request*, as if nothing were recorded yet."""
+    for target in request.targets:
+        if target.registered is not None:
+            session.named(target)  # fails if no server is registered under that name
+    measurements = MeasurementPlan.of(
+        session.machine,
+        session.paths.server_root,
+        request.preset,
+        request.scales,
+        len(request.targets),
+        counted=request.counted,
+    )
+    sources = [target for target in request.targets if target.registered is None]
+    builds = [BuildPlan.of(session.builder, target, None) for target in sources]
+    show_plan(builds, measurements, as_json=as_json)

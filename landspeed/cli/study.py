@@ -1,4 +1,4 @@
-"""The verb study: plan, measure and report an experiment that is declared in studies/."""
+"""``landspeed study``: plan, measure and report an experiment declared in studies/."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from benchmarks.server.storage import STORAGES
 from benchmarks.workloads.scenario import parse_scales
 from landspeed.campaign.campaign import failed, summary
 from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.preset import axes_options
 from landspeed.console.progress import duration, say
@@ -25,10 +26,10 @@ from landspeed.study.request import StudyRequest
 from landspeed.study.run import run_study
 from landspeed.study.schema import DISK, Axes, Size, load_study
 
-_AXES = ("tiers", "modes", "protocols", "clients", "profiles", "storages")
+_AXES = ("tiers", "modes", "protocols", "clients", "storages")
 
 
-@click.command(name="study", epilog="docs/studies.md tells what each study asks.")
+@click.command(name="study", epilog="docs/studies.md describes each study.")
 @click.argument("name")
 @click.argument("refs", nargs=-1, metavar="[REF[:VARIANT]]...")
 @click.option(
@@ -36,7 +37,7 @@ _AXES = ("tiers", "modes", "protocols", "clients", "profiles", "storages")
     type=click.Choice([size.value for size in Size]),
     default=Size.QUICK.value,
     show_default=True,
-    help="How much of it: minutes, hours, or all.",
+    help="How much to measure: minutes, hours, or everything.",
 )
 @partial(axes_options, mode=click.STRING)
 @click.option(
@@ -44,24 +45,25 @@ _AXES = ("tiers", "modes", "protocols", "clients", "profiles", "storages")
     "storages",
     multiple=True,
     type=click.Choice([DISK, *STORAGES]),
-    help="Where the data lies; may be repeated.",
+    help="Storage of the data directory; may be repeated.",
 )
 @click.option(
     "--setting",
     "settings",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="Which of them is it (tuned), or what a server gets besides (forks); may be repeated.",
+    help="Setting to tell apart (study tuned) or to add to each server (study forks); "
+    "may be repeated.",
 )
 @click.option(
     "--script",
     "scripts",
     multiple=True,
     metavar="FILE[@WEIGHT]",
-    help="What transactions do, in a study that has a script; may be repeated.",
+    help="Script of pgbench, in a study that takes scripts; may be repeated.",
 )
 @memory_option
-@click.option("--plan", "only_plan", is_flag=True, help="Print what it would take; run nothing.")
+@dry_run_option
 @json_option
 def study_(
     *,
@@ -69,7 +71,7 @@ def study_(
     refs: tuple[str, ...],
     preset: str,
     memory: int | None,
-    only_plan: bool,
+    dry_run: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -81,7 +83,7 @@ def study_(
 
     \b
     Examples:
-      landspeed study page-size --plan
+      landspeed study page-size --dry-run
       landspeed study page-size --preset quick
       landspeed study archaeology 13 17 18 --preset regular
       landspeed study page-size 18:bs4 18 --samples 20
@@ -93,7 +95,11 @@ def study_(
     study = load_study(session.paths.project, name)
     wish = StudyRequest(
         size=Size(preset),
-        axes=Axes.asked(refs=refs or None, **{axis: given[axis] or None for axis in _AXES}),
+        axes=Axes.asked(
+            refs=refs or None,
+            **{axis: given[axis] or None for axis in _AXES},
+            profiles=given["configurations"] or None,
+        ),
         repeats=given["samples"],
         seconds=given["seconds"],
         scales=parse_scales(given["scales"]),
@@ -102,11 +108,8 @@ def study_(
     )
     plan = plan_study(session, name, study, wish)
     facts = study_facts(session, plan)
-    if only_plan:
-        if as_json:
-            emit_json(facts)
-        else:
-            emit(render_study(facts))
+    if dry_run:
+        show_dry_run(render_study(facts), facts, as_json=as_json)
         return
     for left in plan.left:
         say(f"not available: {left}")

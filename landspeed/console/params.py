@@ -1,17 +1,23 @@
-"""Quantities on the command line: a share such as 1%, a length of time such as 1h30min."""
+"""Quantities on the command line, as click parameter types: Share, Duration and Memory."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import click
 
 from base.errors import UsageError
 
-_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(d|h|min|s)")
+_SECONDS = {"d": 86400, "h": 3600, "min": 60, "s": 1}
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(d|h|min|s)")
+_MEMORY = re.compile(r"([0-9]+)([kmgKMG]?)[bB]?")
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_LEAST_MEMORY = 6 * 2**20  # dockerd refuses less
 
 
 def parse_share(text: str) -> float:
-    """The share, between 0 and 1, that ``0.5%`` or ``0.005`` spell; UsageError if none."""
+    """Return the share, between 0 and 1, that ``0.5%`` or ``0.005`` spell; or raise UsageError."""
     number = text.strip().removesuffix("%")
     try:
         share = float(number) / (100 if number != text.strip() else 1)
@@ -20,18 +26,74 @@ def parse_share(text: str) -> float:
     if not 0 < share < 1:
         raise UsageError(
             f'"{text}" is not a share',
-            hint="Write a number between 0 and 1, or per cent: 0.01 or 1%.",
+            hint="Write a number between 0 and 1, or a percentage: 0.01 or 1%.",
         )
     return share
 
 
 def parse_duration(text: str) -> float:
-    """The seconds that ``90s``, ``30min``, ``1h30min`` or ``0`` spell; UsageError if none."""
+    """Return the seconds that ``90s``, ``1h30min`` or ``0`` spell; or raise UsageError."""
     word = text.replace(" ", "")
     if word == "0":
         return 0.0
-    if not word or _PART.sub("", word):
+    if not word or _DURATION_PART.sub("", word):
+        raise UsageError(f'"{text}" is not a duration', hint="Write it like 90s, 30min or 1h30min.")
+    return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(word))
+
+
+def spell_duration(seconds: float) -> str:
+    """Return *seconds*, rounded to whole seconds, as `parse_duration` reads it: ``1h30min``."""
+    rest, words = round(seconds), ""
+    for unit, size in _SECONDS.items():
+        number, rest = divmod(rest, size)
+        words += f"{number}{unit}" if number else ""
+    return words or "0"
+
+
+def parse_memory(text: str) -> int:
+    """Return the bytes that ``2g`` or ``512m`` spell, as docker reads it; or raise UsageError."""
+    match = _MEMORY.fullmatch(text)
+    size = int(match[1]) * _BYTES[match[2].lower()] if match else 0
+    if size < _LEAST_MEMORY:
         raise UsageError(
-            f'"{text}" is not a length of time', hint="Write it like 90s, 30min or 1h30min."
+            f'"{text}" is not an amount of memory',
+            hint="Write a number and k, m or g, like 2g; at least 6m.",
         )
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(word))
+    return size
+
+
+class Share(click.ParamType[float]):
+    """A share between 0 and 1, given as ``0.01`` or ``1%``."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return *value* as a number between 0 and 1."""
+        del param, ctx
+        return parse_share(value) if isinstance(value, str) else float(value)
+
+
+class Duration(click.ParamType[float]):
+    """A duration in seconds, given as ``90s``, ``30min`` or ``1h30min``."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return *value* in seconds."""
+        del param, ctx
+        return parse_duration(value) if isinstance(value, str) else float(value)
+
+
+class Memory(click.ParamType[int]):
+    """An amount of memory in bytes, given as ``512m`` or ``2g``."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return *value* in bytes."""
+        del param, ctx
+        return parse_memory(value) if isinstance(value, str) else int(value)

@@ -119,4 +119,4 @@ def _command(one: Changepoint, ends: Sequence[str]) -> str:
     variant = "" if one.variant.name == "bs8" else f":{one.variant}"
     words = ["landspeed", "bisect", *(f"{end[:10]}{variant}" for end in ends)]
     words += ["--metric", one.metric, "--scenario", _scenario(one)]
-    return join([*words, "--profile", one.params.profile])
+    return join([*words, "--configuration", one.params.profile])

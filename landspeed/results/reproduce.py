@@ -26,11 +26,11 @@ def point_commands(runs: Sequence[Run]) -> list[str]:
         words = ["study", study, target, "--preset", size]
         words += ["--mode", run.mode.rpartition("-")[0], "--protocol", run.protocol]
         profile = Configuration.named(run.profile)
-        words += ["--profile", profile.server]
+        words += ["--configuration", profile.server]
         words += ["--storage", profile.storage] if profile.storage else []
     else:
         words = ["run", target, "--preset", "quick"]
-        words += ["--mode", run.mode, "--protocol", run.protocol, "--profile", run.profile]
+        words += ["--mode", run.mode, "--protocol", run.protocol, "--configuration", run.profile]
     words += ["--tier", run.tier, "--scale", f"{run.tier}={run.scale}"]
     if run.buffers is not None:
         words += ["--metric", "instructions"]

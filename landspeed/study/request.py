@@ -43,7 +43,7 @@ class StudyRequest:
             "--mode": self.axes.modes,
             "--protocol": self.axes.protocols,
             "--clients": self.axes.clients,
-            "--profile": self.axes.profiles,
+            "--configuration": self.axes.profiles,
             "--storage": self.axes.storages,
             "--samples": [self.repeats] if self.repeats else (),
             "--seconds": [self.seconds] if self.seconds else (),

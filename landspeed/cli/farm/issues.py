@@ -11,6 +11,7 @@ import click
 from base.errors import LandspeedError, UsageError
 from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.dry_run import dry_run_option
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
 from landspeed.farm.issues import IssueUpdate, comment, update_issues
@@ -21,13 +22,13 @@ from landspeed.session.session import Session
 
 @click.command("issues")
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--dry-run", is_flag=True, help="Print what would be written; ask nobody.")
+@dry_run_option
 @click.option(
     "--comment",
     "comment_on",
     type=click.IntRange(1),
     metavar="NUMBER",
-    help="Put FILE, the report of a bisection, under this issue instead.",
+    help="Instead, add FILE, the report of a bisection, to this issue as a comment.",
 )
 @json_option
 def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json: bool) -> None:

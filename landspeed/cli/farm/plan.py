@@ -11,9 +11,10 @@ import click
 from base.build import Variant
 from builders.config import CONFIG_NAME
 from landspeed.changepoints.scan import scan_records
-from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.common import budget_option, emit, emit_json, json_option
 from landspeed.console.github_log import put_outputs, put_summary
 from landspeed.console.markdown import code, markdown_table, plain
+from landspeed.console.params import spell_duration
 from landspeed.console.progress import duration, say
 from landspeed.farm.jobs import TrackJobs
 from landspeed.farm.plan import Assignment, TrackingPlan, tracking_plan
@@ -28,19 +29,19 @@ from landspeed.session.tracking_config import TrackingConfig
     "branches",
     multiple=True,
     metavar="PATTERN",
-    help="Watch this branch, or all such as REL_*_STABLE; may be repeated.",
+    help="Watch this branch, or the branches of a pattern such as REL_*_STABLE; may be repeated.",
 )
-@click.option("--budget", help="Time for all of it on each machine, such as 2h.")
+@budget_option(None, "Time for everything on each machine; by default that of [track]")
 @click.option(
     "--outputs",
     "outputs_to",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Append the matrices of a workflow to FILE; by default to $GITHUB_OUTPUT.",
+    help="Append the matrices of a workflow to FILE, by default to $GITHUB_OUTPUT.",
 )
 @json_option
 def plan_(
-    *, branches: tuple[str, ...], budget: str | None, outputs_to: Path | None, as_json: bool
+    *, branches: tuple[str, ...], budget: float | None, outputs_to: Path | None, as_json: bool
 ) -> None:
     """Plan what to measure of the commits and releases that are new upstream.
 
@@ -56,7 +57,11 @@ def plan_(
     """
     session = Session.open()
     track = TrackingConfig.load(session.paths.project / CONFIG_NAME)
-    track = replace(track, branches=branches or track.branches, budget=budget or track.budget)
+    track = replace(
+        track,
+        branches=branches or track.branches,
+        budget=spell_duration(budget) if budget else track.budget,
+    )
     session.builder.sources.refresh()
     plan = tracking_plan(session, track, scan_records(session))
     told = TrackJobs.of(session, track, plan).facts()

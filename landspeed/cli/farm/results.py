@@ -13,6 +13,8 @@ from base.errors import RecordError, UsageError
 from base.paths import Paths
 from builders.config import CONFIG_NAME
 from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
+from landspeed.console.format import counted
 from landspeed.console.github_log import put_outputs
 from landspeed.console.progress import say
 from landspeed.farm.artifacts import COMPLETE, Artifacts
@@ -31,13 +33,14 @@ def _branch_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default=BRANCH,
             show_default=True,
             envvar="LANDSPEED_RESULTS_BRANCH",
-            help="The branch that has nothing but results.",
+            help="Branch of the results; it holds nothing else.",
         ),
         click.option(
             "--remote",
             metavar="URL",
             envvar="LANDSPEED_RESULTS_REMOTE",
-            help="By default the repository the workflow runs for, else the checkout's origin.",
+            help="Repository of the branch; by default the one that the workflow runs for, or the "
+            "origin of the checkout.",
         ),
     ):
         command = option(command)
@@ -71,24 +74,33 @@ def fetch(*, remote: str | None, branch: str, as_json: bool) -> None:
       landspeed farm results fetch --remote https://github.com/postgres-farm/landspeed.git
     """
     new = _home(remote, branch).fetch()
-    say(f"{_files(new)} new here" if new else "nothing new there")
+    say(f"{counted(new, 'file')} new here" if new else "nothing new there")
     if as_json:
         emit_json({"fetched": new})
 
 
 @results_.command()
 @_branch_options
+@dry_run_option
 @json_option
-def push(*, remote: str | None, branch: str, as_json: bool) -> None:
-    """Add to the branch the records that only results/ has, after merging the branch.
+def push(*, remote: str | None, branch: str, dry_run: bool, as_json: bool) -> None:
+    """Push the records that only results/ has.
+
+    Merges the branch into results/ first.
 
     \b
     Examples:
       landspeed farm results push
       landspeed farm results push --remote git@example.org:farm.git --branch results
     """
-    pushed = _home(remote, branch).push()
-    say(f"pushed {_files(pushed)}" if pushed else "nothing new to push")
+    home = _home(remote, branch)
+    if dry_run:
+        names = home.missing()
+        text = f"would push {counted(len(names), 'file')} that the branch does not have yet"
+        show_dry_run(text, {"files": names}, as_json=as_json)
+        return
+    pushed = home.push()
+    say(f"pushed {counted(pushed, 'file')}" if pushed else "nothing new to push")
     if as_json:
         emit_json({"pushed": pushed})
 
@@ -97,9 +109,10 @@ def push(*, remote: str | None, branch: str, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_branch_options
 def pack(*, file: Path, remote: str | None, branch: str) -> None:
-    """Write to FILE the records that the branch did not have when it was last fetched.
+    """Write the records that the branch lacks to FILE.
 
-    Another job merges the FILE with "unpack".
+    These are the records that the branch did not have when it was last fetched. Another job
+    merges the FILE with "unpack".
 
     \b
     Examples:
@@ -107,7 +120,7 @@ def pack(*, file: Path, remote: str | None, branch: str) -> None:
     """
     names = _home(remote, branch).missing()
     pack_files(file, Paths.find().results, names)
-    say(f"{_files(len(names))} packed")
+    say(f"{counted(len(names), 'file')} packed")
     emit(str(file))
 
 
@@ -116,9 +129,10 @@ def pack(*, file: Path, remote: str | None, branch: str) -> None:
     "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH..."
 )
 def unpack(*, paths: tuple[Path, ...]) -> None:
-    """Merge into results/ the files that "pack" wrote, or all such files in a directory.
+    """Merge files that "pack" wrote into results/.
 
-    A PATH that does not exist is skipped: the job that would have written it had nothing to do.
+    A PATH is such a file or a directory of them. A PATH that does not exist is skipped: the job
+    that would have written it had nothing to do.
 
     \b
     Examples:
@@ -131,16 +145,21 @@ def unpack(*, paths: tuple[Path, ...]) -> None:
             unpack_files(file, Path(scratch), is_result)
             new += merge_results(Path(scratch), results)
         files += 1
-    say(f"{_files(new)} new here, from {files} packed" if files else "nothing is there to unpack")
+    say(
+        f"{counted(new, 'file')} new here, from {files} packed"
+        if files
+        else "nothing is there to unpack"
+    )
 
 
 @results_.command()
 @json_option
 def recover(*, as_json: bool) -> None:
-    """Merge into results/ the artifacts of workflow runs that failed before they could push.
+    """Merge the artifacts of failed workflow runs into results/.
 
-    Looks at the runs of $GITHUB_REPOSITORY since the last successful run of the workflow "track",
-    with $GITHUB_TOKEN.
+    These runs measured something and failed before they could push it. They are the runs of
+    $GITHUB_REPOSITORY since the last successful run of the workflow "track". $GITHUB_TOKEN grants
+    access.
 
     \b
     Examples:
@@ -156,7 +175,11 @@ def recover(*, as_json: bool) -> None:
             except (UsageError, RecordError) as error:
                 say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
     put_outputs({"recovered": new})
-    say(f"{_files(new)} recovered of runs that ended badly" if new else "nothing to recover")
+    say(
+        f"{counted(new, 'file')} recovered of runs that ended badly"
+        if new
+        else "nothing to recover"
+    )
     if as_json:
         emit_json({"recovered": new})
 
@@ -184,7 +207,3 @@ def _home(remote: str | None, branch: str) -> ResultsStore:
             return ResultsDirectory(directory=Path(track.directory), paths=paths)
         case other:
             assert_never(other)
-
-
-def _files(count: int) -> str:
-    return f"{count} {'file' if count == 1 else 'files'}"

@@ -1,4 +1,4 @@
-"""What the verbs of the command line share: options, and the way data leaves on stdout."""
+"""Options that most verbs share, and how data leaves on stdout."""
 
 from __future__ import annotations
 
@@ -12,24 +12,77 @@ import click
 
 from base.build import Compiler, Variant, parse_flags
 from base.errors import VariantError
-from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY
+from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY, METRICS
 from builders.recipe_table import BuildSystem
+from landspeed.console.params import Duration
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+fresh_option = click.option(
+    "--fresh", is_flag=True, help="Start again instead of resuming; records are kept."
+)
+system_option = click.option(
+    "--build-system",
+    type=click.Choice([s.value for s in BuildSystem]),
+    help="Build system to use; by default meson where the release has it.",
+)
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of builds made at the same time; by default the number of cores. All builds "
+    "together use every core once.",
+)
+metric_option = click.option(
+    "--metric",
+    type=click.Choice([LATENCY, INSTRUCTIONS]),
+    default=LATENCY,
+    show_default=True,
+    help="Measure the time (latency and tps), or count instructions.",
+)
+any_metric_option = click.option(
+    "--metric",
+    type=click.Choice([metric.name for metric in METRICS]),
+    default=LATENCY,
+    show_default=True,
+    help="All metrics but latency and tps are counted exactly, on any machine.",
+)
 
 
-# Of each key of a variant: its type, its default, its metavar and its help.
+def budget_option(default: str | None, text: str) -> Callable[..., Any]:
+    """Return --budget, a duration in seconds; *text* says what the time is for."""
+    return click.option(
+        "--budget",
+        type=Duration(),
+        default=default,
+        show_default=True,
+        help=f"{text}, such as 90s or 1h30min.",
+    )
+
+
+class ConfigurationOption(click.Option):
+    """--configuration, which is also accepted under its old name --profile."""
+
+    def __init__(self, declarations: Sequence[str], **given: Any) -> None:
+        super().__init__([*declarations, "--configuration", "--profile"], **given)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the help without the old name."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(", --profile", ""), record[1])
+
+
+# Of each key of a variant: type, default, metavar and help.
 _KEYS: dict[str, tuple[Any, Any, str | None, str]] = {
     "blocksize": (int, 8, "K", "Block size in kB"),
     "wal_blocksize": (int, 8, "K", "WAL block size in kB"),
     "segsize": (int, 1, "G", "Segment size in GB"),
     "compiler": (click.Choice([c.value for c in Compiler]), "gcc", None, "Compiler"),
-    "flags": (str, "O2", "FLAGS", "O3, native and lto, like O3-lto"),
+    "flags": (str, "O2", "FLAGS", "O2, or some of O3, native and lto, such as O3-lto"),
 }
 
 
 def variant_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for each key of a Variant; the command is given the ``variant`` they make."""
+    """Add an option for each key of a variant; *command* receives ``variant``."""
 
     @wraps(command)
     def packed(**given: Any) -> Any:
@@ -40,7 +93,7 @@ def variant_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def variants_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, each of which may be repeated; the command is given all ``variants`` they make."""
+    """Add the same options, repeatable; *command* receives all combinations as ``variants``."""
 
     @wraps(command)
     def packed(**given: Any) -> Any:
@@ -79,41 +132,12 @@ def _flags(words: Sequence[str]) -> tuple[str, ...]:
         ) from None
 
 
-def system_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--build-system."""
-    return click.option(
-        "--build-system",
-        type=click.Choice([s.value for s in BuildSystem]),
-        help="Build with this; by default meson where the release has it.",
-    )(command)
-
-
-def jobs_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--jobs."""
-    return click.option(
-        "--jobs",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Builds made at once; together they compile on all cores, and no more. "
-        "By default as many as there are cores.",
-    )(command)
-
-
-metric_option = click.option(
-    "--metric",
-    type=click.Choice([LATENCY, INSTRUCTIONS]),
-    default=LATENCY,
-    show_default=True,
-    help="Take the time (latency, and tps with it), or count instructions.",
-)
-
-
 def emit(text: str) -> None:
-    """Data, on stdout."""
+    """Print data on stdout."""
     click.echo(text)
 
 
 def emit_json(value: Any) -> None:
-    """Data for a program, on stdout."""
-    # an escape means the same, and leaves a runner of GitHub Actions nothing to take for a command
+    """Print data as JSON on stdout."""
+    # a runner of GitHub Actions takes ##[ for a command; the escape means the same in JSON
     emit(json.dumps(value, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))

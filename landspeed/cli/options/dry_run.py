@@ -1,6 +1,7 @@
-"""--dry-run: check what is asked and say what would be done, before a machine is taken for it.
+"""--dry-run: check the request and show what would be done.
 
-The first job of a workflow that a person dispatches runs a verb with --dry-run on any machine.
+The first job of a workflow runs a verb with --dry-run on any runner, and learns from its outputs
+which runner the real run needs.
 """
 
 from __future__ import annotations
@@ -16,15 +17,21 @@ from landspeed.console.github_log import put_outputs
 from landspeed.farm.runners import runner_labels
 
 dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Check what is asked, say what would be done; run nothing."
+    "--dry-run", is_flag=True, help="Check the request and show what would be done; do nothing."
 )
 
 
-def foretell(text: str, *, metric: Metric, facts: Mapping[str, Any], as_json: bool) -> None:
-    """Say what would be done, and tell the workflow on which runner: outputs runner and facts."""
-    told = {"runner": runner_labels(metric), **facts}
-    put_outputs(told)
+def show_dry_run(
+    text: str, facts: Mapping[str, Any], *, as_json: bool, metric: Metric | None = None
+) -> None:
+    """Print what would be done: *text*, or *facts* as JSON.
+
+    With *metric*, *facts* and the labels of the runner that measures it become step outputs.
+    """
+    if metric is not None:
+        facts = {"runner": runner_labels(metric), **facts}
+        put_outputs(facts)
     if as_json:
-        emit_json(told)
+        emit_json(dict(facts))
     else:
         emit(text)

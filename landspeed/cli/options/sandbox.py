@@ -1,11 +1,9 @@
-"""The options that say in which Sandbox to build, and what is said of a build from a Container."""
+"""The options that say where to build: on the host or in a container."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import click
@@ -18,17 +16,14 @@ from builders.builder import cores
 from builders.docker.container import Container, Sandbox
 from builders.docker.toolchain import toolchain_named
 from builders.sandbox import refusal_of
+from landspeed.console.params import Memory
 from landspeed.console.progress import say
 
-_SIZE = re.compile(r"([0-9]+)([kmgKMG]?)[bB]?")
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-# what dockerd refuses to go below
-_SMALLEST_MEMORY = 6 * 2**20
-_SMALLEST_CPUS = 0.01
+_LEAST_CPUS = 0.01  # dockerd refuses less
 
 
 def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--in, and for a container --toolchain, --memory and --cpus."""
+    """Add --in, and for a container --toolchain, --memory and --cpus."""
     options = (
         click.option(
             "--in",
@@ -39,10 +34,20 @@ def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Build on this machine itself, or in a container on it.",
         ),
         click.option(
-            "--toolchain", metavar="NAME", help="Of docker/toolchains.toml, like bookworm-clang-14."
+            "--toolchain",
+            metavar="NAME",
+            help="With --in docker: a toolchain of docker/toolchains.toml, such as "
+            "bookworm-clang-14.",
         ),
-        click.option("--memory", metavar="SIZE", help="Limit of the container, like 2g."),
-        click.option("--cpus", type=float, metavar="N", help="Limit of the container, like 1.5."),
+        click.option(
+            "--memory", type=Memory(), help="With --in docker: memory limit, such as 512m or 2g."
+        ),
+        click.option(
+            "--cpus",
+            type=float,
+            metavar="N",
+            help="With --in docker: number of CPUs to use, such as 1.5.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -50,9 +55,9 @@ def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen_sandbox(
-    *, place: str, toolchain: str | None, memory: str | None, cpus: float | None
+    *, place: str, toolchain: str | None, memory: int | None, cpus: float | None
 ) -> Callable[[Paths], Sandbox | None]:
-    """The Sandbox that the options ask for, once the paths are known; None for the Host."""
+    """Return what makes the sandbox that the options ask for; it makes None for the host."""
     if place == "host":
         given = {"toolchain": toolchain, "memory": memory, "cpus": cpus}
         for name, value in given.items():
@@ -62,20 +67,18 @@ def chosen_sandbox(
                     hint="Add --in docker, or leave it out.",
                 )
         return lambda _: None
-    if cpus is not None and not _SMALLEST_CPUS <= cpus <= cores():
-        raise UsageError(f"--cpus {cpus:g} is not between 0.01 and {cores()}, which are here")
-    return partial(
-        _container,
-        name=toolchain,
-        memory=parse_memory(memory) if memory is not None else None,
-        cpus=cpus,
+    if cpus is not None and not _LEAST_CPUS <= cpus <= cores():
+        raise UsageError(f"--cpus {cpus:g} is not between {_LEAST_CPUS} and {cores()}")
+    tools = toolchain_named(toolchain)
+    return lambda paths: Container(
+        tools=tools, ccache=paths.ccache, jobs=cores(), memory=memory, cpus=cpus
     )
 
 
 def compiled_by(
     variant: Variant, *, place: str, toolchain: str | None, **limits: object
 ) -> Variant:
-    """*variant*, by the toolchain's compiler where --compiler is not given: it has no other."""
+    """Return *variant* with the toolchain's only compiler, unless --compiler is given."""
     del limits
     source = click.get_current_context().get_parameter_source("compiler")
     if place == "host" or source is not ParameterSource.DEFAULT:
@@ -83,32 +86,8 @@ def compiled_by(
     return replace(variant, compiler=Compiler(toolchain_named(toolchain).compiler))
 
 
-def _container(
-    paths: Paths, *, name: str | None, memory: int | None, cpus: float | None
-) -> Sandbox:
-    return Container(
-        tools=toolchain_named(name),
-        ccache=paths.ccache,
-        jobs=cores(),
-        memory=memory,
-        cpus=cpus,
-    )
-
-
-def parse_memory(text: str) -> int:
-    """The bytes that *text* spells, as docker does: 2g, 512m; UsageError if it spells none."""
-    match = _SIZE.fullmatch(text)
-    size = int(match[1]) * _UNITS[match[2].lower()] if match else 0
-    if size < _SMALLEST_MEMORY:
-        raise UsageError(
-            f'"{text}" is not a limit for memory',
-            hint="Write a number and k, m or g, like 2g; 6m is the least.",
-        )
-    return size
-
-
 def runs_here(build: Build) -> bool:
-    """Whether the server of *build* runs on this machine, tried; why not is said on stderr."""
+    """Whether the server of *build* runs on this machine; prints a warning if it does not."""
     why = refusal_of(build)
     if why:
         say(

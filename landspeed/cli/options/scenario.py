@@ -1,4 +1,4 @@
-"""The options that say which one question is put to the servers: of compare, bisect, confirm."""
+"""The options that describe one scenario: of compare and bisect."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from benchmarks.workloads.scenario import Mode, Protocol
+from landspeed.cli.options.common import ConfigurationOption
 from landspeed.compare.side import CompareScenario, parse_scenario
 
-_WORDS = ("scenario", "mode", "protocol", "scale", "clients", "profile", "seconds")
+_WORDS = ("scenario", "mode", "protocol", "scale", "clients", "configuration", "seconds")
 
 seconds_option = click.option(
     "--seconds",
@@ -19,29 +20,49 @@ seconds_option = click.option(
     default=CompareScenario.seconds,
     show_default=True,
     metavar="N",
-    help="Seconds of each run; many short runs tell more than few long ones.",
+    help="Length of each run. Many short runs give more information than a few long ones.",
 )
 
 
-def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for each word of a CompareScenario; the command is given the ``question`` they make."""
+def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --scenario and an option for each of its words; *command* receives ``scenario``."""
 
     @wraps(command)
     def packed(**given: Any) -> Any:
         words = {name: given.pop(name) for name in _WORDS}
-        return command(question=parse_scenario(**words), **given)
+        words["profile"] = words.pop("configuration")
+        return command(scenario=parse_scenario(**words), **given)
 
-    modes, protocols = [m.value for m in Mode], [p.value for p in Protocol]
     for option in (
         seconds_option,
-        click.option("--profile", help="default, tuned."),
-        click.option("--clients", type=click.IntRange(1), help="By default 1."),
         click.option(
-            "--scale", metavar="TIER[=N]", help="small (the default), medium, large=5000."
+            "configuration",
+            cls=ConfigurationOption,
+            metavar="NAME",
+            help="Server configuration, such as default (the default) or tuned.",
         ),
-        click.option("--protocol", type=click.Choice(protocols), help="By default prepared."),
-        click.option("--mode", type=click.Choice(modes), help="By default read-only."),
-        click.option("--scenario", metavar="SCENARIO", help="As landspeed show spells it."),
+        click.option("--clients", type=click.IntRange(1), help="Number of clients; by default 1."),
+        click.option(
+            "--scale",
+            metavar="TIER[=N]",
+            help="Size of the data: small (the default), medium, or large, or such as large=5000 "
+            "with a scale factor.",
+        ),
+        click.option(
+            "--protocol",
+            type=click.Choice([p.value for p in Protocol]),
+            help="Query protocol of pgbench; by default prepared.",
+        ),
+        click.option(
+            "--mode",
+            type=click.Choice([m.value for m in Mode]),
+            help="What a transaction does; by default read-only.",
+        ),
+        click.option(
+            "--scenario",
+            metavar="SCENARIO",
+            help='The following five options in one word, as "landspeed show" prints it.',
+        ),
     ):
         packed = option(packed)
     return packed

@@ -13,7 +13,8 @@ from base.errors import BuildError, UsageError
 from builders.build_set import Order, build_many
 from builders.docker.client import mount
 from builders.docker.toolchain import DIRECTORY, load_toolchains, toolchain_named
-from landspeed.cli.options.sandbox import chosen_sandbox, parse_memory, runs_here
+from landspeed.cli.options.sandbox import chosen_sandbox, runs_here
+from landspeed.console.params import parse_memory
 from tests.kits.builds.buildkit import (
     alive,
     build,
@@ -334,7 +335,7 @@ def test_memory_is_spelled_as_docker_does(text, size):
 
 @pytest.mark.parametrize("text", ["", "g", "1.5g", "-1g", "1t", "5m", "1000"])
 def test_what_is_no_limit_for_memory_is_a_usage_error(text):
-    with pytest.raises(UsageError, match="is not a limit for memory"):
+    with pytest.raises(UsageError, match="is not an amount of memory"):
         parse_memory(text)
 
 

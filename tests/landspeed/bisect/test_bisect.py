@@ -306,7 +306,7 @@ def test_a_good_that_is_no_ancestor_is_refused_and_the_merge_base_is_offered(mad
             ("--metric", "instructions", "--clients", "4"),
             "a counted metric needs one client and data that fits in shared_buffers",
         ),
-        ((0, 5), ("--deep",), "--deep goes from releases into commits"),
+        ((0, 5), ("--deep",), "--deep needs --over releases"),
         ((0, 5), ("--over", "releases"), f'"{"{good}"}" is not a release'),
         ((0, 5), ("--over", "variants"), "variants are compared of one REF"),
         ((0, 5), ("--size", "0"), '"0" is not a share'),

@@ -55,7 +55,7 @@ def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
         (["build", "18.0"], 5, "error:  the source of PostgreSQL 18.0 cannot be reached"),
         (["plan"], 2, "error:  nothing to plan"),
         (["plan", "--preset", "regular", "--scale", "tiny=1"], 2, 'error:  "tiny=1" does not set'),
-        (["run", "18", "--profile", "warp"], 2, 'error:  profile "warp" does not exist'),
+        (["run", "18", "--configuration", "warp"], 2, 'error:  profile "warp" does not exist'),
         (["run"], 2, "error:  missing argument"),
         (["build", "@debian15"], 2, 'error:  "@debian15" was built elsewhere'),
         (["plan", "@debian15"], 2, 'error:  "@debian15" was built elsewhere'),
@@ -67,11 +67,11 @@ def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
         (["compare", "18"], 2, "error:  nothing to compare it with"),
         (["compare", "18/warp", "17"], 2, 'error:  profile "warp" does not exist'),
         (["compare", "18", "77"], 3, "error:  PostgreSQL 77 is not known"),
-        (["compare", "18", "17", "--budget", "5"], 2, 'error:  "5" is not a length of time'),
+        (["compare", "18", "17", "--budget", "5"], 2, 'error:  "5" is not a duration'),
         (["compare", "18", "17", "--precision", "2"], 2, 'error:  "2" is not a share'),
         (["compare", "18", "17", "--scenario", "x"], 2, 'error:  mode "x" does not exist'),
         (["compare", "@debian15", "18"], 3, 'error:  no server is registered as "debian15"'),
-        (["changes", "--fresh"], 2, "error:  --fresh and --bisect need --confirm"),
+        (["changes", "--fresh"], 2, "error:  --fresh, --bisect and --dry-run need --confirm"),
         (["changes", "--confirm", "asv.conf.json"], 2, "error:  this is not a list of changes"),
         (["build"], 2, "error:  nothing to build"),
         (["build", "18", "--from", "x"], 2, "error:  --from builds nothing"),
@@ -128,7 +128,7 @@ def test_options_change_the_preset_that_is_planned(project: Path) -> None:
     done = landspeed(
         project,
         *("plan", "--preset", "quick", "--mode", "tpcb-like", "--protocol", "simple"),
-        *("--clients", "3", "--profile", "tuned", "--samples", "5", "--seconds", "7"),
+        *("--clients", "3", "--configuration", "tuned", "--samples", "5", "--seconds", "7"),
         *("--scale", "small=9", "--json"),
     )
     plan = json.loads(done.stdout)["measurements"]

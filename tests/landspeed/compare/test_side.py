@@ -98,7 +98,7 @@ def test_times_have_units(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "min", "-3s", "3 fortnights", "1h 30"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a length of time"):
+    with pytest.raises(UsageError, match="is not a duration"):
         parse_duration(text)
 
 

@@ -247,7 +247,7 @@ def test_an_upstream_that_cannot_be_reached_ends_it_and_plans_nothing(farm, tmp_
         ('preset = "slow"', "does not exist"),
         ('variants = ["bs3"]', "invalid block size"),
         ('modes = ["write-only"]', "write-only"),
-        ('budget = "much"', "is not a length of time"),
+        ('budget = "much"', "is not a duration"),
         ('releases = "x"', "is not a PostgreSQL version"),
         ('machines = ["a b"]', '"a b" is no name'),
         ('machines = ["$(id)"]', "is no name"),

@@ -223,8 +223,8 @@ def test_a_run_by_sysbench_is_a_point_of_its_own_that_says_who_asked_and_repeats
     assert re.search(r"^client +sysbench 1\.0\.20 \(9 rows\)$", shown, re.M)
     words = (
         "study sysbench 18.1:bs8 --preset quick --mode oltp-read-only --protocol prepared "
-        "--profile default-with-jit=off --storage tmpfs --tier small --scale small=5 --clients 1 "
-        "--samples 2 --seconds 3"
+        "--configuration default-with-jit=off --storage tmpfs --tier small --scale small=5 "
+        "--clients 1 --samples 2 --seconds 3"
     )
     assert point.facts()["repeat"][-1] == f".venv/bin/landspeed {words}"
 

@@ -100,4 +100,4 @@ def test_a_pooler_takes_more_clients_than_the_server_and_data_may_lie_in_memory(
     (point,) = json.loads(shown.stdout)
     assert point["records"][0]["pooler"]["pool_mode"] == "transaction"
     assert point["records"][0]["settings"]["max_connections"] == "40"
-    assert f"--profile {profile}" in " ".join(point["repeat"])
+    assert f"--configuration {profile}" in " ".join(point["repeat"])

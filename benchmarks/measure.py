@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -103,36 +103,25 @@ class Phases:
             self.seconds[name] = round(spent, 4)
 
 
-def silent(message: str) -> None:
-    """Say nothing."""
+def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Templates:
+    """Return the templates of *paths*, as *cell* needs them where it is given.
 
-
-def templates(
-    paths: Paths,
-    pgbench: Pgbench,
-    say: Callable[[str], None] = silent,
-    *,
-    cell: Cell | None = None,
-) -> Templates:
-    """The Templates of *paths*: as *cell* wants them, where it does, loaded by its client.
-
-    That is *pgbench*, and sysbench of an SysbenchMode.
+    They are loaded by the client of the cell: *pgbench*, or sysbench for a SysbenchMode.
     """
-    root, own, topology = None, None, None
+    root, mode, topology = None, None, None
     if cell is not None:
-        profile, mode = Configuration.named(cell.profile), cell.scenario.mode
-        root = STORAGES[profile.storage].open(paths.server_root) if profile.storage else None
-        own = None if isinstance(mode, Mode) else mode
-        topology = TOPOLOGIES[profile.topology] if profile.topology else None
+        configuration, mode = Configuration.named(cell.profile), cell.scenario.mode
+        if configuration.storage:
+            root = STORAGES[configuration.storage].open(paths.server_root)
+        topology = TOPOLOGIES[configuration.topology] if configuration.topology else None
     home = ServerHome.open(paths, root)
-    client = Sysbench(own) if isinstance(own, SysbenchMode) else pgbench
+    client = Sysbench(mode) if isinstance(mode, SysbenchMode) else pgbench
     return Templates(
-        own=own,
+        own=None if isinstance(mode, Mode) else mode,
         topology=topology,
         home=home,
         client=client.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
-        say=say,
     )
 
 

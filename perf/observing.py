@@ -44,10 +44,10 @@ class Looking:
     @classmethod
     def of(cls, records: list[dict[str, Any]]) -> Looking:
         """The mean of *records*, all of one side."""
-        looks = sum(one["evidence"]["looks"] for one in records)
-        spent = sum(sum(one["evidence"]["cost_ms"].values()) for one in records)
+        looks = sum(one.evidence.looks for one in records)
+        spent = sum(sum(one.evidence.cost_ms.values()) for one in records)
         return cls(
-            rate=looks / sum(one["run"]["seconds"] for one in records),
+            rate=looks / sum(one.run.seconds for one in records),
             cost_ms=spent / looks,
         )
 
@@ -65,7 +65,7 @@ def compared(
             for side, seed in block_order(f"observing {mode}", block, len(SIDES)):
                 every = SIDES[side]
                 record = run(seed=seed, every=every)
-                tps[side] = record["sample"]["tps"]
+                tps[side] = record.sample.tps
                 if every is not None:
                     seen[every].append(record)
             found = found.with_block([tps[side] for side in range(len(SIDES))])

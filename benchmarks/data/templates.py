@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.dialect import Dialect
 from benchmarks.workloads.scenario import CLUSTER_BYTES, disk_bytes
 from benchmarks.workloads.sysbench_modes import SysbenchMode
+
+_log = logging.getLogger(__name__)
 
 TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"
@@ -92,13 +95,12 @@ class Templates:
     """Templates are the loaded data directories in one ServerHome, under a limit of bytes.
 
     ``client`` loads them, as ``own``, a mode that is not of pgbench's, wants them; with a
-    ``topology`` into several servers. ``say`` is told what takes long.
+    ``topology`` into several servers.
     """
 
     home: ServerHome
     client: Pgbench | Sysbench
     limit_bytes: int
-    say: Callable[[str], None]
     own: Script | SysbenchMode | None = None
     topology: Topology | None = None
 
@@ -190,7 +192,7 @@ class Templates:
             self._require_distributable(build)
             remove_tree(template.directory)
             self._make_room(self._load_bytes(scale))
-            self.say(f"loading scale {scale} into {build.label}")
+            _log.info("loading scale %d into %s", scale, build.label)
             try:
                 self._load(build, scale, template)
             except BaseException:

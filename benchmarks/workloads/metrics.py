@@ -20,10 +20,11 @@ VARIANT_NAMES = ("blocksize", "wal_blocksize", "build")
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A Metric is one number of a sample that asv draws: ``column`` is the record's scalar.
+    """One number of a sample, drawn by asv; ``column`` names it in records and their columns.
 
-    With ``buffers`` it is of runs that are counted like that, and exact: it needs no second
-    measurement, how well it repeats is said with it. Else it is of timed ones.
+    With ``buffers`` it is counted in that cache state, and exact: it needs no second measurement.
+    It is then the slope of the sum of ``counters`` (fields of PassFacts) over transactions.
+    Without ``buffers`` it is of timed runs.
     """
 
     name: str
@@ -32,10 +33,11 @@ class Metric:
     meaning: str
     higher_is_better: bool = False
     buffers: CacheState | None = None
+    counters: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
-        """Whether it is counted: the same number again, whatever else the machine does."""
+        """Whether it is counted, and so the same again whatever else the machine does."""
         return self.buffers is not None
 
 
@@ -59,6 +61,7 @@ METRICS = (
         unit="instructions/tx",
         meaning="instructions a backend executes for a transaction, every page in shared buffers",
         buffers=CacheState.WARM,
+        counters=("instructions",),
     ),
     Metric(
         name="instructions_cold",
@@ -66,6 +69,7 @@ METRICS = (
         unit="instructions/tx",
         meaning="instructions a backend executes for a transaction whose pages must be read in",
         buffers=CacheState.COLD,
+        counters=("instructions",),
     ),
     Metric(
         name="wal_bytes",
@@ -73,6 +77,7 @@ METRICS = (
         unit="bytes/tx",
         meaning="bytes of WAL a transaction writes, without images of whole pages",
         buffers=CacheState.WARM,
+        counters=("wal_bytes",),
     ),
     Metric(
         name="blocks",
@@ -80,6 +85,7 @@ METRICS = (
         unit="blocks/tx",
         meaning="shared blocks a transaction looks at, those read in included",
         buffers=CacheState.WARM,
+        counters=("blocks_hit", "blocks_read"),
     ),
 )
 

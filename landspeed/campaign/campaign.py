@@ -323,7 +323,7 @@ class Campaign:
                 scale = point.cell.scenario.scale
                 shown.update(number / len(wanted), f"{point.build.label} scale {scale}")
                 try:
-                    store = templates(self.session.paths, pgbench, say, cell=point.cell)
+                    store = templates(self.session.paths, pgbench, cell=point.cell)
                     prepare(build=point.build, scale=scale, store=store)
                 except LandspeedError as error:
                     self._report(error)

@@ -9,6 +9,7 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
+from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.points import Point, rows_of
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.verdict import Comparison
@@ -17,13 +18,6 @@ from landspeed.console.progress import duration, say
 from landspeed.sampling.counted import count_all, uncounted
 from landspeed.sampling.rounds import counting_seconds
 from landspeed.session.session import Session
-
-# The counters of a pass, by the column of the metric that is their slope.
-_COUNTERS = {
-    "instructions": ("instructions",),
-    "wal_bytes_tx": ("wal_bytes",),
-    "blocks_tx": ("blocks_hit", "blocks_read"),
-}
 
 
 def compare_counted(session: Session, plan: ComparePlan, *, fresh: bool = False) -> CompareState:
@@ -61,18 +55,18 @@ def compare_counted(session: Session, plan: ComparePlan, *, fresh: bool = False)
             rule=plan.rule,
             sides=len(points),
             blocks=(tuple(one.sample.value(column) or 0.0 for one in counts),),
-            spreads=tuple(_spread(one, column) for one in counts),
+            spreads=tuple(_spread(one, plan.metric) for one in counts),
         ),
         spent=sum(one.run.spent for one in counts),
         recorded=int(not missing),
     )
 
 
-def _spread(record: Record, column: str) -> float:
+def _spread(record: Record, metric: Metric) -> float:
     """Return how far apart the slopes are whose mean is the count, in its unit."""
     passes = record.passes or ()
     slopes = [
-        sum(getattr(long, counter) - getattr(short, counter) for counter in _COUNTERS[column])
+        sum(getattr(long, counter) - getattr(short, counter) for counter in metric.counters)
         / (long.transactions - short.transactions)
         for short, long in zip(passes[::2], passes[1::2], strict=True)
     ]

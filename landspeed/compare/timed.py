@@ -125,7 +125,7 @@ def _measure(session: Session, plan: ComparePlan, state: CompareState) -> None:
         held.enter_context(session.builder.store.in_use([plan.pgbench.build, *builds]))
         held.enter_context(measuring())
         for side in plan.sides:
-            store = templates(session.paths, plan.pgbench, say, cell=side.cell)
+            store = templates(session.paths, plan.pgbench, cell=side.cell)
             prepare(build=side.build, scale=side.cell.scenario.scale, store=store)
         _take_blocks(session, plan, state)
 

@@ -23,6 +23,7 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.machine.processes import children
 from benchmarks.measure import measure
+from benchmarks.records.record import Record
 from benchmarks.workloads.scenario import Mode
 from tests.kits.servers.cluster_kit import (
     SCALE,
@@ -66,9 +67,9 @@ def test_a_run_leaves_a_whole_record_and_nothing_else(
     run: Measure, paths: Paths, newest_build: Build, mode: Mode
 ) -> None:
     record = run(mode, seconds=2)
-    assert json.loads(json.dumps(record)) == record
+    assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
     assert record.schema == 1
-    assert record.build == newest_build.facts()
+    assert record.build.to_json() == newest_build.facts()
     assert record.machine.name == "here"
     assert record.cell.mode == mode
     assert record.run.preset == "test"
@@ -86,22 +87,22 @@ def test_a_run_leaves_a_whole_record_and_nothing_else(
 @pytest.mark.postgres
 @pytest.mark.parametrize("mode", [Mode.READ_ONLY, Mode.READ_WRITE])
 def test_what_pgbench_and_the_server_say_agrees(run: Measure, mode: Mode) -> None:
-    sample = run(mode)["sample"]
-    assert sample["failed"] == 0
-    assert sample["transactions"] > 0
-    assert sample["latency_p50_ms"] <= sample["latency_p95_ms"] <= sample["latency_p99_ms"]
-    assert sample["latency_ms"] == pytest.approx(2 * 1000 / sample["tps"], rel=1e-3)
-    assert sample["server_cpu_seconds"] > 0
+    sample = run(mode).sample
+    assert sample.failed == 0
+    assert sample.transactions > 0
+    assert sample.latency_p50_ms <= sample.latency_p95_ms <= sample.latency_p99_ms
+    assert sample.latency_ms == pytest.approx(2 * 1000 / sample.tps, rel=1e-3)
+    assert sample.server_cpu_seconds > 0
     # an account is found by at least a root, a leaf and a heap page
-    assert sample["blocks_hit"] >= 3 * sample["transactions"]
-    wal_per_transaction = sample["wal_bytes"] / sample["transactions"]
+    assert sample.blocks_hit >= 3 * sample.transactions
+    wal_per_transaction = sample.wal_bytes / sample.transactions
     assert (wal_per_transaction > 100) == mode.writes
 
 
 @pytest.mark.postgres
 def test_a_small_scale_is_read_from_shared_buffers(run: Measure) -> None:
-    sample = run(Mode.READ_ONLY)["sample"]
-    assert sample["blocks_read"] < 0.01 * sample["blocks_hit"]
+    sample = run(Mode.READ_ONLY).sample
+    assert sample.blocks_read < 0.01 * sample.blocks_hit
 
 
 @pytest.mark.postgres
@@ -124,7 +125,7 @@ def test_one_client_and_its_backend_share_a_processor(run: Measure, paths: Paths
     ended.set()
     watch.join()
     last = max(os.sched_getaffinity(0))
-    assert record.run.processors == [last]
+    assert record.run.processors == (last,)
     assert found == {"backend": {last}, "pgbench": {last}}
 
 
@@ -175,7 +176,7 @@ def test_a_server_killed_under_pgbench_is_one_error_and_the_next_run_works(
     assert "The server of" in caught.value.detail
     wait_for(lambda: processes_in(paths.cache) == {})
     assert list((paths.server_root / "runs").iterdir()) == []
-    assert run(Mode.READ_WRITE)["sample"]["failed"] == 0
+    assert run(Mode.READ_WRITE).sample.failed == 0
 
 
 @pytest.mark.postgres
@@ -200,7 +201,7 @@ def test_a_reader_whose_server_is_killed_is_one_error_and_the_next_run_works(
     with pytest.raises(MeasureError):
         run(Mode.READ_ONLY, seconds=30)
     killer.join()
-    assert run(Mode.READ_ONLY)["sample"]["failed"] == 0
+    assert run(Mode.READ_ONLY).sample.failed == 0
 
 
 def start(

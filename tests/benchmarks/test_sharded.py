@@ -20,6 +20,7 @@ from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure, templates
+from benchmarks.records.record import Record
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 from tests.conftest import CHECKOUT, make_project, program, run_in
@@ -89,14 +90,14 @@ def test_a_coordinator_and_its_workers_are_loaded_together_measured_and_stopped(
     kit: Kit, writes: bool
 ) -> None:
     record = kit.run(cell_of(script(writes=writes)))
-    assert json.loads(json.dumps(record)) == record
+    assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
     topology = record.topology
-    assert (topology["name"], topology["workers"]) == ("2-workers", 2)
-    assert topology["extension"] == "Citus 1.0"
-    assert (topology["tables"], topology["shards"]) == (4, 8)
-    names = [one["name"] for one in topology["servers"]]
+    assert (topology.name, topology.workers) == ("2-workers", 2)
+    assert topology.extension == "Citus 1.0"
+    assert (topology.tables, topology.shards) == (4, 8)
+    names = [one.name for one in topology.servers]
     assert names == ["coordinator", "worker-1", "worker-2"]
-    total = sum(one["wal_bytes"] for one in topology["servers"])
+    total = sum(one.wal_bytes for one in topology.servers)
     assert total == record.sample.wal_bytes
     assert record.sample.failed == 0
     assert record.sample.transactions > 0
@@ -145,7 +146,7 @@ def test_a_worker_that_is_killed_is_one_error_and_the_next_run_works(kit: Kit) -
         kit.run(cell, seconds=8)
     assert killer.wait() == 0
     wait_for(kit.nothing_is_left)
-    assert kit.run(cell)["sample"]["failed"] == 0
+    assert kit.run(cell).sample.failed == 0
 
 
 _KILLER = """
@@ -180,7 +181,7 @@ def test_an_interrupt_leaves_no_server_of_a_load_and_none_of_a_run(
     (store.ensure(kit.build, 1).directory / "TEMPLATE.json").unlink()
     interrupted(kit, monkeypatch, "initialise")
     assert kit.nothing_is_left()
-    assert kit.run(cell)["sample"]["transactions"] > 0
+    assert kit.run(cell).sample.transactions > 0
 
 
 def test_a_killed_landspeed_takes_all_its_servers_along(kit: Kit) -> None:

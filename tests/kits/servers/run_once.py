@@ -30,7 +30,7 @@ def main() -> None:
         paths=Paths(cache=Path(cache), project=Path(cache)),
         context={},
     )
-    print(json.dumps(record))
+    print(json.dumps(record.to_json()))
 
 
 if __name__ == "__main__":

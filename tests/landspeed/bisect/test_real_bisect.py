@@ -179,7 +179,7 @@ def test_the_commit_that_costs_one_per_cent_is_named_among_64(made, pgbench_buil
     assert "execMain.c" in text
     assert "| `standard_ExecutorRun` |" in text
     records = found.case.session.records
-    assert records.get(found.journal.of("run")[0]["record"])["sample"]["instructions"] > 10_000
+    assert records.get(found.journal.of("run")[0]["record"]).sample.instructions > 10_000
 
 
 def test_without_that_commit_there_is_no_culprit(made, pgbench_build):

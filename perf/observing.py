@@ -12,16 +12,16 @@ of so many does: a look that comes seldom finds less of what it needs in caches.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from base.build import Variant
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.observation.monitor import EVERY
+from benchmarks.records.record import Record
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 from landspeed.compare.verdict import Comparison, Finding, StoppingRule, block_order
 from landspeed.console.progress import meter, say
@@ -42,7 +42,7 @@ class Looking:
     cost_ms: float
 
     @classmethod
-    def of(cls, records: list[dict[str, Any]]) -> Looking:
+    def of(cls, records: Sequence[Record]) -> Looking:
         """The mean of *records*, all of one side."""
         looks = sum(one.evidence.looks for one in records)
         spent = sum(sum(one.evidence.cost_ms.values()) for one in records)
@@ -53,11 +53,11 @@ class Looking:
 
 
 def compared(
-    mode: Mode, run: Callable[..., dict[str, Any]], blocks: int
+    mode: Mode, run: Callable[..., Record], blocks: int
 ) -> tuple[tuple[Finding, ...], dict[float, Looking]]:
     """Take *blocks* of a *run* of each side; each side's TPS to that of nobody looking."""
     found = Comparison(rule=StoppingRule(precision=0.002, higher_is_better=True), sides=len(SIDES))
-    seen: dict[float, list[dict[str, Any]]] = {EVERY: [], OFTEN: []}
+    seen: dict[float, list[Record]] = {EVERY: [], OFTEN: []}
     with meter(f"observing {mode}") as shown:
         for block in range(blocks):
             shown.update(block / blocks, str(found.findings[0]))

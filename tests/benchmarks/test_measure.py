@@ -299,6 +299,6 @@ def test_two_landspeeds_at_once_wait_for_each_other(
             subprocess.Popen(argv, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
             for _ in range(2)
         ]
-        records = [json.loads(one.communicate()[0]) for one in both]
+        records = [Record.from_json(json.loads(one.communicate()[0])) for one in both]
         assert all(record.sample.failed == 0 for record in records)
-        assert records[0]["id"] != records[1]["id"]
+        assert records[0].id != records[1].id

@@ -193,7 +193,7 @@ def test_a_killed_landspeed_takes_all_its_servers_along(kit: Kit) -> None:
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     wait_for(lambda: processes_in(kit.paths.cache) == {}, seconds=20)
-    assert kit.run(cell_of(script(writes=True)))["sample"]["failed"] == 0
+    assert kit.run(cell_of(script(writes=True))).sample.failed == 0
     assert kit.nothing_is_left()
 
 

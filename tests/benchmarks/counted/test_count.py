@@ -268,23 +268,23 @@ def test_counting_again_gives_the_same_number_and_a_whole_record(counted: Count,
 
 @pytest.mark.postgres
 def test_pages_that_must_be_read_in_cost_more_and_writes_are_seen(counted: Count):
-    warm, cold = counted()["sample"], counted(buffers=CacheState.COLD)["sample"]
-    assert cold["instructions"] > 1.1 * warm["instructions"]
-    assert cold["blocks_read_tx"] > 0.5
-    assert cold["blocks_tx"] == warm["blocks_tx"]
-    written = counted(Mode.READ_WRITE)["sample"]
-    assert written["blocks_read_tx"] < 0.1
-    assert 200 < written["wal_bytes_tx"] < 2000
-    assert written["instructions"] > 2 * warm["instructions"]
+    warm, cold = counted().sample, counted(buffers=CacheState.COLD).sample
+    assert cold.instructions > 1.1 * warm.instructions
+    assert cold.blocks_read_tx > 0.5
+    assert cold.blocks_tx == warm.blocks_tx
+    written = counted(Mode.READ_WRITE).sample
+    assert written.blocks_read_tx < 0.1
+    assert 200 < written.wal_bytes_tx < 2000
+    assert written.instructions > 2 * warm.instructions
 
 
 @pytest.mark.postgres
 def test_releases_are_told_apart(counted: Count):
     session = Session.open()
     oldest = session.build(session.builder.sources.resolve("13"), Variant())
-    old, new = counted(build=oldest)["sample"], counted()["sample"]
-    apart = abs(old["instructions"] / new["instructions"] - 1)
-    assert apart > 10 * max(old["instructions_spread"], new["instructions_spread"])
+    old, new = counted(build=oldest).sample, counted().sample
+    apart = abs(old.instructions / new.instructions - 1)
+    assert apart > 10 * max(old.instructions_spread, new.instructions_spread)
     assert apart > 0.002
 
 
@@ -295,7 +295,7 @@ def test_where_a_build_lies_does_not_change_its_count(
     place = Path("/var/tmp") / f"landspeed-test-{os.getpid()}-with-a-longer-name"
     shutil.copytree(newest_build.prefix, place, symlinks=True)
     try:
-        moved = counted(build=replace(newest_build, prefix=place))["sample"]
+        moved = counted(build=replace(newest_build, prefix=place)).sample
     finally:
         shutil.rmtree(place)
-    assert moved["instructions"] == pytest.approx(counted()["sample"]["instructions"], rel=0.0005)
+    assert moved.instructions == pytest.approx(counted().sample.instructions, rel=0.0005)

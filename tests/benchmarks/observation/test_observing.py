@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.records.record import EvidenceFacts, Record
 from landspeed.compare.verdict import Finding, Verdict
 from landspeed.stats.confidence_sequence import Interval
 from perf.observing import Looking, taken
+from tests.kits.made_up.synthetic import Point, record
 
 FOUND = Finding(
     verdict=Verdict.SLOWER,
@@ -27,8 +29,9 @@ def test_a_look_is_its_share_of_many_and_dearer_where_it_comes_seldom() -> None:
 
 
 def test_a_look_costs_what_all_of_them_cost_together() -> None:
+    one = Record.from_json(record(Point(seconds=3)))
     records = [
-        {"evidence": {"looks": n, "cost_ms": {"ours": n, "server": ms}}, "run": {"seconds": 3}}
+        replace(one, evidence=EvidenceFacts(looks=n, cost_ms={"ours": n, "server": ms}))
         for n, ms in ((590, 100.0), (610, 140.0))
     ]
     assert Looking.of(records) == Looking(rate=200.0, cost_ms=1.2)

@@ -1,9 +1,9 @@
-# A runner for the exact metrics: what is counted is the same on any machine and in any container.
-# It holds what landspeed compiles and counts with; the runner itself (GitHub's, unpacked) is
-# mounted read-only at /runner, so that this image is made from apt alone: docs/runner.md.
+# A runner for counted metrics, which are the same on any machine and in any container. The image
+# has what landspeed needs to compile and count, from apt alone. GitHub's runner is mounted read-only
+# at /runner: docs/runner.md.
 ARG BASE_IMAGE=debian:bookworm-slim
 FROM ${BASE_IMAGE}
-# what tools/setup would install, and the libraries that GitHub's runner needs
+# The packages of tools/setup, and the libraries that GitHub's runner needs.
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
       build-essential bison flex perl ccache git xz-utils bzip2 ca-certificates \

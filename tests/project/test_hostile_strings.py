@@ -156,7 +156,7 @@ def test_a_label_that_is_none_is_refused(hub, upstream):
     hub.variables["LANDSPEED_EXACT_LABELS"] = 'ubuntu-24.04"]; evil'
     run = hub.run("bisect.yml", inputs={"good": commits[0], "bad": commits[-1]})
     assert run.jobs == {"check": "failure"}
-    assert "is not the label of a runner" in run.log("check")
+    assert "is not a valid runner label" in run.log("check")
     assert_harmless(hub, run)
 
 

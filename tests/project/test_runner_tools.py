@@ -43,7 +43,7 @@ def run(tool: str, *arguments: str, **environment: str) -> subprocess.CompletedP
 def test_a_job_that_others_can_start_is_refused_before_its_first_step(event):
     done = run("job-started", GITHUB_EVENT_NAME=event, HOME="/nonexistent")
     assert done.returncode == 1
-    assert done.stderr.startswith("error:  this machine takes no such job\n")
+    assert done.stderr.startswith("error:  this machine rejects the job\n")
 
 
 def test_a_job_of_another_repository_is_refused():
@@ -54,7 +54,7 @@ def test_a_job_of_another_repository_is_refused():
         LANDSPEED_RUNNER_REPOSITORY="owner/landspeed",
     )
     assert done.returncode == 1
-    assert "another repository's" in done.stderr
+    assert "belongs to another repository" in done.stderr
 
 
 def test_nothing_is_cleaned_for_a_user_that_may_be_somebody(tmp_path):
@@ -253,8 +253,8 @@ def test_the_unit_is_one_that_systemd_understands(tmp_path):
 
 TRY_THE_WAY_OUT = """
 import errno, socket
-for where in ("127.0.0.1", "192.0.2.2"):
-    with socket.socket() as one:
+for where in ("127.0.0.1", "192.0.2.2", "fd00::2"):
+    with socket.socket(socket.AF_INET6 if ":" in where else socket.AF_INET) as one:
         one.settimeout(1)
         try:
             one.connect((where, 9))
@@ -271,7 +271,7 @@ def has_networks_of_its_own() -> bool:
     return programs and subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
-def test_the_runners_user_reaches_this_machine_and_nothing_else(tmp_path):
+def test_the_runners_user_reaches_this_machine_and_nothing_else_and_root_everything(tmp_path):
     """In a network of its own, with the rules as they are, but for the user's number."""
     if os.geteuid() != 0 or not has_networks_of_its_own():
         pytest.skip("takes root, nft, ip and networks of one's own")
@@ -280,7 +280,13 @@ def test_the_runners_user_reaches_this_machine_and_nothing_else(tmp_path):
     assert text.count('"landspeed-runner"') == 1
     rules.write_text(text.replace('"landspeed-runner"', str(NOBODYS)))
     there = [*("ip link set lo up", "ip link add out type veth peer name in")]
-    there += ["ip addr add 192.0.2.1/24 dev out", "ip link set out up", "ip link set in up"]
+    there += ["ip addr add 192.0.2.1/24 dev out", "ip addr add fd00::1/64 dev out nodad"]
+    # a neighbour that has IPv6: who looks for it sends packets that belong to no socket
+    there += ["unshare --net sleep 60 & peer=$!", "trap 'kill $peer' EXIT"]
+    there += ["while [ /proc/$peer/ns/net -ef /proc/self/ns/net ]; do sleep 0.01; done"]
+    there += ["ip link set in netns $peer", "ip link set out up"]
+    there += ["nsenter --target $peer --net ip addr add fd00::2/64 dev in nodad"]
+    there += ["nsenter --target $peer --net ip link set in up"]
     # loading it again, as at each start of the machine, is no error
     there += [f"nft --file {rules}", f"nft --file {rules}"]
     script = "\n".join(["set -e", *there, 'for who; do $who /usr/bin/python3 -c "$TRY"; done'])
@@ -293,7 +299,7 @@ def test_the_runners_user_reaches_this_machine_and_nothing_else(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        *("127.0.0.1 ECONNREFUSED", "192.0.2.2 EHOSTUNREACH"),
-        *("127.0.0.1 ECONNREFUSED", "192.0.2.2 is silent"),
-    ]
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["127.0.0.1 ECONNREFUSED", "192.0.2.2 EHOSTUNREACH"]
+    assert lines[2] in ("fd00::2 EACCES", "fd00::2 is silent")
+    assert lines[3:] == ["127.0.0.1 ECONNREFUSED", "192.0.2.2 is silent", "fd00::2 ECONNREFUSED"]

@@ -107,7 +107,7 @@ def test_a_machine_that_is_killed_while_it_takes_the_time_goes_on_and_makes_no_r
     (timed,) = (cell for cell in run.cells if cell.job == "time")
     assert timed.matrix["machine"] == "bench-1"
     assert timed.matrix["labels"] == ["self-hosted", "landspeed-bench", "bench-1"]
-    steps = ("Register the builds", "Time", "Pack what is new", "Hand on what is new")
+    steps = ("Register the builds", "Time", "Pack new results", "Upload new results")
     assert {name: run.steps("time").get(name) for name in steps} == dict.fromkeys(steps, "success")
     assert (tracked.site / "graphs").is_dir()
 

@@ -1,9 +1,14 @@
 # Every line here is a command a person could type; the work is in tools/setup and landspeed.
 
-.PHONY: setup demo preview docker-base test lint perf clean
+.PHONY: setup lock demo preview docker-base test lint perf clean
 
 setup:
 	tools/setup
+
+# The newest versions that pyproject.toml allows, with their hashes, into requirements/*.txt.
+lock:
+	tools/setup --dev
+	tools/lock
 
 demo: setup
 	.venv/bin/landspeed run 18 17 15 13 18:bs4 --preset quick --publish
@@ -25,7 +30,7 @@ lint:
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	shellcheck tools/setup tools/docker-base .ci/run $(filter-out %.service %.nft,$(wildcard tools/runner/*))
+	shellcheck tools/setup tools/lock tools/docker-base .ci/run $(filter-out %.service %.nft,$(wildcard tools/runner/*))
 	.venv/bin/actionlint
 	.venv/bin/zizmor --offline --no-progress --persona=auditor .github
 

@@ -1,15 +1,19 @@
-"""tools/setup, with every program that could change this machine replaced by a fake."""
+"""tools/setup and tools/lock, with fakes for the programs that could change this machine."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 PROJECT = Path(__file__).resolve().parents[2]
 HONEST = (
@@ -22,7 +26,7 @@ NEEDED = (
 )
 ONLY_LOOKS = {"python -c ", "python -m landspeed.site.asv_machine"}
 
-# every fake notes its own call; what it answers is the test's to say, by the environment
+# Every fake records its call; the environment says what it answers.
 NOTE = '#!/bin/bash\nprintf "%s\\n" "${0##*/} $*" >>"$CALLS"\n'
 FAKES = {
     "apt-get": '[[ $* != *install* ]] || exit "${APT_CODE:-0}"\n',
@@ -33,7 +37,7 @@ FAKES = {
     "id": 'echo "$FAKE_UID"\n',
     "chromium": "",
     "apt-cache": "printf '  Candidate: 2:%s~1\\n' \"${GO_CANDIDATE:-1.19}\"\n",
-    # a Go whose install leaves the program where GOBIN says
+    # Go, whose install leaves the program in GOBIN.
     "go": """\
 case "$*" in
     "env GOVERSION") echo "${GO_VERSION:-go1.26.1}" ;;
@@ -42,7 +46,7 @@ case "$*" in
         name=${2%@*}; mkdir -p "$GOBIN"; : >"$GOBIN/${name##*/}"; chmod +x "$GOBIN/${name##*/}" ;;
 esac
 """,
-    # a Python that can make a venv of itself and whose pip installs landspeed
+    # Python, which can make a venv of itself and whose pip installs landspeed.
     "python": """\
 case "$*" in
     *"import sys, ensurepip"*) exit "${PYTHON_CODE:-0}" ;;
@@ -57,7 +61,7 @@ esac
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """An Outcome is what one setup said, what it called, and its exit code."""
+    """Output, calls and exit code of one run of tools/setup."""
 
     code: int
     said: str
@@ -69,7 +73,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """A Checkout is a copy of what tools/setup needs, and the fake machine around it."""
+    """A copy of what tools/setup needs, and the fake machine around it."""
 
     directory: Path
     programs: Path
@@ -109,6 +113,7 @@ def checkout(tmp_path: Path) -> Checkout:
     programs.mkdir()
     shutil.copy(PROJECT / "tools/setup", directory / "tools/setup")
     shutil.copy(PROJECT / "pyproject.toml", directory)
+    shutil.copytree(PROJECT / "requirements", directory / "requirements")
     for name in HONEST:
         (programs / name).symlink_to(shutil.which(name) or "missing")
     for name, body in FAKES.items():
@@ -156,7 +161,7 @@ def test_without_root_and_sudo_the_missing_packages_end_in_one_clear_error(check
     assert done.code == 1
     assert done.said == (
         "error:  missing packages: bison\n"
-        "detail: Only root can install them, and there is no sudo here.\n"
+        "detail: Only root can install them, and there is no sudo.\n"
         "hint:   As root: apt-get install bison\n"
     )
     assert done.of("apt-get") == []
@@ -179,7 +184,10 @@ def test_a_machine_without_apt_is_told_what_has_to_be_there(checkout):
     (checkout.programs / "apt-get").unlink()
     done = checkout.setup()
     assert done.code == 0
-    assert "no apt here; these have to be there already: build-essential bison" in done.said
+    assert (
+        "there is no apt; these packages must be installed already: build-essential bison"
+        in done.said
+    )
 
 
 def test_root_gets_the_user_that_servers_run_as(checkout):
@@ -209,10 +217,11 @@ def test_a_failing_pip_is_one_error_and_the_next_setup_starts_afresh(checkout):
     assert os.access(checkout.venv / "bin/landspeed", os.X_OK)
 
 
-def test_changed_requirements_are_installed_into_the_same_venv(checkout):
+@pytest.mark.parametrize("changed", ["pyproject.toml", "requirements/run.txt"])
+def test_changed_requirements_are_installed_into_the_same_venv(checkout, changed):
     checkout.setup()
     (checkout.venv / "kept").write_text("")
-    with (checkout.directory / "pyproject.toml").open("a") as file:
+    with (checkout.directory / changed).open("a") as file:
         file.write("# changed\n")
     done = checkout.setup()
     assert any("pip install" in call for call in done.calls)
@@ -233,12 +242,35 @@ def test_the_linters_once_installed_stay(checkout):
     checkout.setup("--dev", INSTALLED=" ".join([*NEEDED, "shellcheck"]))
     assert set(checkout.setup().of("python")) == ONLY_LOOKS
     (checkout.directory / "pyproject.toml").write_text("# changed\n")
-    assert any(call.endswith(" .[dev]") for call in checkout.setup().calls)
+    assert lock_files(checkout.setup()) == ["requirements/dev.txt"]
 
 
 def test_the_linters_are_added_to_a_venv_made_without_them(checkout):
-    assert any(call.endswith(" .") for call in checkout.setup().calls)
-    assert any(call.endswith(" .[dev]") for call in checkout.setup("--dev").calls)
+    assert lock_files(checkout.setup()) == ["requirements/run.txt"]
+    assert lock_files(checkout.setup("--dev")) == ["requirements/dev.txt"]
+
+
+def lock_files(done: Outcome) -> list[str]:
+    """The files that pip installed from, all of them with hashes."""
+    installs = [call for call in done.calls if "pip install" in call and "--no-deps" not in call]
+    assert all("--require-hashes --only-binary :all:" in call for call in installs)
+    return [call.rpartition(" ")[2] for call in installs]
+
+
+def test_pip_downloads_nothing_to_build_landspeed_itself(checkout):
+    own = [call for call in checkout.setup().calls if call.endswith("--editable .")]
+    assert len(own) == 1
+    assert "--no-deps --no-build-isolation" in own[0]
+
+
+def test_shared_memory_that_cannot_be_written_ends_in_one_clear_error(checkout):
+    setup = checkout.directory / "tools/setup"
+    setup.write_text(setup.read_text().replace("shared_memory=/dev/shm ", "shared_memory=/no/shm "))
+    done = checkout.setup()
+    assert done.code == 1
+    assert done.said.startswith("error:  cannot write to the shared memory of this machine\n")
+    assert "detail: /no/shm is missing or not writable" in done.said
+    assert done.of("apt-get") == done.of("python") == []
 
 
 def test_tests_need_a_browser_and_one_that_is_there_is_enough(checkout):
@@ -277,7 +309,7 @@ def test_without_a_go_that_is_new_enough_it_says_what_is_missing_and_goes_on(che
     assert done.code == 0
     assert compiled(done) == []
     for name in ("act", "actionlint"):
-        assert f"setup: no {name}: it takes Go 1.21 or later" in done.said
+        assert f"setup: no {name}: it needs Go 1.21 or later" in done.said
     assert "golang-go" not in str(done.of("apt-get"))
 
 
@@ -301,6 +333,43 @@ def test_an_unknown_option_changes_nothing(checkout):
 
 def test_the_stamp_says_for_which_requirements_it_stands(checkout):
     checkout.setup()
-    digest = hashlib.sha256((checkout.directory / "pyproject.toml").read_bytes()).hexdigest()
+    names = ("pyproject.toml", "requirements/run.txt")
+    content = b"".join((checkout.directory / name).read_bytes() for name in names)
     stamp = (checkout.venv / "landspeed-setup.stamp").read_text().splitlines()
-    assert stamp == ["run", digest, str(checkout.directory)]
+    assert stamp == ["run", hashlib.sha256(content).hexdigest(), str(checkout.directory)]
+
+
+# --- the lock files --------------------------------------------------------------------------
+
+
+def locked(kind: str) -> dict[str, set[str]]:
+    """Each package that requirements/KIND.txt installs, with its versions."""
+    text = (PROJECT / f"requirements/{kind}.txt").read_text()
+    found: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([a-z0-9-]+)(?:\[.*\])?==(\S+)", text, re.MULTILINE):
+        found.setdefault(name, set()).add(version)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["run", "dev"])
+def test_every_locked_package_has_hashes(kind):
+    text = (PROJECT / f"requirements/{kind}.txt").read_text()
+    for stanza in re.split(r"\n(?=\S)", text):
+        assert stanza.startswith("#") or "--hash=sha256:" in stanza, stanza.splitlines()[0]
+
+
+def test_everything_that_pyproject_asks_for_is_locked():
+    """A requirement that is new in pyproject.toml needs a "make lock"."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+    assert project["dependency-groups"]["build"] == project["build-system"]["requires"]
+    run = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    for kind, wanted in (("run", run), ("dev", project["project"]["optional-dependencies"]["dev"])):
+        for requirement in map(Requirement, wanted):
+            versions = locked(kind).get(canonicalize_name(requirement.name), set())
+            assert versions, f'{requirement} is not locked: run "make lock"'
+            assert all(version in requirement.specifier for version in versions), requirement
+
+
+def test_linters_get_the_very_packages_that_a_plain_set_up_gets():
+    assert locked("run").items() <= locked("dev").items()
+    assert not {"pytest", "mypy", "zizmor"} & set(locked("run"))

@@ -55,30 +55,27 @@ def table(series: int, seed: int) -> Iterator[str]:
     """The lines of landspeed/stats/glr_table.py."""
     found = tails(series, seed)
     worst = [max(column) for column in zip(*found.values(), strict=True)]
-    yield '"""The scores that noise alone reaches: made by a program, not by hand.'
+    yield '"""The scores that noise alone reaches; generated, do not edit.'
     yield ""
     yield f"``python -m perf.calibration --series {series} --seed {seed}``"
     yield ""
-    yield f"The highest score in {COMMITS} commits without a step, over {series} series of each"
-    yield f"kind of noise: {', '.join(found)}."
+    yield f"The highest scores in {COMMITS} commits without a change, over {series} series of each"
+    yield f"kind of noise ({', '.join(found)}), for the probabilities of TAILS:"
+    yield ""
+    for name, values in found.items():
+        yield f"{name}: {', '.join(f'{value:.3f}' for value in values)}"
     yield '"""'
     yield ""
     yield "from __future__ import annotations"
     yield ""
     yield f"COMMITS = {COMMITS}"
-    yield '"""How long the series were."""'
+    yield '"""Length of the series."""'
     yield ""
     yield "TAILS: tuple[tuple[float, float], ...] = ("
     for probability, score in zip(PROBABILITIES, worst, strict=True):
         yield f"    ({probability}, {score:.3f}),"
     yield ")"
-    yield '"""With which probability a series ever exceeds which score, for the worst noise."""'
-    yield ""
-    yield "BY_NOISE: dict[str, tuple[float, ...]] = {"
-    for name, values in found.items():
-        yield f'    "{name}": ({", ".join(f"{value:.3f}" for value in values)}),'
-    yield "}"
-    yield '"""The same scores for each kind of noise."""'
+    yield '"""Pairs of a probability and the score exceeded with it, for the worst noise."""'
 
 
 def main() -> None:

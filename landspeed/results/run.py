@@ -11,6 +11,11 @@ from benchmarks.records.columns import variant_of
 from benchmarks.workloads.metrics import scale_param
 from benchmarks.workloads.points import ADAPTIVE
 
+_COLUMNS = (
+    *("id", "time", "machine", "epoch", "digest", "mode", "protocol", "tier", "scale"),
+    *("clients", "profile", "buffers", "preset", "round", "seconds"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
@@ -42,26 +47,8 @@ class Run:
     @classmethod
     def of(cls, row: Mapping[str, Any], origin: Origin) -> Run:
         """Return the run of a *row* of RecordStore.table(), as one of *origin*."""
-        return cls(
-            id=row["id"],
-            time=row["time"],
-            machine=row["machine"],
-            epoch=row["epoch"],
-            digest=row["digest"],
-            origin=origin,
-            variant=variant_of(row),
-            mode=row["mode"],
-            protocol=row["protocol"],
-            tier=row["tier"],
-            scale=row["scale"],
-            clients=row["clients"],
-            profile=row["profile"],
-            buffers=row["buffers"],
-            preset=row["preset"],
-            round=row["round"],
-            seconds=row["seconds"],
-            numbers=row,
-        )
+        own = {name: row[name] for name in _COLUMNS}
+        return cls(origin=origin, variant=variant_of(row), numbers=row, **own)
 
     @property
     def point(self) -> str:

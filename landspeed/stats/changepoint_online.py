@@ -283,7 +283,7 @@ def _judged(log: Floats, places: Sequence[_Place]) -> Scan:
     for number, place in enumerate(places):
         begin, at, end = ends[number : number + 3]
         evidence = float(place.scores[: max(1, end - place.seen)][: max(WINDOWS)].max())
-        step = levels[number + 1] - levels[number]
+        change = levels[number + 1] - levels[number]
         reach = noise.reach(at - begin, end - at)
         jumps.append(
             Jump(
@@ -292,8 +292,8 @@ def _judged(log: Floats, places: Sequence[_Place]) -> Scan:
                 seen=place.seen,
                 before=float(np.exp(levels[number])),
                 after=float(np.exp(levels[number + 1])),
-                low=float(np.exp(step - reach)),
-                high=float(np.exp(step + reach)),
+                low=float(np.exp(change - reach)),
+                high=float(np.exp(change + reach)),
                 p_value=p_value(evidence, len(log)),
             )
         )

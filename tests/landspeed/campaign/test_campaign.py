@@ -198,7 +198,7 @@ def test_what_is_recorded_is_not_measured_again(session: _Workshop, runs: _Runs)
     assert "4 runs measured, 4 were recorded before" in summary(again)
 
 
-def test_what_the_disk_has_no_room_for_is_told_before_it_is_measured(
+def test_data_that_do_not_fit_on_the_disk_are_reported_first(
     session: _Workshop,
     runs: _Runs,
     capsys: pytest.CaptureFixture[str],
@@ -211,7 +211,7 @@ def test_what_the_disk_has_no_room_for_is_told_before_it_is_measured(
     assert "0.0 GB are available (LANDSPEED_TEMPLATES_GB)" in capsys.readouterr().err
 
 
-def test_of_builds_that_are_one_server_only_one_is_measured_and_the_other_noted(
+def test_of_identical_builds_only_one_is_measured_and_the_other_noted(
     session: _Workshop, runs: _Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session.twins = ("17.1", "18.1")

@@ -43,20 +43,22 @@ def test_data_of_one_server_and_scale_are_needed_once_and_a_copy_where_it_is_wri
     assert (one.available, one.is_limited) == (50 * 10**9, False)
 
 
-def test_what_has_room_is_loaded_once() -> None:
+def test_data_that_fit_are_loaded_once() -> None:
     cells = [cell(Mode.READ_WRITE, 100)] * 240
     assert replace(ROOM, available=ROOM.needed).reload_seconds(cells) == 0
     assert ROOM.text(0.0) == "204.0 GB at most, for data"
 
 
-def test_what_has_no_room_may_be_loaded_for_each_run() -> None:
+def test_data_that_do_not_fit_may_be_loaded_for_each_run() -> None:
     cells = [cell(Mode.READ_WRITE, 10)] * 240
     twice = ROOM.reload_seconds(cells * 2) + ROOM.load_seconds
     assert twice == 2 * (ROOM.reload_seconds(cells) + ROOM.load_seconds)
     assert ROOM.reload_seconds(cells[:1]) == 0
 
 
-def test_whose_limit_it_is_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_says_whether_a_setting_limits_the_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     limited(monkeypatch, disk=50, limit=2)
     found = DiskEstimate.of(pretended(tmp_path), [("a", cell(Mode.READ_WRITE, 1000))])
     again = "data are deleted and loaded again, up to 12 min 00 s more"

@@ -57,7 +57,7 @@ def test_one_that_failed_makes_the_end_a_failure_that_says_all():
     assert error.exit_code != 0
 
 
-def test_json_has_every_trial():
+def test_json_has_every_check():
     facts = row("13", stop="error:  it hung").facts()
     assert not facts["ok"]
     assert facts["build"] == "13.16-bs8-abc"
@@ -83,7 +83,7 @@ def tried(build: Build, client: Build, paths: Paths) -> dict[str, SmokeCheck]:
 
 
 @pytest.mark.postgres
-def test_a_real_server_passes_every_trial_as_another_user_than_root_and_leaves_nothing(
+def test_a_real_server_passes_every_check_as_another_user_than_root_and_leaves_nothing(
     newest_build, pgbench_build, paths
 ):
     made = tried(newest_build, pgbench_build, paths)

@@ -33,7 +33,7 @@ LINES = [walk(1), walk(2, 90), walk(3)[:60], np.full(50, 0.1), walk(4)[:12]]
 
 
 @pytest.mark.parametrize("more", [1, 3, 40])
-def test_a_line_that_grew_shows_what_it_shows_when_it_is_read_whole(more: int) -> None:
+def test_a_series_that_grew_gives_the_same_scan_as_when_read_whole(more: int) -> None:
     earlier = scan_points([line[:-more] for line in LINES if len(line) > more])
     traces = [scan.trace for scan in earlier]
     again = scan_points([line for line in LINES if len(line) > more], traces=traces)
@@ -44,7 +44,7 @@ def test_a_line_that_grew_shows_what_it_shows_when_it_is_read_whole(more: int) -
 
 
 @pytest.mark.parametrize("at", [0, 20, 39, 42, 80, 118])
-def test_a_commit_measured_again_is_read_anew_with_all_that_follows(at: int) -> None:
+def test_a_commit_measured_again_is_read_again_with_all_later_ones(at: int) -> None:
     before = scan_points([walk(1)])
     line = walk(1)
     line[at] *= 1.03
@@ -54,14 +54,14 @@ def test_a_commit_measured_again_is_read_anew_with_all_that_follows(at: int) -> 
     ]
 
 
-def test_a_commit_that_came_between_is_read_with_all_that_follows() -> None:
+def test_an_inserted_commit_is_read_with_all_later_ones() -> None:
     whole = walk(1)
     before = scan_points([np.delete(whole, 60)])
     again = scan_points([whole], traces=[before[0].trace])
     assert shown(again)[0] == [pytest.approx(o, rel=1e-9) for o in shown(scan_points([whole]))[0]]
 
 
-def test_only_what_is_new_is_reckoned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_new_scores_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = [scan.trace for scan in scan_points([line[:-1] for line in LINES])]
     reckoned: list[int] = []
 
@@ -82,9 +82,7 @@ def test_only_what_is_new_is_reckoned(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [scan.trace for scan in again] == traces
 
 
-def test_what_was_read_is_kept_and_may_be_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_traces_are_cached_and_may_be_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = TraceCache.of(Paths(cache=tmp_path / "cache", project=tmp_path))
     assert traces.load() == {}
     memory = {str(i): scan.trace for i, scan in enumerate(scan_points(LINES)) if scan.trace}

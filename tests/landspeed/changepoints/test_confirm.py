@@ -40,7 +40,7 @@ def origin(release: str) -> Origin:
     return Origin(release=release, commit=None, tree=release, date="2025-01-01")
 
 
-def step(ratio: float = 1.1, *, after: str = "18", machine: str = "elephant") -> Changepoint:
+def changepoint(ratio: float = 1.1, *, after: str = "18", machine: str = "elephant") -> Changepoint:
     return Changepoint(
         machine=machine,
         before=origin("17"),
@@ -86,11 +86,11 @@ def inquiry(session: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Conf
         (0.9, ChangepointStatus.REFUTED),
     ],
 )
-def test_a_step_is_confirmed_by_a_change_that_way_and_refuted_by_none_or_another(
+def test_a_changepoint_is_confirmed_by_a_change_that_way_and_refuted_by_none_or_another(
     inquiry: ConfirmRun, bench: Bench, real: float, fate: ChangepointStatus
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.1 * real}
-    (found,) = inquiry.of([step()])
+    (found,) = inquiry.of([changepoint()])
     assert found.status is fate
     assert found.finding is not None
     assert found.finding["ratio"] == pytest.approx(real, rel=0.02)
@@ -98,37 +98,37 @@ def test_a_step_is_confirmed_by_a_change_that_way_and_refuted_by_none_or_another
     assert presets == ["confirm"]
 
 
-def test_a_step_that_is_not_decided_goes_on_the_next_time(
+def test_an_undecided_changepoint_is_continued_the_next_time(
     inquiry: ConfirmRun, bench: Bench
 ) -> None:
     bench.noise, inquiry.budget = 0.3, 60.0
-    (first,) = inquiry.of([step()])
+    (first,) = inquiry.of([changepoint()])
     assert first.status is ChangepointStatus.UNDECIDED
     inquiry.budget = 120.0
-    (second,) = inquiry.of([step()])
+    (second,) = inquiry.of([changepoint()])
     assert second.comparison == first.comparison
     assert len(bench.asked) == 40
     assert len(inquiry.session.records.confirmations.all()) == 2
 
 
-def test_what_is_confirmed_or_refuted_is_not_measured_again_unless_asked_for(
+def test_a_decided_changepoint_is_not_measured_again_unless_asked_for(
     inquiry: ConfirmRun, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.11}
-    (first,) = inquiry.of([step(), step(1.2)])
+    (first,) = inquiry.of([changepoint(), changepoint(1.2)])
     runs = len(bench.asked)
-    assert inquiry.of([step()]) == [first]
+    assert inquiry.of([changepoint()]) == [first]
     assert len(bench.asked) == runs
     inquiry.fresh = True
-    (again,) = inquiry.of([step()])
+    (again,) = inquiry.of([changepoint()])
     assert again.comparison != first.comparison
     assert len(bench.asked) > runs
 
 
-def test_a_step_between_commits_that_install_the_same_files_is_refuted_without_a_run(
+def test_a_changepoint_between_identical_builds_is_refuted_without_a_run(
     inquiry: ConfirmRun, bench: Bench
 ) -> None:
-    (found,) = inquiry.of([step(after="17twin")])
+    (found,) = inquiry.of([changepoint(after="17twin")])
     assert (found.status, found.reason) == (
         ChangepointStatus.REFUTED,
         "both are the very same server",
@@ -137,20 +137,20 @@ def test_a_step_between_commits_that_install_the_same_files_is_refuted_without_a
     assert "the very same server" in as_text(confirmations_table([found]))
 
 
-def test_a_step_of_another_machine_is_left_to_that_machine(
+def test_a_changepoint_of_another_machine_is_left_to_that_machine(
     inquiry: ConfirmRun, bench: Bench
 ) -> None:
-    (found,) = inquiry.of([step(machine="mammoth")])
+    (found,) = inquiry.of([changepoint(machine="mammoth")])
     assert (found.status, bench.asked) == (ChangepointStatus.NOMINATED, [])
     assert inquiry.session.records.confirmations.all() == []
     assert isinstance(inquiry.session.machine, Machine)
 
 
-def test_one_that_cannot_be_tested_keeps_no_other_from_being_tested(
+def test_a_changepoint_that_cannot_be_tested_does_not_stop_the_others(
     inquiry: ConfirmRun, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.11}
-    found = inquiry.of([step(after="16"), step()])
+    found = inquiry.of([changepoint(after="16"), changepoint()])
     assert [one.status for one in found] == [ChangepointStatus.CONFIRMED]
     error = inquiry.failure(len(found))
     assert error is not None
@@ -160,18 +160,18 @@ def test_one_that_cannot_be_tested_keeps_no_other_from_being_tested(
     assert inquiry.failure(len(found)) is None
 
 
-def test_what_became_of_steps_is_counted_the_newest_word_on_each(
+def test_only_the_newest_confirmation_of_each_changepoint_is_counted(
     inquiry: ConfirmRun, bench: Bench
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.11, "19": 0.1}
-    inquiry.of([step(), step(after="19"), step(after="17twin")])
+    inquiry.of([changepoint(), changepoint(after="19"), changepoint(after="17twin")])
     known = newest(inquiry.session.records.confirmations.all()).values()
     assert status_counts(known) == {"confirmed": 1, "refuted": 2, "undecided": 0}
     assert "1 confirmed, 2 refuted, 0 undecided" in status_counts_text(known)
 
 
 def test_notes_and_keys_stay_as_earlier_versions_wrote_them() -> None:
-    one = replace(step(1.25), interval=(1.2, 1.5))
+    one = replace(changepoint(1.25), interval=(1.2, 1.5))
     note = Confirmation(
         changepoint=one,
         status=ChangepointStatus.CONFIRMED,
@@ -183,11 +183,11 @@ def test_notes_and_keys_stay_as_earlier_versions_wrote_them() -> None:
     assert digest_text(canonical_json(note)).startswith("e75bc6ca0768d50f")
 
 
-def test_a_changepoint_survives_json_and_is_known_by_what_it_is_about(tmp_path: Path) -> None:
-    one = step()
+def test_a_changepoint_survives_json_and_its_key_names_what_changed(tmp_path: Path) -> None:
+    one = changepoint()
     assert Changepoint.parse(json.loads(json.dumps(one.facts()))) == one
-    assert step(1.3).key == one.key
-    assert step(after="19").key != one.key
+    assert changepoint(1.3).key == one.key
+    assert changepoint(after="19").key != one.key
     assert replace(one, metric="tps").key != one.key
     path = tmp_path / "steps.json"
     path.write_text(json.dumps([one.facts()]))
@@ -198,9 +198,15 @@ def test_a_changepoint_survives_json_and_is_known_by_what_it_is_about(tmp_path: 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{}", "[3]", '[{"machine": "elephant"}]', json.dumps([step().facts() | {"ratio": 0}])],
+    [
+        "",
+        "{}",
+        "[3]",
+        '[{"machine": "elephant"}]',
+        json.dumps([changepoint().facts() | {"ratio": 0}]),
+    ],
 )
-def test_what_is_no_list_of_steps_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_without_a_list_of_changepoints_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "steps.json").write_text(text)
     with pytest.raises(UsageError, match="this is not"):
         read_changes(str(tmp_path / "steps.json"))
@@ -209,8 +215,10 @@ def test_what_is_no_list_of_steps_is_refused(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ratio", "precision"), [(1.1, 0.05), (1 / 1.1, 0.05), (1.002, 0.002), (1.0, 0.002)]
 )
-def test_a_step_is_refuted_by_half_of_it_being_ruled_out(ratio: float, precision: float) -> None:
-    assert step(ratio).precision == pytest.approx(precision)
+def test_a_changepoint_is_refuted_when_half_of_it_is_ruled_out(
+    ratio: float, precision: float
+) -> None:
+    assert changepoint(ratio).precision == pytest.approx(precision)
 
 
 def test_notes_merge_by_union_and_a_damaged_one_is_named(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from landspeed.changepoints.confirmation import Confirmation, decided
 from landspeed.changepoints.scan import PlacedDots
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.made_up.synthetic import Point, record
-from tests.kits.made_up.synthetic_steps import level, line, scanned
+from tests.kits.made_up.synthetic_series import level, line, scanned
 
 
-def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: Path) -> None:
+def test_identical_builds_and_commits_only_compared_have_positions(tmp_path: Path) -> None:
     drawn, compared, twin = (digit * 40 for digit in "abc")
     records = RecordStore(tmp_path)
     for number, (commit, preset) in enumerate([(drawn, "quick"), (compared, "compare")]):
@@ -53,20 +53,28 @@ def test_twins_and_what_only_a_comparison_asked_for_have_their_places(tmp_path: 
 
 
 @pytest.fixture
-def step() -> Changepoint:
+def changepoint() -> Changepoint:
     (found,) = scanned(line(level(0.1, 0.11))).changepoints
     return found
 
 
-def nominated(step: Changepoint) -> Changepoint:
+def nominated(changepoint: Changepoint) -> Changepoint:
     """Parse what ``landspeed changes --json`` prints, as ``--confirm`` does."""
-    return Changepoint.parse(json.loads(json.dumps(step.facts())))
+    return Changepoint.parse(json.loads(json.dumps(changepoint.facts())))
 
 
-def test_a_printed_changepoint_can_be_read_again(step: Changepoint) -> None:
-    found = nominated(step)
-    assert (found.before, found.after, found.variant) == (step.before, step.after, step.variant)
-    assert (found.params, found.metric, found.ratio) == (step.params, step.metric, step.ratio)
+def test_a_printed_changepoint_can_be_read_again(changepoint: Changepoint) -> None:
+    found = nominated(changepoint)
+    assert (found.before, found.after, found.variant) == (
+        changepoint.before,
+        changepoint.after,
+        changepoint.variant,
+    )
+    assert (found.params, found.metric, found.ratio) == (
+        changepoint.params,
+        changepoint.metric,
+        changepoint.ratio,
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,12 +87,14 @@ def test_a_printed_changepoint_can_be_read_again(step: Changepoint) -> None:
     ],
 )
 def test_the_newest_confirmation_decides_the_status(
-    step: Changepoint, statuses: list[ChangepointStatus], newest: ChangepointStatus | None
+    changepoint: Changepoint, statuses: list[ChangepointStatus], newest: ChangepointStatus | None
 ) -> None:
     notes = [
-        Confirmation(changepoint=nominated(step), status=status, time=f"2026-11-{day:02}T00:00:00Z")
+        Confirmation(
+            changepoint=nominated(changepoint), status=status, time=f"2026-11-{day:02}T00:00:00Z"
+        )
         for day, status in enumerate(statuses, start=1)
     ]
     found = decided([note.facts() for note in notes])
-    assert found.get(step.key) == newest
-    assert replace(step, mode="read-write").key not in found
+    assert found.get(changepoint.key) == newest
+    assert replace(changepoint, mode="read-write").key not in found

@@ -12,7 +12,7 @@ import landspeed.cli.changes as verb
 from base.errors import RefError
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.changepoints.detect import ChangepointScan
-from tests.kits.made_up.synthetic_steps import DAYS, commits, level, line, scanned
+from tests.kits.made_up.synthetic_series import DAYS, commits, level, line, scanned
 
 
 def test_since_takes_a_release_or_a_date_and_nothing_else() -> None:

@@ -17,8 +17,8 @@ from landspeed.farm.issues import LABEL, IssueAction, comment, update_issues
 from landspeed.farm.regressions import Span, regressions
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import Failure, GitHubApi, github_api
-from tests.kits.made_up.step_kit import place_of, step, subject_of
-from tests.kits.made_up.synthetic_steps import commit
+from tests.kits.made_up.changepoint_kit import place_of, step, subject_of
+from tests.kits.made_up.synthetic_series import commit
 
 # --- the issues -------------------------------------------------------------------------------
 

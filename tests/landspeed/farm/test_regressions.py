@@ -13,8 +13,8 @@ from base.errors import RecordError
 from landspeed.farm.issue_text import Mark, body, title
 from landspeed.farm.notes import BisectionNote
 from landspeed.farm.regressions import Regression, Span, regressions
-from tests.kits.made_up.step_kit import HOSTILE, origin, place_of, step, subject_of
-from tests.kits.made_up.synthetic_steps import commit
+from tests.kits.made_up.changepoint_kit import HOSTILE, origin, place_of, step, subject_of
+from tests.kits.made_up.synthetic_series import commit
 from tests.landspeed.bisect.test_report import facts as bisection_facts
 
 # --- what is one regression -----------------------------------------------------------------

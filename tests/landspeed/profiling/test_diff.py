@@ -105,15 +105,14 @@ def test_the_table_names_functions_shares_and_files():
 
 
 def test_records_that_cannot_be_compared_say_why():
-    record = {
-        "epoch": {"identifier": "a", "valgrind": "3.19.0"},
-        "build": {"toolchain": {"cc": "gcc 12", "ld": "2.40"}},
-    }
+    def counted(identifier: str, valgrind: str, cc: str) -> Any:
+        epoch = {"identifier": identifier, "valgrind": valgrind}
+        same = dict.fromkeys(("libc_sha256", "shown_cpu", "method"))
+        build = SimpleNamespace(toolchain={"cc": cc, "ld": "2.40"})
+        return SimpleNamespace(epoch=SimpleNamespace(**epoch, **same), build=build)
+
+    record, other = counted("a", "3.19.0", "gcc 12"), counted("b", "3.24.0", "clang 14")
     assert incomparable(record, record) == []
-    other = {
-        "epoch": {"identifier": "b", "valgrind": "3.24.0"},
-        "build": {"toolchain": {"cc": "clang 14", "ld": "2.40"}},
-    }
     assert incomparable(record, other) == [
         "counted with another valgrind",
         "compiled by another cc",

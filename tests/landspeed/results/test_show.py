@@ -98,7 +98,7 @@ def test_an_address_of_the_site_is_a_point(store: RecordStore, text: str) -> Non
     assert names(store, text) == ["17.6:bs8/read-only/prepared/small-5/c4/default"]
 
 
-def test_both_ends_of_a_flagged_step_are_found(store: RecordStore) -> None:
+def test_both_ends_of_a_flagged_change_are_found(store: RecordStore) -> None:
     points = names(
         store, f"#read_only.track_latency?p-clients=1&blocksize=8&commits=18.1-{SYNTHETIC_HASH}"
     )

@@ -15,7 +15,7 @@ from landspeed.site.asv_changepoints import STEPS_FILE, write_steps
 from landspeed.site.publish import publish
 from tests.kits.made_up.synthetic import Point, counted_record, record
 from tests.kits.made_up.synthetic_project import Project
-from tests.kits.made_up.synthetic_steps import DAYS, level, line
+from tests.kits.made_up.synthetic_series import DAYS, level, line
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
 

@@ -13,7 +13,7 @@ from landspeed.site.publish import publish
 from tests.kits.made_up.synthetic import RELEASES
 from tests.kits.made_up.synthetic import records as synthetic_records
 from tests.kits.made_up.synthetic_project import Project
-from tests.kits.made_up.synthetic_steps import DAYS, level, line
+from tests.kits.made_up.synthetic_series import DAYS, level, line
 from tests.kits.site_check import browsing, check_site, look_at_graph, served
 
 pytestmark = pytest.mark.browser

@@ -67,13 +67,13 @@ def test_the_table_was_made_of_long_enough_series_and_falls() -> None:
 
 
 @pytest.mark.parametrize("kind", STATED)
-def test_lines_without_a_step_show_none_but_for_one_in_a_hundred(kind: str) -> None:
+def test_at_most_one_in_a_hundred_series_without_a_jump_shows_one(kind: str) -> None:
     lines = np.exp(0.03 * STATED[kind](np.random.default_rng(8), SERIES, COMMITS))
     alarms = sum(bool(scan.jumps) for scan in scan_points(list(lines)))
     assert alarms <= 0.01 * SERIES + 4 * np.sqrt(0.01 * SERIES)
 
 
-def test_one_number_far_off_is_no_step() -> None:
+def test_one_outlier_is_no_jump() -> None:
     lines = [noisy(seed, {}) for seed in range(40)]
     for line in lines:
         line[60] *= 100
@@ -84,14 +84,14 @@ def test_one_number_far_off_is_no_step() -> None:
     assert jumps(quiet) == ()
 
 
-def test_a_line_of_one_number_has_no_step_and_does_not_fail() -> None:
+def test_a_series_of_one_repeated_number_has_no_jump() -> None:
     assert jumps(np.full(50, 3.0)) == ()
 
 
 # --- steps ---------------------------------------------------------------------------------
 
 
-def test_steps_of_three_deviations_are_found_within_five_commits() -> None:
+def test_jumps_of_three_deviations_are_found_within_five_commits() -> None:
     """95 % are stated (python -m perf.detector); so few series can show 90 % for certain."""
     lines = normal(np.random.default_rng(3), 100, 110)
     lines[:, 100:] += 3
@@ -103,7 +103,7 @@ def test_steps_of_three_deviations_are_found_within_five_commits() -> None:
 
 @given(seed=seeds, begin=st.integers(20, 100), ratio=st.floats(1.12, 3.0), up=st.booleans())
 @settings(max_examples=15)
-def test_a_large_step_is_found_where_it_is_with_its_size(
+def test_a_large_jump_is_found_where_it_is_with_its_size(
     seed: int, begin: int, ratio: float, up: bool
 ) -> None:
     ratio = ratio if up else 1 / ratio
@@ -117,12 +117,12 @@ def test_a_large_step_is_found_where_it_is_with_its_size(
     assert found[0].p_value <= LEVEL
 
 
-def test_a_step_and_its_mending_are_two_steps() -> None:
+def test_a_jump_and_its_repair_are_two_jumps() -> None:
     found = jumps(noisy(1, {50: 1.1, 65: 1 / 1.1}))
     assert [(j.at, j.ratio > 1) for j in found] == [(50, True), (65, False)]
 
 
-def test_a_small_step_is_found_later() -> None:
+def test_a_small_jump_is_found_later() -> None:
     (found,) = jumps(noisy(10, {60: 1.03}, commits=160))
     assert abs(found.at - 60) <= 6
     assert 65 < found.seen < 95
@@ -156,7 +156,7 @@ def test_an_improvement_is_a_regression_in_the_mirror(seed: int) -> None:
 
 @given(seed=seeds, now=st.integers(75, 119))
 @settings(max_examples=10)
-def test_a_step_that_was_seen_stays_when_commits_are_added(seed: int, now: int) -> None:
+def test_a_jump_stays_when_commits_are_added(seed: int, now: int) -> None:
     line = noisy(seed, {60: 1.1})
     then, later = jumps(line[: now + 1]), jumps(line)
     assert [j.seen for j in then] == [j.seen for j in later if j.seen <= now]
@@ -167,7 +167,7 @@ def test_a_step_that_was_seen_stays_when_commits_are_added(seed: int, now: int) 
         assert other.p_value <= one.p_value or len(later) > len(then)
 
 
-def test_read_backwards_a_lone_step_is_the_same_one() -> None:
+def test_a_single_jump_is_the_same_read_backwards() -> None:
     """Lines are read forwards, so this holds for steps with enough commits on both sides."""
     for seed in (0, 1, 2, 3, 4):
         line = noisy(seed, {60: 1.1})
@@ -176,13 +176,13 @@ def test_read_backwards_a_lone_step_is_the_same_one() -> None:
         assert back.ratio == pytest.approx(1 / forth.ratio, rel=1e-6)
 
 
-def test_lines_side_by_side_are_judged_as_if_alone() -> None:
+def test_series_scanned_together_are_judged_as_if_alone() -> None:
     lines = [noisy(seed, {40 + seed: 1.2}, commits=80 + 7 * seed) for seed in range(10)]
     together = scan_points(lines)
     assert together == [scan_points([line])[0] for line in lines]
 
 
-def test_a_short_line_says_nothing() -> None:
+def test_a_short_series_shows_nothing() -> None:
     (scan,) = scan_points([noisy(1, {6: 2.0}, commits=SHORTEST - 1)])
     assert scan.basis is NoiseModel.NONE
     assert scan.jumps == ()

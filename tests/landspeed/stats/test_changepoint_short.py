@@ -37,7 +37,7 @@ def test_too_few_runs_say_nothing(points: list[int]) -> None:
     assert scan.jumps == ()
 
 
-def test_points_of_too_few_runs_are_passed_over_and_the_others_keep_their_places() -> None:
+def test_points_with_too_few_runs_are_skipped_and_the_others_keep_their_positions() -> None:
     points = line(2, [1.0, 1.0, 1.0, 1.2, 1.2])
     points[1] = points[1][:2]
     points[3] = points[3][:1]
@@ -47,7 +47,7 @@ def test_points_of_too_few_runs_are_passed_over_and_the_others_keep_their_places
 
 @pytest.mark.parametrize("noise", [normal, heavy])
 @pytest.mark.parametrize(("points", "runs"), [(2, 3), (4, 8), (12, 3)])
-def test_lines_without_a_step_show_none_but_for_one_in_a_hundred(
+def test_at_most_one_in_a_hundred_series_without_a_jump_shows_one(
     noise: object, points: int, runs: int
 ) -> None:
     chance = np.random.default_rng(9)
@@ -57,13 +57,13 @@ def test_lines_without_a_step_show_none_but_for_one_in_a_hundred(
     assert alarms <= 3 + 4 * np.sqrt(3)
 
 
-def test_several_steps_are_told_apart() -> None:
+def test_several_jumps_are_told_apart() -> None:
     found = scan_samples(line(3, [1.0, 1.0, 1.2, 1.2, 0.9, 1.0])).jumps
     assert [jump.at for jump in found] == [2, 4, 5]
     assert [jump.ratio > 1 for jump in found] == [True, False, True]
 
 
-def test_runs_that_are_all_the_same_make_every_change_a_step_and_nothing_fails() -> None:
+def test_with_equal_runs_every_change_is_a_jump() -> None:
     assert scan_samples([np.full(3, 1.0), np.full(3, 1.0)]).jumps == ()
     (jump,) = scan_samples([np.full(3, 1.0), np.full(3, 1.001)]).jumps
     assert jump.ratio == pytest.approx(1.001)
@@ -85,7 +85,7 @@ def test_unit_and_direction_do_not_matter(levels: list[float], seed: int, scale:
 
 
 @given(st.lists(st.floats(-0.01, 0.01), min_size=2, max_size=20))
-def test_an_exact_number_steps_where_neighbours_differ_by_two_in_a_thousand(
+def test_an_exact_number_jumps_where_neighbours_differ_by_two_in_a_thousand(
     changes: list[float],
 ) -> None:
     numbers = 50_000 * np.cumprod(1 + np.array(changes))

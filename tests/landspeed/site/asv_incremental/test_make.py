@@ -25,7 +25,7 @@ from landspeed.site.asv_results import derive
 from landspeed.site.publish import incremental_site, publish
 from tests.kits.made_up.synthetic import Point, record
 from tests.kits.made_up.synthetic_project import Project
-from tests.kits.made_up.synthetic_steps import DAYS, level, line
+from tests.kits.made_up.synthetic_series import DAYS, level, line
 
 NEWEST = list(DAYS)[-1]
 

@@ -9,7 +9,7 @@ from builders.source import Position
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.results.params import Params
 from landspeed.stats.changepoint_online import NoiseModel
-from tests.kits.made_up.synthetic_steps import commit
+from tests.kits.made_up.synthetic_series import commit
 
 HOSTILE = "Fix `x` $(id) | @postgres closes #7 <img src=x> --> \n::error::x"
 READ = Params("prepared", "small-5", 1, "default")

@@ -93,7 +93,7 @@ def study_(
     require_limit(memory, counted=False)
     session = Session.open(memory=memory)
     study = load_study(session.paths.project, name)
-    wish = StudyRequest(
+    request = StudyRequest(
         size=Size(preset),
         axes=Axes.asked(
             refs=refs or None,
@@ -106,12 +106,12 @@ def study_(
         settings=tuple(map(parse_setting, given["settings"])),
         files=tuple(map(_file, given["scripts"])),
     )
-    plan = plan_study(session, name, study, wish)
+    plan = plan_study(session, name, study, request)
     facts = study_facts(session, plan)
     if dry_run:
         show_dry_run(render_study(facts), facts, as_json=as_json)
         return
-    for left in plan.left:
+    for left in plan.skipped:
         say(f"not available: {left}")
     say(f"{facts['runs']} runs in all, about {duration(facts['about_seconds'])}; {facts['disk']}")
     tally, page = run_study(session, plan)

@@ -1,4 +1,4 @@
-"""An Ablation: which of many settings carries the gain, and the profiles that tell. Pure."""
+"""Experiments on settings: the configurations that show which of many cause a gain. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from benchmarks.server.configuration import Configuration, difference, profile_n
 from landspeed.stats.plackett_burman import MANY, Signs, fold_over
 
 NameValue = tuple[str, str | None]
-"""A setting's name, and its value, None for the one that *tuned* has."""
+"""The name of a setting and its value; None is the value in *tuned*."""
 
 _TUNED = "tuned"
 
 
 class SettingPattern(StrEnum):
-    """A Star is a word for the profiles of an Ablation: its * is its settings."""
+    """A name for the configurations of an ablation; * stands for its settings."""
 
     ADDED = "default-with-*"
     WITHOUT = "tuned-without-*"
@@ -30,10 +30,10 @@ class SettingPattern(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Ablation:
-    """An Ablation asks what each of ``settings`` does, between *default* and all of them.
+    """An experiment on the effect of each of ``settings``, between *default* and all of them.
 
-    They are what *tuned* has, or, if not ``is_tuned``, what a person asks after. ``words`` are
-    the profiles of a Part, Stars among them.
+    If ``is_tuned``, the settings are those of *tuned*; else a person gave them. ``words`` are the
+    configurations of a part, setting patterns among them.
     """
 
     words: tuple[str, ...]
@@ -44,12 +44,12 @@ class Ablation:
     def of(
         cls, words: Sequence[str], given: Sequence[NameValue], versions: Collection[Version] = ()
     ) -> Self:
-        """The Ablation that *words* ask for, of the settings *given*, or all that *tuned* has.
+        """Return the ablation of *words* with the settings *given*, or all of *tuned*.
 
-        One that *tuned* has for none of *versions*, if any are given, is left out.
+        Settings that *tuned* has for none of *versions*, if there are any, are left out.
         """
         own = tuple((name, None) for name in difference(versions))
-        # by name: the same settings are the same design, in whatever order they are given
+        # Sorted, so that the same settings give the same design in whatever order they are given.
         settings = tuple(sorted(given or own, key=lambda setting: setting[0]))
         return cls(words=tuple(words), settings=settings, is_tuned=not given)
 
@@ -60,12 +60,12 @@ class Ablation:
 
     @property
     def is_asked(self) -> bool:
-        """Whether it is more than profiles that have a name of their own."""
+        """Whether any of its words is a setting pattern."""
         return any(word in list(SettingPattern) for word in self.words)
 
     @property
     def is_screened(self) -> bool:
-        """Whether its profiles are those of a screening design (with others, or alone)."""
+        """Whether its configurations include those of a screening design."""
         many = SettingPattern.ABLATION in self.words and len(self.settings) >= MANY
         return many or SettingPattern.SCREEN in self.words
 
@@ -76,7 +76,7 @@ class Ablation:
 
     @cached_property
     def screen(self) -> tuple[str, ...]:
-        """The profile of each row of the design."""
+        """The configuration of each row of the design."""
         return tuple(
             self.profile([n for n, sign in zip(self.names, row, strict=True) if sign > 0])
             for row in self.design
@@ -84,7 +84,7 @@ class Ablation:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """What a report calls those of its profiles whose names say many settings."""
+        """Short names, for reports, of the configurations with long names."""
         labels = {}
         if self.is_screened:
             labels = {name: f"screen-{row:02}" for row, name in enumerate(self.screen, start=1)}
@@ -93,9 +93,9 @@ class Ablation:
         return {name: label for name, label in labels.items() if name not in profile_names()}
 
     def profile(self, on: Collection[str]) -> str:
-        """The profile that has those settings that are *on*, and not the others.
+        """Return the configuration with the settings *on* and without the others.
 
-        It is spelled from the end that is nearer, *default* or *tuned*.
+        The name starts from *default* or *tuned*, whichever is nearer.
         """
         if self.is_tuned and 2 * len(on) > len(self.settings):
             off = [name for name in self.names if name not in on]
@@ -105,22 +105,22 @@ class Ablation:
         return Configuration.named(f"default{spelled(s for s in self.settings if s[0] in on)}").name
 
     def added(self, name: str) -> str:
-        """The profile that has the setting *name* alone."""
+        """Return the configuration with the setting *name* alone."""
         return self.profile([name])
 
     def without(self, name: str) -> str:
-        """The profile that has all settings but *name*."""
+        """Return the configuration with all settings except *name*."""
         return self.profile([one for one in self.names if one != name])
 
     @property
     def one_at_a_time(self) -> tuple[str, ...]:
-        """The profiles in which each setting is added alone, and left out alone, with the ends."""
+        """The configurations with each setting alone, without each setting, with none and all."""
         added, without = map(self.added, self.names), map(self.without, self.names)
         return tuple(dict.fromkeys([self.profile(()), *added, self.profile(self.names), *without]))
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """All its profiles, each once; UsageError if one has a setting that cannot be."""
+        """All its configurations; UsageError if one has an impossible setting."""
         found: list[str] = []
         for word in self.words:
             match word:
@@ -139,7 +139,7 @@ class Ablation:
         return tuple(dict.fromkeys(found))
 
     def facts(self) -> dict[str, Any]:
-        """What it asks and how many profiles that takes, as JSON can hold it."""
+        """Return its settings and how many configurations it takes, for JSON."""
         return {
             "settings": list(self.names),
             "screen": len(self.screen) if self.is_screened else None,
@@ -148,5 +148,5 @@ class Ablation:
 
 
 def spelled(settings: Iterable[NameValue]) -> str:
-    """What a profile's name says of *settings* that are added to it."""
+    """Return the part of a configuration's name that adds *settings*."""
     return "".join(f"-with-{name}" + (f"={value}" if value else "") for name, value in settings)

@@ -1,4 +1,4 @@
-"""The plot of an Attribution: the setting that does most first, each effect with its interval."""
+"""The plot of an attribution: each effect with its interval, the largest first."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def draw_rankings(
 
 
 def _draw(panel: Panel, ranking: Attribution) -> None:
-    """What each setting does; hollow where, of all that are averaged, it may be chance."""
+    """Draw the effect of each setting; insignificant averaged effects are hollow."""
     places = {setting: number for number, setting in enumerate(reversed(ranking.settings))}
-    shifts = np.linspace(0.2, -0.2, len(ranking.companies)) if len(ranking.companies) > 1 else [0.0]
-    for company, shift in zip(ranking.companies, shifts, strict=True):
-        found = [one for one in ranking.effects if one.company is company]
+    shifts = np.linspace(0.2, -0.2, len(ranking.contexts)) if len(ranking.contexts) > 1 else [0.0]
+    for context, shift in zip(ranking.contexts, shifts, strict=True):
+        found = [one for one in ranking.effects if one.context is context]
         sure = [one for one in found if one.p is None or one.is_sure]
         unsure = [one for one in found if one not in sure]
-        colour = COLOURS[list(StudyContext).index(company)]
+        colour = COLOURS[list(StudyContext).index(context)]
         for some, filled, label in (
-            (sure, True, str(company)),
-            (unsure, False, f"{company}, p ≥ {SURE:g}"),
+            (sure, True, str(context)),
+            (unsure, False, f"{context}, p ≥ {SURE:g}"),
         ):
             if not some:
                 continue
@@ -53,7 +53,7 @@ def _draw(panel: Panel, ranking: Attribution) -> None:
                 middle,
                 [places[one.setting] + shift for one in some],
                 xerr=_reach(some),
-                fmt=_MARKERS[company],
+                fmt=_MARKERS[context],
                 color=colour,
                 mfc=colour if filled else "white",
                 ms=4.5,
@@ -64,12 +64,12 @@ def _draw(panel: Panel, ranking: Attribution) -> None:
     panel.set_yticks(range(len(places)), [shorten(setting) for setting in places])
     panel.set_ylim(-0.6, len(places) - 0.4)
     panel.set_xlabel("change, %")
-    # below the axis, whatever the height: the dots may be anywhere
+    # The legend is below the axis, because dots may be anywhere above it.
     panel.legend(loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=4.5)
 
 
 def _reach(effects: Sequence[Effect]) -> list[list[float]]:
-    """How far each interval reaches to the left and to the right, in percent."""
+    """Return the distances of the intervals' ends from the values, in percent."""
     ratios = [one.ratio for one in effects]
     return [
         [100 * (r.value - r.low) if r.low is not None else 0.0 for r in ratios],

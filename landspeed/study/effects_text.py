@@ -1,4 +1,4 @@
-"""An Attribution in words: what each setting does, and how far it is to be believed."""
+"""An attribution in words: the effect of each setting, and how certain it is."""
 
 from __future__ import annotations
 
@@ -10,81 +10,82 @@ from landspeed.study.tables import study_table
 
 
 def ranking_table(ranking: Attribution) -> str:
-    """What each setting does, in each Company, the largest first."""
+    """Return a table of each setting's effect in each context, the largest first."""
     p = ["p, Holm's"] if ranking.screened else []
     lines = []
     for setting in ranking.settings:
-        found = [ranking.effect(setting, company) for company in ranking.companies]
+        found = [ranking.effect(setting, context) for context in ranking.contexts]
         line = [setting, *(str(one.ratio) if one else "-" for one in found)]
         averaged = ranking.effect(setting, StudyContext.AVERAGED)
         lines.append([*line, _p(averaged.p if averaged else None)] if p else line)
-    titles = ["setting", *(f"{company}, 95 %" for company in ranking.companies), *p]
+    titles = ["setting", *(f"{context}, 95 %" for context in ranking.contexts), *p]
     return study_table(titles, lines, 1)
 
 
 def ranking_text(ranking: Attribution, ablation: Ablation) -> Iterator[str]:
-    """The paragraphs that a ranking is to be read with."""
+    """Yield the paragraphs that explain a ranking."""
     if ranking.all_of_them is not None:
-        yield f"All of them at once, to default: {ranking.all_of_them}."
+        yield f"All settings at once, compared with default: {ranking.all_of_them}."
     if ranking.screened is not None:
         yield _design(ablation)
-        yield _belief(ranking.screened)
-        yield _company(ranking.screened)
+        yield _intervals(ranking.screened)
+        yield _interactions(ranking.screened)
     elif ablation.is_screened:
         yield (
-            f"Too few of the {len(ablation.screen)} profiles of the screening design were measured "
-            "to tell what a setting does."
+            f"Too few of the {len(ablation.screen)} configurations of the screening design were "
+            "measured to estimate effects."
         )
-    if StudyContext.ALONE in ranking.companies:
+    if StudyContext.ALONE in ranking.contexts:
         yield (
-            "Each interval of what was added to default, or to all others, is for itself: of "
-            "twenty settings that do nothing, one seems to do something."
+            "Intervals of settings added to default, or to all others, are not corrected for their "
+            "number: of twenty settings without effect, one appears to have one."
         )
 
 
 def _design(ablation: Ablation) -> str:
     rows, number = len(ablation.screen), len(ablation.names)
     return (
-        f"*Averaged over the others*: {rows} profiles, each of which has some of the {number} "
-        f"settings and not the others, so that every setting is in half of them, and with every "
-        f"other one in a quarter: a Plackett–Burman design of {rows // 2} rows (Biometrika 33, "
-        "1946) and its mirror image (Box and Wilson, J. R. Stat. Soc. B 13, 1951); *Provenance* "
-        "spells them out. Every run tells of every setting. One at a time, as narrow intervals "
-        f"take {len(ablation.one_at_a_time)} profiles, each measured {rows / 4:g} times as often."
+        f"*Averaged over the others*: {rows} configurations, each with some of the {number} "
+        "settings. Every setting is on in half of them, and every pair of settings in a quarter. "
+        f"This is a Plackett–Burman design of {rows // 2} rows (Biometrika 33, 1946) and its "
+        "mirror image (Box and Wilson, J. R. Stat. Soc. B 13, 1951); *Provenance* lists the "
+        "configurations. Every run contributes to the estimate of every setting. One setting at a "
+        f"time, equally narrow intervals would take {len(ablation.one_at_a_time)} configurations, "
+        f"each measured {rows / 4:g} times as often."
     )
 
 
-def _belief(screened: ScreeningResult) -> str:
+def _intervals(screened: ScreeningResult) -> str:
     if not screened.freedom:
-        return "One round tells nothing of chance: the effects have no intervals."
+        return "A single round does not show the noise, so the effects have no intervals."
     number = len(screened.effects)
     return (
-        "Effects are by least squares on logarithms, rounds as blocks; intervals are Student's, "
-        "from what runs of one profile differ by beyond their rounds "
-        f"({screened.freedom} degrees of freedom), each for itself. *p* is corrected for there "
-        f"being {number} (Holm, Scand. J. Stat. 6, 1979): in at most {SURE:.0%} of such rankings "
-        f"is any setting that does nothing below {SURE:g}."
+        "Effects are estimated by least squares on logarithms, with rounds as blocks. Intervals "
+        "are Student's, from the variation between runs of one configuration beyond their rounds "
+        f"({screened.freedom} degrees of freedom), and not corrected. *p* is corrected for "
+        f"{number} settings (Holm, Scand. J. Stat. 6, 1979): at most {SURE:.0%} of such rankings "
+        f"show any setting without effect below {SURE:g}."
     )
 
 
-def _company(screened: ScreeningResult) -> str:
-    """What settings do together, and what of it is in the effects."""
+def _interactions(screened: ScreeningResult) -> str:
+    """Explain interactions of settings, and what they add to the effects."""
     if screened.missing:
         clear = (
-            f"{screened.missing} of its profiles have no run: what two settings do together may be "
-            "in the effect of a third."
+            f"{screened.missing} of its configurations have no run: the interaction of two "
+            "settings may be part of the effect of a third."
         )
     else:
         clear = (
-            "What two settings do together is in no effect; what three do may be. Which two it is "
-            "cannot be told: what they do is mixed with what others do."
+            "The effects are free of interactions of two settings, but not of three. The design "
+            "cannot show which two settings interact."
         )
     if screened.together is None:
         return clear
     more = (
-        "what a setting does depends on others: its effect is an average over them"
+        "the effect of a setting depends on others, and the effect shown is an average over them"
         if screened.together < SURE
-        else "nothing says that what a setting does depends on others"
+        else "nothing shows that the effect of a setting depends on others"
     )
     chance = _p(screened.together).replace("<", "< ")
     sign = "" if chance.startswith("<") else "= "

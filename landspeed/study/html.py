@@ -1,4 +1,4 @@
-"""A page of the site for a report: its Markdown in the frame that all our pages have."""
+"""A report as a page of the site."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from markdown_it import MarkdownIt
 from landspeed.site.pages.frame import STUDIES, SitePage, page
 
 PAGE = "index.html"
-_A_SENTENCE = 60  # letters: a cell of a table that has more is to be read, and is given the width
+_A_SENTENCE = 60  # A table cell with more characters is text, and is given more width.
 
 
 def study_page(place: str, title: str, markdown: str) -> str:
-    """The HTML of the page called *title* in directory *place* of the studies ("" for their list).
+    """Return the HTML of *markdown* as the page *title*, in directory *place* of the studies.
 
-    It shows *markdown*, whose own title is left out: the frame has it. What *markdown* has of
-    HTML is shown as text.
+    *place* is "" for the list of studies. HTML in *markdown* is shown as text.
     """
     heading, _, text = markdown.partition("\n")
     if not heading.startswith("# "):
@@ -24,7 +23,7 @@ def study_page(place: str, title: str, markdown: str) -> str:
     markdown_it = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown_it.parse(text)
     for token, inner in pairwise(tokens):
-        # our pages take no style that stands in them
+        # The Content-Security-Policy of the pages refuses inline styles.
         if token.attrs.pop("style", None) == "text-align:right":
             token.attrSet("class", "number")
         elif token.type == "td_open" and len(inner.content) > _A_SENTENCE:

@@ -1,4 +1,4 @@
-"""From a Study to what a Campaign measures, and what that will take on this machine."""
+"""Plan a study: what a campaign measures on this machine, and what that takes."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ from landspeed.study.schema import (
     Axes,
     Part,
     Study,
-    rungs,
+    client_counts,
 )
 
 # CPU seconds of compiling a release with a cold cache: between 8.3's 100 and 18's 290.
 _BUILD_CPU_SECONDS = 250.0
-_GIVE_SETTINGS = '"--setting NAME=VALUE" gives one, as often as you like'
+_GIVE_SETTINGS = '"--setting NAME=VALUE" gives one; it may be repeated'
 
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """A Left is what a Study cannot measure here, and the reason with what would bring it."""
+    """Something that a study cannot measure here, with the reason and the remedy."""
 
     part: str
     what: str
@@ -68,9 +68,9 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedPart:
-    """A PlannedPart is a Part as it is measured here: what a Campaign is asked, and its Cells.
+    """A part of a study on this machine: the campaign's request, and all of its cells.
 
-    ``ablation`` is what its profiles tell apart.
+    ``ablation`` is the experiment on settings that its configurations make up.
     """
 
     part: Part
@@ -81,110 +81,113 @@ class PlannedPart:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyPlan:
-    """A StudyPlan is a Study of one size on this machine; ``left`` is what it leaves out."""
+    """A study of one size on this machine; ``skipped`` is what cannot be measured here."""
 
     name: str
     study: Study
-    wish: StudyRequest
+    request: StudyRequest
     parts: tuple[PlannedPart, ...]
-    left: tuple[Skipped, ...]
+    skipped: tuple[Skipped, ...]
 
     @property
     def requests(self) -> list[Request]:
-        """What a Campaign is asked."""
+        """The requests of the campaign, one a part."""
         return [one.request for one in self.parts]
 
     @property
     def preset(self) -> Preset:
-        """What all its Requests share: the name, the repeats and the seconds."""
+        """The preset of the first part; all share name, repeats and seconds."""
         return self.parts[0].request.preset
 
 
-def plan_study(session: Session, name: str, study: Study, wish: StudyRequest) -> StudyPlan:
-    """The StudyPlan of *study*, called *name*; UsageError if nothing of it can be measured here.
+def plan_study(session: Session, name: str, study: Study, request: StudyRequest) -> StudyPlan:
+    """Plan *study*, called *name*.
 
-    RefError for a REF that names nothing.
+    UsageError if nothing of it can be measured here, RefError for an unknown REF.
     """
-    planner = _Planner(session=session, name=name, study=study, wish=wish)
-    planner.refuse_settings_that_nobody_asks_for()
+    planner = _Planner(session=session, name=name, study=study, request=request)
+    planner.refuse_unused_settings()
     parts: list[PlannedPart] = []
-    left: list[Skipped] = []
+    skipped: list[Skipped] = []
     for part in study.part:
-        if wish.size not in part.sizes:
+        if request.size not in part.sizes:
             continue
         targets, unfit = planner.targets(part)
-        left += unfit
+        skipped += unfit
         ablation = planner.ablation(part, targets)
         preset = planner.preset(part, ablation)
         if targets and preset.profiles:
-            scales = {**study.amount(wish.size).scales, **wish.scales}
-            request = Request(targets=targets, preset=preset, scales=scales)
+            scales = {**study.amount(request.size).scales, **request.scales}
+            asked = Request(targets=targets, preset=preset, scales=scales)
             cells = planned_cells(preset, session.machine, session.paths.server_root, scales)
-            planned = PlannedPart(part=part, ablation=ablation, request=request, cells=tuple(cells))
+            planned = PlannedPart(part=part, ablation=ablation, request=asked, cells=tuple(cells))
             parts.append(planned)
         elif targets:
-            left.append(Skipped(part=part.name, what="no setting is given", reason=_GIVE_SETTINGS))
+            skipped.append(
+                Skipped(part=part.name, what="no setting is given", reason=_GIVE_SETTINGS)
+            )
     if not any(cell.reason is None for part in parts for cell in part.cells):
         reasons = [cell.reason for part in parts for cell in part.cells if cell.reason]
         raise UsageError(
             f'nothing of study "{name}" can be measured here',
-            detail="\n".join(dict.fromkeys([*map(str, left), *reasons])),
-            hint="Bring what is missing, or name other REFs or axes.",
+            detail="\n".join(dict.fromkeys([*map(str, skipped), *reasons])),
+            hint="Provide what is missing, or choose other REFs or axes.",
         )
-    left = list(dict.fromkeys(left))
-    return StudyPlan(name=name, study=study, wish=wish, parts=tuple(parts), left=tuple(left))
+    skipped = list(dict.fromkeys(skipped))
+    return StudyPlan(
+        name=name, study=study, request=request, parts=tuple(parts), skipped=tuple(skipped)
+    )
 
 
 @dataclass(kw_only=True)
 class _Planner:
-    """What plans the Parts of one Study as one person wishes it on one machine."""
+    """Plans the parts of one study."""
 
     session: Session
     name: str
     study: Study
-    wish: StudyRequest
+    request: StudyRequest
 
     @cached_property
     def scripts(self) -> dict[str, Script]:
-        """The Study's scripts by name."""
+        """The study's scripts by name."""
         directory, tables = self.session.paths.project / DIRECTORY, self.study.script
-        if self.wish.files and len(tables) != 1:
+        if self.request.files and len(tables) != 1:
             raise UsageError(
-                f'study "{self.name}" has no script that others could take the place of',
+                f'study "{self.name}" does not have exactly one script to replace',
                 hint='"landspeed study custom" has one.',
             )
-        return {one.name: one.read(directory, self.wish.files) for one in tables}
+        return {one.name: one.read(directory, self.request.files) for one in tables}
 
     def axes(self, part: Part) -> dict[str, Any]:
-        """The values on each axis of *part*: its own, then its size's, then the person's."""
+        """Return the values on each axis of *part*; its size overrides it, the request both."""
         own = {name: v for name, v in part.given().items() if name in Axes.model_fields}
-        return own | self.study.amount(self.wish.size).axes.given() | self.wish.axes.given()
+        return own | self.study.amount(self.request.size).axes.given() | self.request.axes.given()
 
-    def refuse_settings_that_nobody_asks_for(self) -> None:
-        """UsageError if a person gives settings that no Part does anything with."""
+    def refuse_unused_settings(self) -> None:
+        """Raise UsageError if settings were given that no part uses."""
         asking = (p for p in self.study.part if p.with_settings or self.ablation(p, ()).is_asked)
-        if self.wish.settings and not any(asking):
+        if self.request.settings and not any(asking):
             raise UsageError(
-                f'study "{self.name}" does not ask for settings',
-                detail="Its profiles are others', or those that were given.",
-                hint='"tuned" tells which of them carries a gain, "forks" gives them to a fork.',
+                f'study "{self.name}" does not use settings',
+                hint='"tuned" finds which of them cause a gain, "forks" applies them to a fork.',
             )
 
     def ablation(self, part: Part, targets: Iterable[Target]) -> Ablation:
-        """What the profiles of *part* for *targets* tell apart."""
+        """Return the experiment on settings of *part* for *targets*."""
         words = self.axes(part).get("profiles", ("default",))
-        given = () if part.with_settings else self.wish.settings
+        given = () if part.with_settings else self.request.settings
         return Ablation.of(words, given, self._versions(targets))
 
     def preset(self, part: Part, ablation: Ablation) -> Preset:
-        """The Preset of *part*, its profiles those of *ablation*.
+        """Return the preset of *part* with the configurations of *ablation*.
 
-        It has no profiles if the part wants settings, and nobody gives any.
+        It has no configurations if the part needs settings and none were given.
         """
-        axes, amount, wish = self.axes(part), self.study.amount(self.wish.size), self.wish
+        axes, amount, request = self.axes(part), self.study.amount(self.request.size), self.request
         profiles = ablation.profiles
         if part.with_settings:
-            extra = spelled(wish.settings)
+            extra = spelled(request.settings)
             profiles = tuple(f"{one}{extra}" for one in profiles) if extra else ()
         places = product(
             profiles,
@@ -194,19 +197,19 @@ class _Planner:
         )
         modes = axes.get("modes", (Mode.READ_ONLY,))
         return Preset(
-            name=f"{self.name}-{wish.size}",
+            name=f"{self.name}-{request.size}",
             description=self.study.title,
             modes=tuple(map(self._mode, modes)),
             protocols=axes.get("protocols", (Protocol.PREPARED,)),
             tiers=axes.get("tiers", (Tier.SMALL,)),
-            rungs=rungs(axes.get("clients", (1,)), self.session.machine.cores),
-            samples=wish.repeats or amount.repeats,
-            seconds=wish.seconds or amount.seconds,
+            rungs=client_counts(axes.get("clients", (1,)), self.session.machine.cores),
+            samples=request.repeats or amount.repeats,
+            seconds=request.seconds or amount.seconds,
             profiles=tuple(_placed(*place) for place in places),
         )
 
     def _mode(self, word: str) -> AnyMode:
-        """What *word* is a mode of; UsageError if it is none of this Study."""
+        """Return the mode or script *word*; UsageError if this study has none of that name."""
         script = self.scripts.get(word)
         if script is not None:
             return script
@@ -215,17 +218,17 @@ class _Planner:
         if word in list(Mode):
             return Mode(word)
         known = ", ".join([*Mode, *OLTPS, *self.scripts])
-        raise UsageError(f'"{word}" is no mode of study "{self.name}"', hint=f"There are: {known}.")
+        raise UsageError(f'study "{self.name}" has no mode "{word}"', hint=f"Its modes: {known}.")
 
     def targets(self, part: Part) -> tuple[list[Target], list[Skipped]]:
-        """What *part* builds or takes as it is, and what cannot be had of it."""
+        """Return the targets of *part*, and those that are not available."""
         axes = self.axes(part)
         found: list[Target] = []
-        left: list[Skipped] = []
+        skipped: list[Skipped] = []
         variants = [Variant.parse(word) for word in axes.get("variants", ("bs8",))]
         for ref in axes.get("refs", ()):
             words, unfit = self._refs(part, ref)
-            left += unfit
+            skipped += unfit
             for word, variant in product(words, variants):
                 target = Target.parse(word, variant)
                 if part.only_registered and target.registered is None:
@@ -235,11 +238,11 @@ class _Planner:
                 if reason is None:
                     found.append(target)
                 else:
-                    left.append(Skipped(part=part.name, what=str(target), reason=reason))
-        return list(dict.fromkeys(found)), left
+                    skipped.append(Skipped(part=part.name, what=str(target), reason=reason))
+        return list(dict.fromkeys(found)), skipped
 
     def _versions(self, targets: Iterable[Target]) -> set[Version]:
-        """The versions of *targets*."""
+        """Return the versions of *targets*."""
         external_servers, sources = self.session.external_servers, self.session.builder.sources
         return {
             external_servers.find(t.registered).version
@@ -249,20 +252,20 @@ class _Planner:
         }
 
     def _refs(self, part: Part, ref: str) -> tuple[list[str], list[Skipped]]:
-        """The REFs that *ref* stands for."""
+        """Return the REFs that *ref* stands for, and what is not available of them."""
         if ref == MAJORS:
             return self._majors(part)
         if ref not in (REGISTERED, VANILLA):
             return [ref], []
         builds = self.session.external_servers.all()
         if not builds:
-            reason = '"landspeed build --from PG_CONFIG --name NAME" brings one'
+            reason = '"landspeed build --from PG_CONFIG --name NAME" registers one'
             return [], [Skipped(part=part.name, what="no server is registered", reason=reason)]
         names = [b.origin.name if ref == REGISTERED else b.version.major_text for b in builds]
         return list(dict.fromkeys(names)), []
 
     def _majors(self, part: Part) -> tuple[list[str], list[Skipped]]:
-        """The newest release of every major that is here or can be reached, oldest first."""
+        """Return the newest available release of every major version, oldest first."""
         newest: dict[str, str] = {}
         out_of_reach: dict[str, Skipped] = {}
         for status in self.session.builder.sources.statuses():
@@ -270,15 +273,15 @@ class _Planner:
             if status.is_here or status.is_reachable:
                 newest[major] = str(status.version)
             else:
-                reason = "; ".join(status.reach) or "no source of it is known"
+                reason = "; ".join(status.reach) or "it has no known source"
                 unfit = Skipped(part=part.name, what=str(status.version), reason=reason)
                 out_of_reach[major] = unfit
         return list(newest.values()), [v for m, v in out_of_reach.items() if m not in newest]
 
     def _unfit(self, target: Target, *, several: bool) -> str | None:
-        """Why *target* cannot be had; None if it can, as far as is known without building it.
+        """Return why *target* is not available; None if it is, as far as known before a build.
 
-        With *several* it has to be one that a coordinator and workers can be of.
+        With *several* it must be able to run as coordinator and workers.
         """
         try:
             if target.registered is not None:
@@ -301,7 +304,7 @@ def _placed(profile: str, storage: str, topology: str, pooler: str) -> str:
 
 
 def study_facts(session: Session, plan: StudyPlan) -> dict[str, Any]:
-    """What *plan* measures, what that takes, and what it leaves out, as JSON can hold it."""
+    """Return what *plan* measures, what that takes, and what it skips, for JSON."""
     machine, preset = session.machine, plan.preset
     targets = {t: _is_built(session, t) for p in plan.parts for t in p.request.targets}
     points = {
@@ -324,14 +327,14 @@ def study_facts(session: Session, plan: StudyPlan) -> dict[str, Any]:
     return {
         "study": plan.name,
         "title": plan.study.title,
-        "size": plan.wish.size.value,
-        "about": plan.wish.about(plan.study.amount(plan.wish.size)),
+        "size": plan.request.size.value,
+        "about": plan.request.about(plan.study.amount(plan.request.size)),
         "machine": machine.facts(),
         "seconds": preset.seconds,
         "repeats": preset.samples,
         "builds": {str(target): built for target, built in targets.items()},
         "parts": [_part_facts(part, machine.cores) for part in plan.parts],
-        "left": [vars(one) for one in plan.left],
+        "left": [vars(one) for one in plan.skipped],
         "points": len(points),
         "runs": runs,
         "disk_bytes": disk.needed,
@@ -344,7 +347,7 @@ def study_facts(session: Session, plan: StudyPlan) -> dict[str, Any]:
 
 
 def _memory(cell: Cell, memory_bytes: int) -> int:
-    """The bytes that all servers of a Run of *cell* take, as they plan it."""
+    """Return the bytes of memory that all servers of a run of *cell* plan to use."""
     profile = Configuration.named(cell.profile)
     each = profile.shared_buffers(memory_bytes) + cell.clients * BACKEND_BYTES
     return server_count(profile.topology) * each

@@ -1,4 +1,4 @@
-"""The plots of a Study's report, drawn by matplotlib as SVG: the same samples, the same bytes."""
+"""The plots of a study's report, as SVG by matplotlib: equal samples give equal bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from landspeed.study.samples import StudyRow, Value, grouped, summary
 from landspeed.study.schema import Kind, PlotExhibit
 
 Series = Mapping[str, SeriesFacts]
-"""The per-second series of Runs, as their records have it, by the record's id."""
+"""The per-second series of runs, as in their records, by the record's id."""
 
 _WIDTH, _HEIGHT = 4.6, 3.3
 _MOST_COLUMNS = 3
@@ -45,26 +45,27 @@ _STYLE: dict[Any, Any] = {
     "legend.fontsize": 8,
     "legend.frameon": False,
 }
-# What both the colour-blind and a grey printer tell apart.
+# Distinguishable with colour blindness and in grey.
 COLOURS = mpl.color_sequences["petroff10"]
 _NAMES = {
     "blocksize": "block size, kB",
     "wal_blocksize": "WAL block size, kB",
     "ref": "release",
     "generator": "load generator",
+    "profile": "configuration",
 }
 
 
 def axis_name(axis: str) -> str:
-    """What *axis* is called where a person reads it."""
+    """Return the name of *axis* in reports."""
     return _NAMES.get(axis, axis)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Style:
-    """A _Style is how one line is drawn, in whichever panels it is.
+    """How one line is drawn in all panels.
 
-    ``shift``, from -0.5 to 0.5, is where among the others that stand at the same place.
+    ``shift``, from -0.5 to 0.5, separates lines with points at the same place.
     """
 
     label: str
@@ -85,19 +86,19 @@ def draw(plot: PlotExhibit, rows: Sequence[StudyRow], series: Series, path: Path
         for key, group in grouped(rows, plot.each).items()
     }
     if panels:
-        axis = _told_apart_by(plot)
+        axis = _line_axis(plot)
         labels = [style.label for style in styles.values()]
         draw_panels(plot.title, panels, path, legend=(axis_name(axis), labels) if axis else None)
     return bool(panels)
 
 
-def _told_apart_by(plot: PlotExhibit) -> str | None:
-    """The axis that tells the lines of a panel apart."""
+def _line_axis(plot: PlotExhibit) -> str | None:
+    """Return the axis by which the lines of a panel differ."""
     return plot.x if plot.kind is Kind.SECONDS else plot.lines
 
 
 def _styles(plot: PlotExhibit, rows: Sequence[StudyRow]) -> Styles:
-    axis = _told_apart_by(plot)
+    axis = _line_axis(plot)
     keys = [key[0] if key else None for key in grouped(rows, [axis] if axis else [])]
     return {
         key: _Style(
@@ -118,9 +119,9 @@ def draw_panels(
     height: float = _HEIGHT,
     legend: tuple[str, Sequence[str]] | None = None,
 ) -> None:
-    """Draw *panels*, by their titles, each so many inches in *height*, to an SVG at *path*.
+    """Draw *panels* (title → function), each *height* inches high, to an SVG at *path*.
 
-    With a *legend*, a title and the labels in their order, there is one for all, beside them.
+    *legend*, a title and ordered labels, is one legend for all panels, beside them.
     """
     columns = 2 if len(panels) == _SQUARE else min(_MOST_COLUMNS, len(panels))
     lines = math.ceil(len(panels) / columns)
@@ -141,7 +142,7 @@ def draw_panels(
 
 
 def _add_legend(figure: Figure, title: str, labels: Sequence[str]) -> None:
-    """Give *figure* one legend of all its lines, in room of its own."""
+    """Add one legend of all lines beside the panels of *figure*."""
     found = {
         label: handle
         for panel in figure.axes
@@ -155,7 +156,7 @@ def _add_legend(figure: Figure, title: str, labels: Sequence[str]) -> None:
 
 
 def panel_title(plot: PlotExhibit, values: Sequence[Value]) -> str:
-    """The title of the panel of *plot* whose Runs have these *values* on its axes ``each``."""
+    """Return the title of the panel with *values* on the axes ``each`` of *plot*."""
     return ", ".join(_value(a, v) for a, v in zip(plot.each, values, strict=True))
 
 
@@ -171,7 +172,7 @@ def _draw_panel(
         case Kind.SECONDS:
             _seconds(plot, panel, rows, series, styles)
         case Kind.RANKING:
-            raise ValueError("a ranking is drawn of a Ranking")
+            raise ValueError("a ranking is drawn by draw_rankings()")
         case _:
             assert_never(plot.kind)
     panel.set_ylabel(f"{metric.name}, {metric.unit}")
@@ -181,14 +182,14 @@ def _draw_panel(
 def _each_line(
     plot: PlotExhibit, rows: Sequence[StudyRow], styles: Styles
 ) -> Iterable[tuple[_Style, list[StudyRow]]]:
-    """Style and rows of each line."""
+    """Yield the style and the rows of each line."""
     axes = [plot.lines] if plot.lines else []
     for key, group in grouped(rows, axes).items():
         yield styles[key[0] if key else None], group
 
 
 def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Styles) -> None:
-    """The median of each line over x, from the least to the greatest Run."""
+    """Draw the median of each line over x, with bars from the minimum to the maximum."""
     column = metric_named(plot.metric).column
     values = [key[0] for key in grouped(rows, [plot.x])]
     numbers = all(isinstance(value, int) for value in values)
@@ -198,7 +199,7 @@ def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: St
             for key, some in grouped(group, [plot.x]).items()
             if (found := summary(some, column))
         ]
-        # a little apart, so that no bar hides another
+        # Lines are slightly shifted, so that no bar hides another.
         shift = _APART * style.shift
         x = [
             int(value) * 2**shift if numbers else values.index(value) + shift for value, _ in points
@@ -239,10 +240,10 @@ def _name_x(plot: PlotExhibit, panel: Panel, values: Sequence[Value], *, numbers
 
 
 def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Styles) -> None:
-    """Each Run a dot over its category, with average ± standard deviation beside them."""
+    """Draw each run as a dot over its category, with mean ± standard deviation beside them."""
     column = metric_named(plot.metric).column
     values = [key[0] for key in grouped(rows, [plot.x])]
-    # of a line's room: its dots, their average beside them, and a gap to the next line's
+    # The room of a line: its dots, their mean beside them, and a gap to the next line.
     half = min(0.05, 0.12 / len(styles))
     for style, group in _each_line(plot, rows, styles):
         for key, some in grouped(group, [plot.x]).items():
@@ -277,7 +278,7 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
 def _seconds(
     plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series, styles: Styles
 ) -> None:
-    """Every Run second by second, in the colour of its value on x."""
+    """Draw every run second by second, in the colour of its value on x."""
     name = "tps" if plot.metric == "tps" else "latency_ms"
     for key, group in grouped(rows, [plot.x]).items():
         style = styles[key[0]]
@@ -293,7 +294,7 @@ def _seconds(
 
 
 def shorten(label: str) -> str:
-    """*label* with no more characters than there is room for in a plot."""
+    """Return *label*, cut to the length that fits into a plot."""
     return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
 
 

@@ -1,4 +1,4 @@
-"""The report of a Study: tables, plots, method, provenance, raw data, and how to repeat it."""
+"""The report of a study: tables, plots, method, provenance, raw data, commands to repeat it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from base.files import canonical_json, exchange, remove_tree, storage_errors, wr
 from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.record import Record
 from benchmarks.workloads.metrics import metric_named
+from landspeed.console.format import gib
 from landspeed.console.markdown import code, plain
 from landspeed.results.show import epoch_text
 from landspeed.results.warnings import count_warnings
@@ -29,28 +30,28 @@ from landspeed.study.html import PAGE, study_page
 from landspeed.study.plan import StudyPlan
 from landspeed.study.plots import Series, axis_name, draw
 from landspeed.study.reproduce import study_command, study_commands
-from landspeed.study.samples import StudyRow, goes, grouped, untold
+from landspeed.study.samples import StudyRow, batches, grouped, missing_axes
 from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
 from landspeed.study.tables import caption, exhibit, heading_of, study_table
 
 FACTS, MARKDOWN = "report.json", "report.md"
 _SAMPLES, _SECONDS = "samples.parquet", "seconds.parquet"
-_METHOD = """Every number is of one invocation of a client on a server that was started for it, on \
-data in the state in which it was loaded: vacuumed, frozen, checkpointed, and for what writes a \
-fresh copy of it. All points were measured in rounds, each in a random order of its own, so that \
-whatever drifts falls on all alike. The standard deviation is that between runs; the seconds \
-within one are not samples. An interval is of the ratio of geometric means, at 95 %: of the runs \
-of the same rounds in pairs where both have the same rounds, else Welch's. It says nothing of \
-other machines, and one in twenty misses."""
+_METHOD = """Every run is one invocation of a client on a freshly started server. The data are in \
+the state in which they were loaded: vacuumed, frozen and checkpointed; workloads that write get a \
+fresh copy. All points were measured in rounds, each in a random order, so that drift affects all \
+of them alike. The standard deviation is between runs; the seconds within a run are not samples. \
+Intervals are 95 % intervals of the ratio of geometric means: paired by round where both sides \
+have the same rounds, else Welch's. They say nothing about other machines, and one in twenty does \
+not contain the true ratio."""
 
 _Exhibit = TypeVar("_Exhibit", PlotExhibit, TableExhibit, EvidenceExhibit)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyReport:
-    """A StudyReport is what a Study found: its plan, its samples, and their records by id.
+    """The content of a report: the plan, the samples, and their records by id.
 
-    ``names`` says what each REF turned out to be; ``errors`` are what was not measured, and why.
+    ``names`` maps each REF to what was measured; ``errors`` says what was not measured and why.
     """
 
     plan: StudyPlan
@@ -62,17 +63,17 @@ class StudyReport:
 
     @property
     def memory(self) -> int | None:
-        """The limit, in bytes, that servers ran in, None for none."""
+        """The memory limit of the servers in bytes, None for none."""
         return self.machine.get("memory_limit")
 
     @property
     def series(self) -> Series:
-        """The Runs second by second, by their records' ids."""
+        """The per-second series of the runs, by their records' ids."""
         return {id_: record.series for id_, record in self.records.items() if record.series}
 
     @property
     def labels(self) -> dict[str, str]:
-        """What profiles are called in it that have too long a name."""
+        """Short names of the configurations whose names are too long."""
         found: dict[str, str] = {}
         for planned in self.plan.parts:
             for name, label in planned.ablation.labels.items():
@@ -87,24 +88,24 @@ class StudyReport:
         return sorted(found.values(), key=lambda one: one.build.identifier)
 
     def facts(self) -> dict[str, Any]:
-        """What the list of reports, and a program, may read of it."""
+        """Return the content of report.json, for the list of reports and for programs."""
         times = sorted(row.scalars["time"] for row in self.rows)
         return {
             "study": self.plan.name,
             "title": self.plan.study.title,
-            "size": self.plan.wish.size.value,
+            "size": self.plan.request.size.value,
             "machine": self.machine["name"],
             "first": times[0] if times else None,
             "last": times[-1] if times else None,
             "runs": len({row.scalars["id"] for row in self.rows}),
-            "not_measured": [*map(str, self.plan.left), *self.errors],
+            "not_measured": [*map(str, self.plan.skipped), *self.errors],
         }
 
 
 def write_report(report: StudyReport, directory: Path) -> Path:
-    """Write *report* to *directory* in the place of an older one; its page.
+    """Write *report* to *directory*, replacing an older one; return its page.
 
-    Nobody sees half of it: it is made beside, then put there in one step.
+    It is written beside the old one, then the two are exchanged in one step.
     """
     with storage_errors(f'create "{directory}"', directory):
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +114,7 @@ def write_report(report: StudyReport, directory: Path) -> Path:
     try:
         text = "\n\n".join(_sections(report, fresh)) + "\n"
         write_atomic(fresh / MARKDOWN, text)
-        place = f"{report.plan.name}/{report.plan.wish.size.value}"
+        place = f"{report.plan.name}/{report.plan.request.size.value}"
         write_atomic(fresh / PAGE, study_page(place, report.plan.study.title, text))
         write_atomic(fresh / FACTS, canonical_json(report.facts()))
         _write_data(report, fresh)
@@ -127,7 +128,7 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
     study = report.plan.study
     yield f"# {study.title}"
     yield study.question
-    yield f"*The shape of a published experiment*: {study.shape}" + "".join(
+    yield f"*Published experiment with the same design*: {study.shape}" + "".join(
         f" <{address}>" for address in study.see
     )
     yield "## What was measured"
@@ -145,9 +146,9 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
     yield from _provenance(report)
     yield "## Raw data"
     yield (
-        f"[{_SAMPLES}]({_SAMPLES}): a row for each run, with its axes and all scalars of its raw "
-        f"record. [{_SECONDS}]({_SECONDS}): the same runs second by second. `id` is that of the "
-        "raw record: `landspeed show run:ID` shows all that was seen."
+        f"[{_SAMPLES}]({_SAMPLES}) has a row for each run, with its axes and all scalars of its "
+        f"raw record. [{_SECONDS}]({_SECONDS}) has the same runs second by second. `id` is the id "
+        "of the raw record, which `landspeed show run:ID` prints."
     )
     commands = study_commands(report.plan, report.rows, report.names, report.memory)
     yield "## To repeat it on another machine"
@@ -157,22 +158,22 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
 def _measured(report: StudyReport) -> str:
     facts, preset = report.facts(), report.plan.preset
     machine = report.machine
-    wish = report.plan.wish
+    request = report.plan.request
     scales = grouped(report.rows, ["tier", "scale"])
     lines = [
-        f"- {facts['runs']} runs of {preset.seconds} s, {preset.samples} of each point asked for; "
-        f"size *{wish.size}*: {wish.about(report.plan.study.amount(wish.size), code)}",
+        f"- {facts['runs']} runs of {preset.seconds} s, {preset.samples} requested for each point; "
+        f"size *{request.size}*: {request.about(report.plan.study.amount(request.size), code)}",
         f"- data: {', '.join(f'{tier}, scale {scale}' for tier, scale in scales)}",
         f"- on {code(machine['name'])}: {code(machine['cpu'])}, {machine['cores']} cores, "
-        f"{machine['memory_bytes'] / 2**30:.1f} GiB",
+        f"{gib(machine['memory_bytes'])}",
         f"- from {facts['first']} to {facts['last']}",
     ]
-    number = 1 + max(goes(report.rows).values(), default=0)
+    number = 1 + max(batches(report.rows).values(), default=0)
     if number > 1:
         lines.append(
-            f"- in {number} goes, each in rounds of its own: what drifted between them is in the "
-            "ratios of what was measured in one to what was in another; a larger --seconds "
-            "measures all in one"
+            f"- in {number} batches, each with its own rounds: ratios of points in different "
+            "batches include the drift between them; a larger --seconds measures all points "
+            "again, in one batch"
         )
     unfit = dict.fromkeys(
         f"{p.part.name}: {one.reason}" for p in report.plan.parts for one in p.cells if one.reason
@@ -185,10 +186,10 @@ def _measured(report: StudyReport) -> str:
 def _plot(report: StudyReport, plot: PlotExhibit, directory: Path, name: str) -> Iterator[str]:
     rows = _of(report, plot)
     if plot.kind is Kind.RANKING:
-        yield from _ranking(report, told_apart(plot, rows), rows, directory / name)
+        yield from _ranking(report, with_missing_axes(plot, rows), rows, directory / name)
         return
     rows = _labelled(report, rows)
-    if draw(told_apart(plot, rows), rows, report.series, directory / name):
+    if draw(with_missing_axes(plot, rows), rows, report.series, directory / name):
         yield f"## {plot.title}"
         yield f"![{plot.title}]({name})"
 
@@ -213,16 +214,19 @@ def _ranking(
         if found.effects:
             yield ranking_table(found)
         yield from ranking_text(found, ablation)
-        closer = found.settings_to_look_closer_at
+        closer = found.settings_to_confirm
         if closer:
-            yield "Those that do something, each added to default, and to all others of them:"
+            yield (
+                "To measure the settings with an effect again, each added to default and to the "
+                "others:"
+            )
             settings = tuple(one for one in ablation.settings if one[0] in closer)
-            plan = replace(report.plan, wish=replace(report.plan.wish, settings=settings))
+            plan = replace(report.plan, request=replace(report.plan.request, settings=settings))
             yield f"```sh\n{study_command(plan, report.names, report.memory)}\n```"
 
 
 def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
-    """What the parts that *plot* shows ask of settings, together; None if they ask nothing."""
+    """Return the ablation of the parts that *plot* shows; None if they have none."""
     parts = (one for one in report.plan.parts if plot.part in (None, one.part.name))
     asked = [one.ablation for one in parts if one.ablation.is_asked]
     if not asked:
@@ -232,7 +236,7 @@ def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
 
 def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
     rows = _labelled(report, _of(report, table))
-    table = told_apart(table, rows)
+    table = with_missing_axes(table, rows)
     found = exhibit(table, rows)
     if not found:
         return
@@ -245,9 +249,9 @@ def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
 
 
 def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
-    """What was seen of server and machine, a column for each group of Runs."""
+    """Yield a table of what the monitor observed, one column for each group of runs."""
     rows = _labelled(report, _of(report, exhibit_))
-    columns = told_apart(exhibit_, rows).columns
+    columns = with_missing_axes(exhibit_, rows).columns
     groups = grouped(rows, columns)
     seen = {
         " / ".join(map(str, key)): dict(evidence_rows(_records(report, group)))
@@ -257,7 +261,7 @@ def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     if not titles:
         return
     yield f"## {exhibit_.title}"
-    yield "Medians of the runs of each column; what was looked at a second apart is in shares."
+    yield "Medians of the runs of each column. What was sampled once a second is given in shares."
     lines = [[title, *(told.get(title, "-") for told in seen.values())] for title in titles]
     heading = " / ".join(map(axis_name, columns))
     yield study_table([heading, *seen], lines, 1 + len(seen))
@@ -268,7 +272,7 @@ def _records(report: StudyReport, rows: Iterable[StudyRow]) -> list[Record]:
 
 
 def _misleading(report: StudyReport) -> Iterator[str]:
-    """The warnings about the runs."""
+    """Yield the warnings about the runs."""
     groups = {
         part: map(RunFindings.of, _records(report, rows))
         for part in dict.fromkeys(row.part for row in report.rows)
@@ -283,21 +287,21 @@ def _misleading(report: StudyReport) -> Iterator[str]:
         yield f"- {plain(told, longest=1000)}"
 
 
-def told_apart(exhibit_: _Exhibit, rows: Sequence[StudyRow]) -> _Exhibit:
-    """*exhibit_* with all the axes that it takes for each of its numbers to be of one Point."""
-    return exhibit_.with_axes(untold(rows, exhibit_.axes))
+def with_missing_axes(exhibit_: _Exhibit, rows: Sequence[StudyRow]) -> _Exhibit:
+    """Return *exhibit_* with the axes that keep runs of different points apart."""
+    return exhibit_.with_axes(missing_axes(rows, exhibit_.axes))
 
 
 def _of(
     report: StudyReport, exhibit_: PlotExhibit | TableExhibit | EvidenceExhibit
 ) -> list[StudyRow]:
-    """The rows that *exhibit_* shows, each Run once where several parts have it."""
+    """Return the rows that *exhibit_* shows; a run that several parts have occurs once."""
     wanted = [row for row in report.rows if exhibit_.part in (None, row.part)]
     return list({(row.scalars["id"], *row.axes.values()): row for row in wanted}.values())
 
 
 def _labelled(report: StudyReport, rows: Sequence[StudyRow]) -> list[StudyRow]:
-    """*rows* with profiles called as this report does."""
+    """Return *rows* with the report's short names of configurations."""
     labels = report.labels
     return [
         replace(row, axes={**row.axes, "profile": labels[name]})
@@ -317,7 +321,7 @@ def _provenance(report: StudyReport) -> Iterator[str]:
         tree = f", tree {origin.tree[:12]}" if origin.tree else ""
         source = f"{named} of {origin.date}{tree}"
         digest = f"sha256 {build.digest[:16]}…"
-        toolchain = build.toolchain.get("cc", "not known")
+        toolchain = build.toolchain.get("cc", "unknown")
         lines.append([build.version, source, build.identifier, toolchain, digest])
     yield study_table(titles, lines, len(titles))
     if report.servers:
@@ -326,39 +330,40 @@ def _provenance(report: StudyReport) -> Iterator[str]:
         clients = ", ".join(map(code, sorted(told)))
         yield f"Client: {clients}. Epoch of the machine: {code(epoch, longest=400)}."
     yield from dict.fromkeys(_topologies(report))
-    yield "Profiles, each with a run whose record has all settings of its server:"
+    yield "Configurations, each with a run whose record has all settings of the server:"
     yield _profiles(report)
 
 
 def _profiles(report: StudyReport) -> str:
-    """Every profile by its full name, with what it is called here and one of its Runs."""
+    """Return a table of all configurations: short name, full name, and one of the runs."""
     runs = {
         (report.labels.get(str(row.axes["profile"]), ""), row.scalars["profile"]): row.scalars["id"]
         for row in report.rows
     }
     lines = [[*names, f"run:{identifier[:16]}"] for names, identifier in sorted(runs.items())]
     if report.labels:
-        return study_table(("called here", "profile", "run"), lines, 3)
-    return study_table(("profile", "run"), [line[1:] for line in lines], 2)
+        return study_table(("short name", "configuration", "run"), lines, 3)
+    return study_table(("configuration", "run"), [line[1:] for line in lines], 2)
 
 
 def _topologies(report: StudyReport) -> Iterator[str]:
-    """What the Runs of several servers were across."""
+    """Yield a description of each topology of several servers."""
     for record in report.records.values():
         topology = record.topology
         if topology:
             yield (
-                f"{topology.name}: a coordinator, which clients talk to, and {topology.workers} "
+                f"{topology.name}: a coordinator, to which clients connect, and {topology.workers} "
                 f"workers with {plain(topology.extension)}; {topology.tables} tables in "
-                f"{topology.shards} shards. All are on this machine, each with the settings of "
-                "the profile, and reach each other by Unix sockets. What they did is added up, "
-                "but for backends, which are the coordinator's where nothing else is said; one "
-                "that waits for its worker says Client:ClientRead, as if for its client."
+                f"{topology.shards} shards. All run on this machine with the settings of the "
+                "configuration and connect to each other by Unix sockets. Counters are sums over "
+                "all servers, except those of backends, which are the coordinator's unless stated "
+                "otherwise. A backend that waits for its worker shows Client:ClientRead, as if it "
+                "waited for its client."
             )
 
 
 def _write_data(report: StudyReport, directory: Path) -> None:
-    """The raw data as Parquet: every Run with its axes, and every Run second by second."""
+    """Write the runs with their axes, and second by second, as Parquet."""
     samples = [
         {"part": row.part, **{f"axis_{k}": v for k, v in row.axes.items()}, **row.scalars}
         for row in report.rows
@@ -374,7 +379,7 @@ def _write_data(report: StudyReport, directory: Path) -> None:
 
 
 def write_index(reports: Path) -> Path | None:
-    """Write the page that lists the reports below *reports*; None if there are none."""
+    """Write the list of the reports below *reports*; None if there are none."""
     found = sorted(reports.glob(f"*/*/{FACTS}"))
     if not found:
         return None
@@ -385,7 +390,7 @@ def write_index(reports: Path) -> Path | None:
         link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
         rest = (facts["size"], code(facts["machine"]), str(facts["runs"]), str(facts["last"]))
         lines.append([link, *rest])
-    text = "# Studies\n\nEach is one command, `landspeed study NAME`.\n\n"
+    text = "# Studies\n\n`landspeed study NAME` measures a study and writes its report.\n\n"
     text += study_table(titles, lines, 5)
     write_atomic(reports / PAGE, study_page("", "Studies", text))
     return reports / PAGE

@@ -1,4 +1,4 @@
-"""The commands that repeat a Study on another machine."""
+"""The commands that repeat a study on another machine."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def study_commands(
     names: Mapping[str, str],
     memory: int | None = None,
 ) -> list[str]:
-    """What to type, in a checkout of landspeed, to measure *plan* again, as *rows* were.
+    """Return the commands that measure *plan* again as *rows* were, in a checkout of landspeed.
 
-    *names* says what each REF of the plan turned out to be, ``18`` to ``18.6``; *memory* is the
-    limit, in bytes, that servers ran in, None for none.
+    *names* maps each REF of the plan to what was measured, such as ``18`` to ``18.6``. *memory*
+    is the servers' limit in bytes, None for none.
     """
     return [
         *setup_commands(origin_of(row.scalars) for row in rows),
@@ -28,9 +28,9 @@ def study_commands(
 
 
 def study_command(plan: StudyPlan, names: Mapping[str, str], memory: int | None = None) -> str:
-    """The last of study_commands(), which measures."""
-    # a REF without a variant has those of each part, and one with it has it in all parts
-    spelled = [word.partition(":") for word in plan.wish.axes.refs or ()]
+    """Return the last of study_commands(), which measures."""
+    # A REF without a variant has those of each part; one with a variant has it in all parts.
+    spelled = [word.partition(":") for word in plan.request.axes.refs or ()]
     refs = dict.fromkeys(f"{names.get(ref, ref)}{colon}{name}" for ref, colon, name in spelled)
-    words = ["study", plan.name, *refs, "--preset", plan.wish.size.value, *plan.wish.options]
+    words = ["study", plan.name, *refs, "--preset", plan.request.size.value, *plan.request.options]
     return command(*words, *(["--memory", f"{memory // 2**20}m"] if memory else []))

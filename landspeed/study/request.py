@@ -1,4 +1,4 @@
-"""Wishes: what a person asks of a Study."""
+"""What a person asks of a study."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from landspeed.study.schema import Amount, Axes, Size
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRequest:
-    """A Wish is what a person asks of a Study: its size, and what takes the place of its own.
+    """The size of a study, and what replaces its own definitions.
 
-    ``settings`` are those that a Part adds to its profiles, or takes one by one in the place of
-    *tuned*'s; ``files`` those of a script, with their weights, in the place of the Study's.
+    ``settings`` are added to configurations, or tested one by one in place of *tuned*'s, as the
+    study's parts say. ``files``, with their weights, replace those of the study's script.
     """
 
     size: Size = Size.QUICK
@@ -30,14 +30,14 @@ class StudyRequest:
 
     @property
     def options(self) -> list[str]:
-        """It as the options of a command, but for its size."""
+        """The request as options of the command, without the size."""
         settings = [n if value is None else f"{n}={value}" for n, value in self.settings]
         files = [f"{path}@{weight}" for path, weight in self.files]
         return [*self._amounts, *_all("--setting", settings), *_all("--script", files)]
 
     @property
     def _amounts(self) -> list[str]:
-        """Of the options those that change what a size says of itself."""
+        """The options that change what the size describes."""
         given = {
             "--tier": self.axes.tiers,
             "--mode": self.axes.modes,
@@ -52,12 +52,12 @@ class StudyRequest:
         return [word for option, values in given.items() for word in _all(option, values or ())]
 
     def about(self, amount: Amount, mark: Callable[[str], str] = str) -> str:
-        """What *amount*, that of its size, says of itself, or what takes the place of that.
+        """Return the description of *amount*, the request's size, or the options that change it.
 
-        A person's own words are as *mark* has them.
+        The options are passed through *mark*.
         """
         changed = shlex.join(self._amounts)
-        return f"with {mark(changed)} in the place of its own" if changed else amount.about
+        return f"changed by {mark(changed)}" if changed else amount.about
 
 
 def _all(option: str, values: Iterable[object]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Carrying out a Study: the Campaign that ``landspeed run`` is too, then the report."""
+"""Run a study: a campaign, as in ``landspeed run``, then the report."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from landspeed.study.samples import StudyRow, rows
 
 
 def run_study(session: Session, plan: StudyPlan) -> tuple[Tally, Path]:
-    """Measure what *plan* lacks, interleaved, then write its report; the report's page."""
+    """Measure what *plan* lacks, write the report and return its page."""
     campaign = Campaign(session=session, requests=plan.requests, publish=None)
     tally = campaign.run()
     report = _report(session, plan, campaign)
     reports = session.paths.results / STUDIES
-    page = write_report(report, reports / plan.name / plan.wish.size.value)
+    page = write_report(report, reports / plan.name / plan.request.size.value)
     write_index(reports)
     return tally, page
 
@@ -44,9 +44,9 @@ def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyRepor
         rows=found,
         records={record.id: record for record in session.records.records(ids)},
         names={target.ref: build.origin.name for target, build in campaign.made.items()},
-        errors=list(dict.fromkeys(map(_told, campaign.tally.errors))),
+        errors=list(dict.fromkeys(map(_text, campaign.tally.errors))),
     )
 
 
-def _told(error: LandspeedError) -> str:
+def _text(error: LandspeedError) -> str:
     return f"{error.message}. {error.detail}".replace("\n", " ").strip()

@@ -1,4 +1,4 @@
-"""The samples of a Study: rows told apart by axes, groups of them, and what their numbers say."""
+"""The samples of a study: rows with their axes, groups of rows, summaries and ratios."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from landspeed.stats.summary import Summary
 from landspeed.study.schema import DIRECT, DISK, SINGLE
 
 STOCK = "stock"
-"""The settings of a profile that changes none."""
+"""The value of the axis ``settings`` for a configuration that changes none."""
 
-# What a person knows the order of; anything else is in the order of its text.
+# The order of known values; others are sorted as text.
 _ORDERS: Mapping[str, tuple[str, ...]] = {
     "tier": ("small", "medium", "large"),
     "mode": (*Mode, *OLTPS),
@@ -34,7 +34,7 @@ _ORDERS: Mapping[str, tuple[str, ...]] = {
     "origin": ("vanilla",),
     "settings": (STOCK,),
 }
-# By what of these a person would tell servers and cells apart that are not one, the first first.
+# The axes by which reports distinguish servers and cells, the preferred ones first.
 _TELLING = (
     *("version", "ref", "blocksize", "wal_blocksize", "variant", "mode", "protocol", "tier"),
     *("scale", "clients", "settings", "profile", "storage", "topology", "pooler"),
@@ -44,7 +44,7 @@ Value = str | int
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRow:
-    """A StudyRow is one Run of a Study: its part, where it is on the axes, its record's scalars."""
+    """One run of a study: its part, its values on the axes, and its record's scalars."""
 
     part: str
     axes: Mapping[str, Value]
@@ -52,9 +52,9 @@ class StudyRow:
 
 
 def rows(part: str, points: Iterable[Point], table: pa.Table) -> list[StudyRow]:
-    """The StudyRows of *points* in *table* (RecordStore.table(), what is comparable), oldest first.
+    """Return the rows of *points* in *table* (comparable runs of RecordStore.table()), by age.
 
-    Points that are one server share its samples.
+    Points with identical servers share their samples.
     """
     by_key: dict[PointKey, list[Mapping[str, Any]]] = {}
     found = []
@@ -67,7 +67,7 @@ def rows(part: str, points: Iterable[Point], table: pa.Table) -> list[StudyRow]:
 
 
 def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
-    """Where *cell* of *build* is on every axis of definition.AXES."""
+    """Return the value of *cell* of *build* on every axis of schema.AXES."""
     profile, mode = Configuration.named(cell.profile), cell.scenario.mode
     changes = [f"{name}={value}" if value else name for name, value in profile.with_]
     return {
@@ -92,7 +92,7 @@ def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
 
 
 def order_of(axis: str) -> Callable[[Value], tuple[Any, ...]]:
-    """The key by which the values on *axis* are in the order a person expects."""
+    """Return the sort key of values on *axis*."""
     known = _ORDERS.get(axis, ())
 
     def key(value: Value) -> tuple[Any, ...]:
@@ -111,7 +111,7 @@ def order_of(axis: str) -> Callable[[Value], tuple[Any, ...]]:
 def grouped(
     rows: Iterable[StudyRow], axes: Sequence[str]
 ) -> dict[tuple[Value, ...], list[StudyRow]]:
-    """*rows* by their values on *axes*, in the order a person expects."""
+    """Return *rows* grouped by their values on *axes*, in order."""
     groups: dict[tuple[Value, ...], list[StudyRow]] = {}
     for row in rows:
         groups.setdefault(tuple(row.axes[axis] for axis in axes), []).append(row)
@@ -122,10 +122,10 @@ def grouped(
     return {key: groups[key] for key in ordered}
 
 
-def untold(rows: Sequence[StudyRow], axes: Sequence[str]) -> tuple[str, ...]:
-    """The axes besides *axes* that it takes to tell Runs apart that are not of one Point.
+def missing_axes(rows: Sequence[StudyRow], axes: Sequence[str]) -> tuple[str, ...]:
+    """Return the axes needed besides *axes* to keep runs of different points apart.
 
-    Without them an average would be one of several servers' or several cells' Runs.
+    Without them, an average would be over several servers or several cells.
     """
     more: list[str] = []
     for axis in _TELLING:
@@ -142,9 +142,9 @@ def summary(rows: Iterable[StudyRow], column: str) -> Summary | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """A Ratio is how one group's number relates to another's: geometric means, 95 % interval.
+    """The ratio of two geometric means, with its 95 % interval.
 
-    Too few Runs have no interval: ``low`` and ``high`` are None.
+    ``low`` and ``high`` are None with too few runs.
     """
 
     value: float
@@ -153,10 +153,10 @@ class Ratio:
 
     @classmethod
     def of(cls, rows: Sequence[StudyRow], base: Sequence[StudyRow], column: str) -> Ratio | None:
-        """The Ratio of *column* in *rows* to that in *base*; None if one has no number.
+        """Return the ratio of *column* in *rows* to that in *base*; None if one has no value.
 
-        Runs of one round of one go were made close to each other: where both have the same
-        rounds, it is a paired t interval of log ratios (Student 1908), else that of Welch
+        Runs of one round were made close to each other in time. If both have the same rounds, the
+        interval is a paired t interval of log ratios (Student 1908), else Welch's
         (Biometrika 34, 1947).
         """
         return cls._of([(1, rows), (-1, base)], column)
@@ -168,18 +168,18 @@ class Ratio:
         other: tuple[Sequence[StudyRow], Sequence[StudyRow]],
         column: str,
     ) -> Ratio | None:
-        """The Ratio of *one* pair, rows and their base, to that of the *other*; 1: they agree.
+        """Return the ratio of one pair's ratio (rows, base) to the *other* pair's; 1 if equal.
 
-        The same intervals: paired where all four have the same rounds.
+        The interval is paired if all four have the same rounds.
         """
         signed = [(1, one[0]), (-1, one[1]), (-1, other[0]), (1, other[1])]
         return cls._of(signed, column)
 
     @classmethod
     def _of(cls, signed: Sequence[tuple[int, Sequence[StudyRow]]], column: str) -> Ratio | None:
-        """The product of the means of *column* in each group, to the power of its sign."""
+        """Return the product of the groups' geometric means, each to the power of its sign."""
         signs = [sign for sign, _ in signed]
-        at = goes([row for _, rows in signed for row in rows])
+        at = batches([row for _, rows in signed for row in rows])
         logs = [_logs(rows, column, at) for _, rows in signed]
         if not all(logs):
             return None
@@ -196,7 +196,7 @@ class Ratio:
 
     @property
     def is_sure(self) -> bool:
-        """Whether 1 is not in its interval."""
+        """Whether its interval excludes 1."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
     def __str__(self) -> str:
@@ -206,25 +206,25 @@ class Ratio:
         return f"{change} [{self.low - 1:+.1%}, {self.high - 1:+.1%}]"
 
 
-def goes(rows: Iterable[StudyRow]) -> dict[str, int]:
-    """Which go at its preset each Run is of, by its record's id: 0, 1, …
+def batches(rows: Iterable[StudyRow]) -> dict[str, int]:
+    """Return the number of the batch that each run belongs to, by its record's id: 0, 1, …
 
-    A command goes on from the round where another was interrupted, but points that are new to
-    it begin with the first: rounds of one go never descend.
+    A command that resumes an interrupted one continues its rounds, but points that are new to it
+    start a new batch at the first round. So rounds never descend within a batch.
     """
     found: dict[str, int] = {}
     last: dict[str, tuple[int, int]] = {}
     for run in sorted((row.scalars for row in rows), key=lambda run: (run["time"], run["id"])):
-        go, before = last.get(run["preset"], (0, 0))
+        batch, before = last.get(run["preset"], (0, 0))
         round_ = run["round"] or 0
-        go += run["id"] not in found and round_ < before
-        last[run["preset"]] = go, round_
-        found[run["id"]] = go
+        batch += run["id"] not in found and round_ < before
+        last[run["preset"]] = batch, round_
+        found[run["id"]] = batch
     return found
 
 
 def _logs(rows: Sequence[StudyRow], column: str, at: Mapping[str, int]) -> dict[Any, float]:
-    """The logarithm of *column* by preset, go and round; by record where one has several."""
+    """Return the logarithm of *column* by preset, batch and round; by record if these repeat."""
     having = [row.scalars for row in rows if (row.scalars[column] or 0) > 0]
     rounds = [(row["preset"], at[row["id"]], row["round"]) for row in having]
     distinct = len(set(rounds)) == len(rounds) and all(r is not None for *_, r in rounds)

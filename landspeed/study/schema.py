@@ -1,4 +1,4 @@
-"""The definition of a Study: studies/NAME.toml, checked by a schema. Pure but for reading it."""
+"""The schema of a study's definition, studies/NAME.toml. Pure except for reading the file."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from landspeed.study.ablation import SettingPattern
 
 DIRECTORY = "studies"
 DISK, SINGLE, DIRECT = "disk", "single", "direct"
-"""The storage, the number of servers and the way to connect that are no others."""
+"""The default storage, topology and pooler."""
 
 MAJORS, REGISTERED, VANILLA = "majors", "registered", "vanilla"
-"""REFs that are found out: the newest release of every major, all registered servers, and
-the release that each of these is of."""
+"""Special REFs: the newest release of every major version, all registered servers, and the
+releases that the registered servers are based on."""
 
 _PLAINLY = {
-    "Extra inputs are not permitted": "there is no such key",
-    "Field required": "it is missing",
+    "Extra inputs are not permitted": "unknown key",
+    "Field required": "missing",
 }
 _SHARE = re.compile(r"([1-9]\d*)%")
 AXES = (
@@ -42,11 +42,11 @@ AXES = (
     *("scale", "clients", "profile", "settings", "storage", "topology", "pooler", "origin"),
     "generator",
 )
-"""What tells the rows of a report apart."""
+"""The axes of a report's rows."""
 
 
 class Size(StrEnum):
-    """A Size is how much of a Study is measured: minutes, hours, or all of it."""
+    """How much of a study is measured: minutes, hours, or everything."""
 
     QUICK = "quick"
     REGULAR = "regular"
@@ -57,8 +57,8 @@ class _Schema(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _told(check: Any) -> AfterValidator:
-    """A validator that lets *check* say, in an error of ours, what is wrong with a value."""
+def _checked(check: Any) -> AfterValidator:
+    """Return a validator that reports the landspeed error that *check* raises."""
 
     def validated(value: Any) -> Any:
         try:
@@ -78,23 +78,25 @@ def _profile(name: str) -> None:
 def _one_of(kind: str, allowed: tuple[str, ...]) -> AfterValidator:
     def check(word: str) -> str:
         if word not in allowed:
-            raise ValueError(f'"{word}" is no {kind}: there are {", ".join(allowed)}')
+            raise ValueError(f'unknown {kind} "{word}"; known are {", ".join(allowed)}')
         return word
 
     return AfterValidator(check)
 
 
-def _rung(value: int | str) -> int | str:
+def _clients(value: int | str) -> int | str:
     if isinstance(value, str) and not _SHARE.fullmatch(value):
-        raise ValueError(f'"{value}" is no number of clients, nor a share of the cores like 150%')
+        raise ValueError(
+            f'"{value}" is neither a number of clients nor a share of the cores like 150%'
+        )
     return value
 
 
 _Words = tuple[str, ...]
-_Refs = tuple[Annotated[str, _told(lambda word: Target.parse(word, Variant()))], ...]
-_Variants = tuple[Annotated[str, _told(Variant.parse)], ...]
-_Profiles = tuple[Annotated[str, _told(_profile)], ...]
-_Rungs = tuple[Annotated[int | str, AfterValidator(_rung)], ...]
+_Refs = tuple[Annotated[str, _checked(lambda word: Target.parse(word, Variant()))], ...]
+_Variants = tuple[Annotated[str, _checked(Variant.parse)], ...]
+_Profiles = tuple[Annotated[str, _checked(_profile)], ...]
+_Clients = tuple[Annotated[int | str, AfterValidator(_clients)], ...]
 _Storages = tuple[Annotated[str, _one_of("storage", (DISK, *STORAGES))], ...]
 _Topologies = tuple[Annotated[str, _one_of("topology", (SINGLE, *TOPOLOGIES))], ...]
 _Poolers = tuple[Annotated[str, _one_of("pooler", (DIRECT, *POOLERS))], ...]
@@ -103,14 +105,14 @@ _Metric = Annotated[str, _one_of("metric", tuple(m.name for m in METRICS if not 
 
 
 class Axes(_Schema):
-    """Axes are what is measured, in every combination; None leaves an axis as it is."""
+    """The values to measure, in every combination; None leaves an axis unchanged."""
 
     refs: _Refs | None = None
     variants: _Variants | None = None
     modes: _Words | None = None
     protocols: tuple[Protocol, ...] | None = None
     tiers: tuple[Tier, ...] | None = None
-    clients: _Rungs | None = None
+    clients: _Clients | None = None
     profiles: _Profiles | None = None
     storages: _Storages | None = None
     topologies: _Topologies | None = None
@@ -118,7 +120,7 @@ class Axes(_Schema):
 
     @classmethod
     def asked(cls, **values: Any) -> Self:
-        """The Axes of a person's words; the first word that is none is told by its own error."""
+        """Return the axes a person asks for; raise the error of the first invalid value."""
         try:
             return cls(**values)
         except ValidationError as error:
@@ -129,16 +131,16 @@ class Axes(_Schema):
             raise UsageError(_said(first["loc"], first["msg"])) from error
 
     def given(self) -> dict[str, Any]:
-        """The axes that are not None."""
+        """Return the axes that are not None."""
         return {name: value for name, value in self if value is not None}
 
 
 class Part(Axes):
-    """A Part is what a Study measures together: values on axes, in every combination.
+    """A set of points of a study: values on axes, in every combination.
 
-    It is of the *sizes* it names, of all if it names none, and with ``only_registered`` of
-    registered servers alone. ``with_settings`` adds the settings of the command line to its
-    profiles; else they are the * of profiles that are Stars.
+    ``sizes`` are the sizes that include it. ``only_registered`` restricts it to registered
+    servers. ``with_settings`` adds the settings of the command line to its configurations; else
+    they are the settings of setting patterns.
     """
 
     name: str
@@ -148,7 +150,7 @@ class Part(Axes):
 
 
 class Amount(_Schema):
-    """An Amount is what one Size of a Study takes: repeats of so many seconds, and its axes."""
+    """What one size of a study measures: ``repeats`` of ``seconds`` s each, on its axes."""
 
     about: str
     seconds: Annotated[int, Field(ge=1)]
@@ -158,16 +160,16 @@ class Amount(_Schema):
 
 
 class ScriptFile(_Schema):
-    """A ScriptFile is a file in pgbench's language, and how often it is drawn."""
+    """A pgbench script file and its weight."""
 
     file: str
     weight: Annotated[int, Field(ge=1)] = 1
 
 
 class ScriptTable(_Schema):
-    """A ScriptTable defines a Script: its files, what it does, and the SQL that loads it.
+    """The definition of a custom script: its files, its properties, and the SQL that loads it.
 
-    ``distribute`` is the SQL by which a coordinator gives its tables to workers.
+    ``distribute`` is the SQL by which a coordinator distributes its tables to workers.
     """
 
     name: str
@@ -178,7 +180,7 @@ class ScriptTable(_Schema):
     distribute: str | None = None
 
     def read(self, directory: Path, files: tuple[tuple[Path, int], ...] = ()) -> Script:
-        """The Script, its own files in *directory*, or *files*; UsageError if one is not read."""
+        """Return the script of *files*, or its own in *directory*; UsageError if unreadable."""
         own = [(directory / one.file, one.weight) for one in self.files]
         return Script.read(
             self.name,
@@ -191,12 +193,11 @@ class ScriptTable(_Schema):
 
 
 class Exhibit(_Schema):
-    """An Exhibit is one table or plot of a report.
+    """A table or plot of a report.
 
-    ``part`` is the only Part it shows, if it names one; it is repeated for every value on
-    ``each``. What differs from ``against`` (an axis and the value to compare with) is told
-    as a ratio. What a person asks for may differ on axes that nobody thought of when the
-    exhibit was written: report.py then has it say these too (``with_axes``).
+    It shows only ``part``, if given, and is repeated for every value on the axes ``each``. A
+    person may vary axes that the definition does not mention; report.py adds these with
+    ``with_axes()``.
     """
 
     title: str
@@ -206,20 +207,20 @@ class Exhibit(_Schema):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes by which it tells Runs apart."""
+        """The axes by which it separates runs."""
         return self.each
 
     def with_axes(self, more: tuple[str, ...]) -> Self:
-        """The same, repeated for every value on *more* too."""
+        """Return the same, also repeated for every value on *more*."""
         return self.model_copy(update={"each": (*self.each, *more)})
 
 
 class TableExhibit(Exhibit):
-    """A TableExhibit has a row for every value on its axes ``rows``.
+    """A table with a row for every value on the axes ``rows``.
 
-    Its columns are average, standard deviation, minimum, median and maximum, or the medians
-    of every value on the axis ``columns``. ``against`` is a value of the first of ``rows``: with
-    ``columns`` too, they are the ratios to it, and last how far those are apart.
+    Its columns are average, standard deviation, minimum, median and maximum, or the medians of
+    every value on the axis ``columns``. ``against`` is a value of the first of ``rows``. With both
+    ``columns`` and ``against``, the cells are ratios to it; the last columns compare the ratios.
     """
 
     rows: Annotated[tuple[_Axis, ...], Field(min_length=1)]
@@ -232,9 +233,9 @@ class TableExhibit(Exhibit):
 
 
 class EvidenceExhibit(_Schema):
-    """An EvidenceExhibit tells where the time went, for every value on its axes, side by side.
+    """A table of where the time went, with a column for every value on the axes ``columns``.
 
-    Per-statement latencies, waits, disk and server I/O: what the records' evidence has.
+    Its rows are latencies by statement, waits, and I/O of disk and server, from the records.
     """
 
     title: str
@@ -243,16 +244,16 @@ class EvidenceExhibit(_Schema):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes by which it tells Runs apart."""
+        """The axes by which it separates runs."""
         return self.columns
 
     def with_axes(self, more: tuple[str, ...]) -> Self:
-        """The same, with a column for every value on *more* too."""
+        """Return the same, also with columns for every value on *more*."""
         return self.model_copy(update={"columns": (*more, *self.columns)})
 
 
 class Kind(StrEnum):
-    """A Kind is how a plot shows: lines over a number, dots by category, seconds, a ranking."""
+    """The kind of a plot: lines over numbers, dots by category, seconds of runs, a ranking."""
 
     LINES = "lines"
     DOTS = "dots"
@@ -261,7 +262,7 @@ class Kind(StrEnum):
 
 
 class PlotExhibit(Exhibit):
-    """A PlotExhibit draws ``lines`` over ``x``; of a ranking, ratios to ``base`` by setting."""
+    """A plot of ``lines`` over ``x``; a ranking plots the effect of each setting."""
 
     kind: Kind
     x: _Axis
@@ -269,12 +270,12 @@ class PlotExhibit(Exhibit):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        # a ranking is of all profiles of one base, whatever their settings
+        # A ranking is about all configurations, whatever their settings.
         all_of_one = ("settings", "profile") if self.kind is Kind.RANKING else ()
         return (*self.each, self.x, *([self.lines] if self.lines else []), *all_of_one)
 
     def with_axes(self, more: tuple[str, ...]) -> Self:
-        """The same, with lines of the first of *more* if it has none, else repeated for it."""
+        """Return the same with lines for the first of *more* if it has none, else repeated."""
         if more and self.lines is None and self.kind in (Kind.LINES, Kind.DOTS):
             first, *others = more
             return self.model_copy(update={"lines": first, "each": (*self.each, *others)})
@@ -282,7 +283,7 @@ class PlotExhibit(Exhibit):
 
 
 class Study(_Schema):
-    """A Study is a question with its axes, its sizes, and the tables and plots that answer it."""
+    """A study: a question, the points to measure, and the tables and plots that answer it."""
 
     title: str
     question: str
@@ -306,26 +307,28 @@ class Study(_Schema):
             for mode in axes.modes or ():
                 if mode not in known:
                     raise ValueError(
-                        f'"{mode}" is no mode and no script: there are {", ".join(sorted(known))}'
+                        f'unknown mode or script "{mode}"; known are {", ".join(sorted(known))}'
                     )
         exhibits: tuple[Exhibit | EvidenceExhibit, ...] = (*self.table, *self.plot, *self.evidence)
         for exhibit in exhibits:
             if exhibit.part is not None and exhibit.part not in parts:
-                raise ValueError(f'"{exhibit.title}" is of part "{exhibit.part}", which is not')
+                raise ValueError(
+                    f'"{exhibit.title}" shows part "{exhibit.part}", which does not exist'
+                )
         return self
 
     def amount(self, size: Size) -> Amount:
-        """What *size* takes."""
+        """Return what *size* measures."""
         return {Size.QUICK: self.quick, Size.REGULAR: self.regular, Size.FULL: self.full}[size]
 
 
 def study_names(project: Path) -> tuple[str, ...]:
-    """The names of all studies of *project*."""
+    """Return the names of all studies of *project*."""
     return tuple(sorted(path.stem for path in (project / DIRECTORY).glob("*.toml")))
 
 
 def load_study(project: Path, name: str) -> Study:
-    """The Study called *name* of *project*; UsageError if there is none, or it is not valid."""
+    """Load the study *name* of *project*; UsageError if it is missing or invalid."""
     path = project / DIRECTORY / f"{name}.toml"
     if name not in study_names(project):
         raise UsageError(
@@ -338,22 +341,22 @@ def load_study(project: Path, name: str) -> Study:
         raise UsageError(f'"{path}" is not valid TOML', detail=str(error)) from error
     except ValidationError as error:
         raise UsageError(
-            f'"{path}" is not a study',
+            f'"{path}" is not a valid study',
             detail="\n".join(_said(one["loc"], one["msg"]) for one in error.errors()),
-            hint="docs/studies.md says what each key means.",
+            hint="docs/studies.md explains each key.",
         ) from error
 
 
 def _said(where: tuple[int | str, ...], message: str) -> str:
-    """An error of the schema as a person says it: ``part[1].modes: …``."""
+    """Return a message of the schema with its place: ``part[1].modes: …``."""
     place = "".join(f"[{w + 1}]" if isinstance(w, int) else f".{w}" for w in where).lstrip(".")
     plainly = message.removeprefix("Value error, ")
     text = _PLAINLY.get(plainly, plainly)
     return f"{place}: {text}" if place else text
 
 
-def rungs(values: tuple[int | str, ...], cores: int) -> tuple[int, ...]:
-    """The client counts that *values* are on a machine of so many *cores*, each once, ascending."""
+def client_counts(values: tuple[int | str, ...], cores: int) -> tuple[int, ...]:
+    """Return the ascending client counts of *values* on a machine with *cores* cores."""
     found = set()
     for value in values:
         share = _SHARE.fullmatch(str(value))

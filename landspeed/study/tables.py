@@ -1,10 +1,11 @@
-"""The tables of a Study's report, as Markdown. Pure."""
+"""The tables of a study's report, as Markdown. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from benchmarks.workloads.metrics import metric_named
+from landspeed.console.format import number
 from landspeed.console.markdown import markdown_table, plain
 from landspeed.study.plots import axis_name
 from landspeed.study.samples import Ratio, StudyRow, Value, grouped, summary
@@ -25,7 +26,7 @@ def study_table(titles: Sequence[str], lines: Iterable[Sequence[str]], words: in
 
 
 def exhibit(table: TableExhibit, rows: Sequence[StudyRow]) -> list[tuple[str, str]]:
-    """The tables of *table*: what each is of, and its Markdown; none where there are no rows."""
+    """Return the heading and the Markdown of each table of *table*; none without rows."""
     found = []
     for key, group in grouped(rows, table.each).items():
         medians = _ratios if _has_base(table, group) else _matrix
@@ -35,20 +36,21 @@ def exhibit(table: TableExhibit, rows: Sequence[StudyRow]) -> list[tuple[str, st
 
 
 def heading_of(axes: Sequence[str], values: Sequence[Value]) -> str:
-    """What those Runs are called that have these *values* on *axes*."""
+    """Return the heading of the runs with these *values* on *axes*."""
     return ", ".join(f"{axis_name(a)} {v}" for a, v in zip(axes, values, strict=True))
 
 
 def caption(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
-    """What the numbers in *table* are."""
+    """Return the caption that explains the numbers in *table*."""
     unit = metric_named(table.metric).unit
     if not table.columns:
         return f"Runs, in {unit}."
     if not _has_base(table, rows):
         return f"Medians, in {unit}."
     return (
-        f"Changes of {unit} to {table.against}, 95 %, by {axis_name(table.columns)}; last, how far "
-        "these are apart: where 0 is in that interval, they need not differ."
+        f"Changes of {unit} compared with {table.against}, 95 % intervals, by "
+        f"{axis_name(table.columns)}. The last columns compare these changes with the first one: "
+        "an interval that includes 0 shows no difference."
     )
 
 
@@ -60,7 +62,7 @@ def _statistics(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
     metric = metric_named(table.metric)
     groups = grouped(rows, table.rows)
     base = next((g for key, g in groups.items() if str(key[0]) == table.against), None)
-    against = [f"to {table.against}, 95 %"] if base else []
+    against = [f"change from {table.against}, 95 %"] if base else []
     titles = [*map(axis_name, table.rows), "runs", *_STATISTICS, *against]
     lines = []
     for key, group in groups.items():
@@ -80,7 +82,7 @@ def _ratio(
     groups: dict[tuple[Value, ...], list[StudyRow]],
     column: str,
 ) -> list[str]:
-    """How *group* relates to the one that is as it but for the first axis."""
+    """Return the change of *group* from the one that differs in the first axis only."""
     if str(key[0]) == table.against:
         return ["-"]
     ratio = Ratio.of(group, _base(table, key, groups), column)
@@ -101,7 +103,7 @@ def _matrix(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
 
 
 def _ratios(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
-    """The change to ``against`` for every value of the columns, and each to the first one's."""
+    """Return the changes from ``against`` by column, and each compared with the first."""
     axis, column = table.columns or "", metric_named(table.metric).column
     values = [key[0] for key in grouped(rows, [axis])]
     groups = grouped(rows, [*table.rows, axis])
@@ -116,23 +118,14 @@ def _ratios(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         apart = [Ratio.of_ratios(pair, pairs[0], column) for pair in pairs[1:]]
         lines.append([*map(str, key), *(str(one) if one else "-" for one in (*found, *apart))])
     first, *others = map(str, values)
-    titles = [*map(axis_name, table.rows), first, *others, *(f"{v}'s to {first}'s" for v in others)]
+    titles = [*map(axis_name, table.rows), first, *others, *(f"{v} / {first}" for v in others)]
     return study_table(titles, lines, len(table.rows))
 
 
 def _base(
     table: TableExhibit, key: tuple[Value, ...], groups: dict[tuple[Value, ...], list[StudyRow]]
 ) -> list[StudyRow]:
-    """The group that is as that of *key* but for the first axis; empty if there is none."""
+    """Return the group that differs from *key* in the first axis only; empty if there is none."""
     return next(
         (g for k, g in groups.items() if str(k[0]) == table.against and k[1:] == key[1:]), []
     )
-
-
-def number(value: float | None) -> str:
-    """*value* with four significant digits or all before the point."""
-    if value is None:
-        return "-"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"

@@ -274,7 +274,7 @@ def test_changes_are_told_with_what_became_of_them(browser: tuple[Page, str]) ->
     drawn(page, f"{address}/landspeed/regressions.html")
     row = page.locator("tr[data-state=bisected]")
     text = row.inner_text()
-    assert "99.3 % sure" in text
+    assert "confidence 99.3 %" in text
     assert hash_of(1)[:10] in text
     assert page.locator("tr[data-state=refuted]").count() == 0
     page.get_by_label("include refuted, doubtful and past ones").check()

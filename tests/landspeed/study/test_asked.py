@@ -11,7 +11,7 @@ import pytest
 from benchmarks.workloads.points import Point
 from benchmarks.workloads.scenario import Tier
 from landspeed.study.plan import plan_study
-from landspeed.study.report import told_apart, write_report
+from landspeed.study.report import with_missing_axes, write_report
 from landspeed.study.request import StudyRequest
 from landspeed.study.samples import grouped
 from landspeed.study.schema import Axes, Kind, PlotExhibit, load_study
@@ -66,7 +66,7 @@ def test_no_number_is_of_runs_of_two_points(tmp_path: Path, name: str, axes: Any
         if isinstance(exhibit, PlotExhibit) and exhibit.kind is Kind.RANKING:
             continue
         some = [row for row in report.rows if exhibit.part in (None, row.part)]
-        shown = told_apart(exhibit, some)
+        shown = with_missing_axes(exhibit, some)
         found = grouped(some, shown.axes)
         assert {len({row.scalars["id"] for row in group}) for group in found.values()} <= {3}
         # and no axis too many
@@ -104,11 +104,11 @@ def test_commands_have_every_axis_that_a_person_chose(tmp_path: Path) -> None:
 
 
 def test_a_report_tells_the_scale_and_what_took_the_place_of_its_sizes_own(tmp_path: Path) -> None:
-    wish = StudyRequest(scales={Tier.SMALL: 3}, seconds=2, axes=Axes(refs=("18",)))
+    request = StudyRequest(scales={Tier.SMALL: 3}, seconds=2, axes=Axes(refs=("18",)))
     study = load_study(CHECKOUT, "page-size")
-    other = reported(plan_study(pretended(tmp_path), "page-size", study, wish))
+    other = reported(plan_study(pretended(tmp_path), "page-size", study, request))
     text = (write_report(other, tmp_path / "a/quick").parent / "report.md").read_text()
-    assert "size *quick*: with `--seconds 2 --scale small=3` in the place of its own\n" in text
+    assert "size *quick*: changed by `--seconds 2 --scale small=3`\n" in text
     assert "\n- data: small, scale 3\n" in text
     own = reported(planned(tmp_path, "page-size", refs=("18",)))
     text = (write_report(own, tmp_path / "b/quick").parent / "report.md").read_text()

@@ -174,7 +174,7 @@ def test_a_screen_is_as_sure_of_each_effect_as_if_all_runs_were_of_it() -> None:
         spread["screen"].append(math.log(first.ratio.value))
         ranking = Attribution.of(runs(alone, {}, noise[:22]), "tps", alone)
         both = [
-            ranking.effect("s0", company) for company in (StudyContext.ALONE, StudyContext.LAST)
+            ranking.effect("s0", context) for context in (StudyContext.ALONE, StudyContext.LAST)
         ]
         spread["one at a time"].append(sum(math.log(one.ratio.value) for one in both if one) / 2)
     ratio = np.var(spread["one at a time"]) / np.var(spread["screen"])
@@ -234,7 +234,7 @@ def test_one_round_has_no_intervals_and_says_so() -> None:
             Attribution.of(runs(ablation(), PLANTED, rounds=1), "tps", ablation()), ablation()
         )
     )
-    assert "One round tells nothing of chance" in told
+    assert "A single round does not show the noise" in told
 
 
 def test_profiles_that_were_not_measured_are_counted_and_said_and_too_few_tell_nothing() -> None:
@@ -243,12 +243,12 @@ def test_profiles_that_were_not_measured_are_counted_and_said_and_too_few_tell_n
     less = [row for row in rows if row.axes["profile"] != gone]
     assert screened(less).missing == 1
     told = " ".join(ranking_text(Attribution.of(less, "tps", ablation()), ablation()))
-    assert "1 of its profiles have no run" in told
+    assert "1 of its configurations have no run" in told
     few = [row for row in rows if row.axes["profile"] in ablation().screen[:6]]
     assert screen(few, "tps", ablation()) is None
     assert screen([], "tps", ablation()) is None
     told = " ".join(ranking_text(Attribution.of(few, "tps", ablation()), ablation()))
-    assert told.startswith("Too few of the 24 profiles")
+    assert told.startswith("Too few of the 24 configurations")
 
 
 def test_a_ranking_has_what_is_averaged_first_and_one_at_a_time_beside_it() -> None:
@@ -256,10 +256,10 @@ def test_a_ranking_has_what_is_averaged_first_and_one_at_a_time_beside_it() -> N
     noise = np.random.default_rng(10).normal(0, 0.01, (len(asked.profiles), ROUNDS))
     ranking = Attribution.of(runs(asked, PLANTED, noise), "tps", asked)
     assert ranking.settings[:3] == ("s0", "s3", "s7")
-    assert ranking.companies == tuple(StudyContext)
-    assert ranking.settings_to_look_closer_at == ("s0", "s3", "s7")
-    for setting, company in itertools.product(TEN, StudyContext):
-        one = ranking.effect(setting, company)
+    assert ranking.contexts == tuple(StudyContext)
+    assert ranking.settings_to_confirm == ("s0", "s3", "s7")
+    for setting, context in itertools.product(TEN, StudyContext):
+        one = ranking.effect(setting, context)
         assert one is not None
         assert math.log(one.ratio.value) == pytest.approx(PLANTED.get(setting, 0), abs=0.03)
     assert ranking.all_of_them is not None

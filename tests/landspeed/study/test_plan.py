@@ -38,10 +38,10 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def planned(
-    cache: Path, name: str, wish: StudyRequest | None = None, **rest: Any
+    cache: Path, name: str, request: StudyRequest | None = None, **rest: Any
 ) -> tuple[Any, StudyPlan]:
     session = pretended(cache, **rest)
-    return session, plan_study(session, name, load_study(CHECKOUT, name), wish or StudyRequest())
+    return session, plan_study(session, name, load_study(CHECKOUT, name), request or StudyRequest())
 
 
 @pytest.mark.parametrize("name", ["page-size", "archaeology", "pooler", "tuned", "sysbench"])
@@ -59,14 +59,14 @@ def test_every_major_is_its_newest_release_within_reach_and_the_others_are_told(
 ) -> None:
     _, plan = planned(tmp_path, "archaeology")
     assert [t.ref for t in plan.requests[0].targets] == ["9.6.24", "17.11", "18.6"]
-    assert [one.what for one in plan.left] == ["8.4.22"]
-    assert "no upstream is configured" in plan.left[0].reason
+    assert [one.what for one in plan.skipped] == ["8.4.22"]
+    assert "no upstream is configured" in plan.skipped[0].reason
 
 
 def test_what_a_person_names_takes_the_place_of_an_axis(tmp_path: Path) -> None:
     axes = Axes(refs=("17", "18:bs4"), clients=(2,))
-    wish = StudyRequest(axes=axes, repeats=9, seconds=1)
-    _, plan = planned(tmp_path, "archaeology", wish)
+    request = StudyRequest(axes=axes, repeats=9, seconds=1)
+    _, plan = planned(tmp_path, "archaeology", request)
     assert [str(t) for t in plan.requests[0].targets] == ["17:bs8", "18:bs4"]
     assert {one.cell.clients for one in plan.parts[0].cells} == {2}
     assert (plan.preset.samples, plan.preset.seconds) == (9, 1)
@@ -111,8 +111,8 @@ def test_without_sysbench_the_study_measures_what_pgbench_can_and_says_what_woul
 
 def test_both_load_generators_have_data_of_their_own(tmp_path: Path) -> None:
     both = study_facts(*planned(tmp_path, "sysbench"))
-    wish = StudyRequest(axes=Axes(modes=("read-only", "read-write")))
-    alone = study_facts(*planned(tmp_path, "sysbench", wish))
+    request = StudyRequest(axes=Axes(modes=("read-only", "read-write")))
+    alone = study_facts(*planned(tmp_path, "sysbench", request))
     assert both["disk_bytes"] == 2 * alone["disk_bytes"]
 
 
@@ -150,7 +150,7 @@ def test_without_extras_a_fork_is_measured_on_equal_settings_alone(tmp_path: Pat
     vendor = made_up_build("vendor", known, version="17.11")
     _, plan = planned(tmp_path, "forks", registered=[vendor])
     assert [one.part.name for one in plan.parts] == ["equal settings"]
-    (left,) = plan.left
+    (left,) = plan.skipped
     assert str(left).startswith('with its extras: no setting is given: "--setting NAME=VALUE"')
 
 
@@ -247,8 +247,8 @@ def test_servers_with_citus_are_sharded_and_the_others_are_told_what_would_bring
 ) -> None:
     known = Origin(release=None, commit=None, tree="", date="2025-01-01", registered="plain")
     servers = [with_citus(tmp_path, "citus18"), made_up_build("plain", known)]
-    wish = StudyRequest(size=Size.REGULAR)
-    session, plan = planned(tmp_path, "sharded", wish, registered=servers)
+    request = StudyRequest(size=Size.REGULAR)
+    session, plan = planned(tmp_path, "sharded", request, registered=servers)
     facts = study_facts(session, plan)
     assert [part["targets"] for part in facts["parts"]] == [["@citus18"], ["@citus18"]]
     profiles = {one.cell.profile for part in plan.parts for one in part.cells}
@@ -269,8 +269,8 @@ def test_several_servers_take_the_memory_of_all_and_the_disk_of_all(tmp_path: Pa
     server = with_citus(tmp_path, "citus18")
     alone = StudyRequest(axes=Axes(topologies=("single",)))
     one, all_ = (
-        study_facts(*planned(tmp_path, "sharded", wish, registered=[server]))
-        for wish in (alone, StudyRequest())
+        study_facts(*planned(tmp_path, "sharded", request, registered=[server]))
+        for request in (alone, StudyRequest())
     )
     assert all_["memory_bytes"] == 3 * one["memory_bytes"]
     assert all_["disk_bytes"] - one["disk_bytes"] > one["disk_bytes"]
@@ -289,8 +289,8 @@ def test_a_limit_of_memory_is_not_shared_out_among_servers(tmp_path: Path) -> No
 
 def test_pgbenchs_own_scripts_are_not_sharded(tmp_path: Path) -> None:
     server = with_citus(tmp_path, "citus18")
-    wish = StudyRequest(axes=Axes(modes=("read-only",)))
-    _, plan = planned(tmp_path, "sharded", wish, registered=[server])
+    request = StudyRequest(axes=Axes(modes=("read-only",)))
+    _, plan = planned(tmp_path, "sharded", request, registered=[server])
     reasons = {one.cell.profile: one.reason for one in plan.parts[0].cells}
     assert reasons["default"] is None
     assert "landspeed study sharded" in (reasons["default-across-2-workers"] or "")

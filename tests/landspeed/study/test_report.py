@@ -21,7 +21,7 @@ from landspeed.study.html import study_page
 from landspeed.study.plan import plan_study
 from landspeed.study.report import StudyReport, write_index, write_report
 from landspeed.study.request import StudyRequest
-from landspeed.study.samples import Ratio, StudyRow, goes, grouped, summary
+from landspeed.study.samples import Ratio, StudyRow, batches, grouped, summary
 from landspeed.study.schema import Axes, load_study
 from tests.kits.made_up.study_kit import CHECKOUT, GIB, planned, pretended, reported
 
@@ -141,12 +141,12 @@ def test_what_both_load_generators_say_stands_side_by_side(
 ) -> None:
     page = write_report(by_both, tmp_path / "sysbench/quick")
     text = (page.parent / "report.md").read_text()
-    assert "| version | tier | clients | pgbench | sysbench | sysbench's to pgbench's |" in text
+    assert "| version | tier | clients | pgbench | sysbench | sysbench / pgbench |" in text
     change = r"\+?(-?\d+)\.\d% \[[^]]+\]"
     row = re.search(rf"^\| 18 \| small \| 8 \| {change} \| {change} \| {change} \|$", text, re.M)
     assert row is not None
     assert [int(number) for number in row.groups()] == pytest.approx([100, 300, 100], abs=30)
-    assert "Changes of tx/s to 17, 95 %, by load generator; " in text
+    assert "Changes of tx/s compared with 17, 95 % intervals, by load generator. " in text
     assert not re.search(r"^\| 17 \| small \| 8 \|", text, re.M)
 
 
@@ -158,7 +158,7 @@ def test_other_releases_are_told_by_their_medians(by_both: StudyReport, tmp_path
     assert "Medians, in tx/s." in text
 
 
-def tuned_report(cache: Path, wish: StudyRequest) -> StudyReport:
+def tuned_report(cache: Path, request: StudyRequest) -> StudyReport:
     """Of servers that are twice as fast with larger buffers, and a little with more WAL."""
 
     def latency(point: Point) -> float:
@@ -166,7 +166,7 @@ def tuned_report(cache: Path, wish: StudyRequest) -> StudyReport:
         return (1 if known["shared_buffers"] == "4096MB" else 2) - 0.2 * ("max_wal_size" in known)
 
     study = load_study(CHECKOUT, "tuned")
-    return reported(plan_study(pretended(cache), "tuned", study, wish), latency)
+    return reported(plan_study(pretended(cache), "tuned", study, request), latency)
 
 
 def test_screened_settings_are_ranked_with_what_carries_the_gain_first(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_few_settings_are_ranked_one_at_a_time(tmp_path: Path) -> None:
     assert "| setting | added to default, 95 % | added to all others, 95 % |" in text
     (first,) = re.findall(r"^\| shared_buffers \| \+(\d+).*\| \+(\d+)", text, re.M)
     assert float(first[0]) == pytest.approx(100, abs=10)
-    # 1.8 to 0.8: more in company
+    # 1.8 to 0.8: more in context
     assert float(first[1]) == pytest.approx(125, abs=10)
     assert "Plackett" not in text
     words = "--preset quick --setting max_wal_size --setting shared_buffers=4096MB"
@@ -217,8 +217,8 @@ def test_a_long_list_of_settings_is_spelled_out_once_and_has_a_name_elsewhere(
 
 
 def test_without_profiles_that_tell_settings_apart_there_is_no_ranking(tmp_path: Path) -> None:
-    wish = StudyRequest(axes=Axes(profiles=("default", "tuned")))
-    page = write_report(tuned_report(tmp_path, wish), tmp_path / "tuned/quick")
+    request = StudyRequest(axes=Axes(profiles=("default", "tuned")))
+    page = write_report(tuned_report(tmp_path, request), tmp_path / "tuned/quick")
     assert "Which settings it is" not in (page.parent / "report.md").read_text()
 
 
@@ -230,19 +230,19 @@ def test_points_of_another_day_are_no_pairs_and_the_report_says_so(
         replace(row, scalars={**row.scalars, "time": "2025" + row.scalars["time"][4:]})
         for row in usual
     ]
-    assert set(goes([*small, *usual]).values()) == {0}
-    assert set(goes([*small, *older]).values()) == {0, 1}
+    assert set(batches([*small, *usual]).values()) == {0}
+    assert set(batches([*small, *older]).values()) == {0, 1}
     paired, unpaired = (Ratio.of(small, base, "latency_ms") for base in (usual, older))
     assert paired is not None
     assert unpaired is not None
     assert unpaired.value == paired.value
     assert unpaired.low != paired.low
     text = (write_report(report, tmp_path / "a/quick").parent / "report.md").read_text()
-    assert "goes, each in rounds of its own" not in text
+    assert "batches, each with its own rounds" not in text
     ids = {row.scalars["id"] for row in usual}
     mixed = [*older, *(row for row in report.rows if row.scalars["id"] not in ids)]
     page = write_report(replace(report, rows=mixed), tmp_path / "b/quick")
-    assert "- in 2 goes, each in rounds of its own" in (page.parent / "report.md").read_text()
+    assert "- in 2 batches, each with its own rounds" in (page.parent / "report.md").read_text()
 
 
 def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_path: Path) -> None:

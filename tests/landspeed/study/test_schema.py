@@ -8,7 +8,7 @@ import pytest
 
 from base.errors import LandspeedError, UsageError
 from benchmarks.workloads.custom_scripts import Script
-from landspeed.study.schema import Axes, load_study, rungs, study_names
+from landspeed.study.schema import Axes, client_counts, load_study, study_names
 from tests.kits.made_up.study_kit import CHECKOUT
 
 GOOD = """
@@ -65,33 +65,39 @@ def test_a_study_that_is_not_there_is_refused_with_those_that_are() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('["read-only"]', '["read-mostly"]', '"read-mostly" is no mode and no script'),
-        ('refs = ["18"]', 'reefs = ["18"]', "part[1].reefs: there is no such key"),
+        ('["read-only"]', '["read-mostly"]', 'unknown mode or script "read-mostly"'),
+        ('refs = ["18"]', 'reefs = ["18"]', "part[1].reefs: unknown key"),
         ('refs = ["18"]', "refs = 18", "part[1].refs: "),
         ('refs = ["18"]', 'refs = ["18:"]', '"18:" is not a target'),
         ('refs = ["18"]', 'refs = ["18"]\nvariants = ["bs3"]', "part[1].variants[1]: invalid"),
         ('refs = ["18"]', 'refs = ["18"]\nprofiles = ["fast"]', 'profile "fast" does not exist'),
         ('refs = ["18"]', 'refs = ["18"]\nprofiles = ["sieve-*"]', 'profile "sieve-*" does not'),
-        ('refs = ["18"]', 'refs = ["18"]\nclients = ["many"]', "is no number of clients"),
-        ('refs = ["18"]', 'refs = ["18"]\nstorages = ["floppy"]', '"floppy" is no storage'),
-        ('refs = ["18"]', 'refs = ["18"]\ntopologies = ["ring"]', '"ring" is no topology'),
-        ('refs = ["18"]', 'refs = ["18"]\npoolers = ["odyssey"]', '"odyssey" is no pooler'),
-        ('rows = ["ref"]', 'rows = ["colour"]', 'table[1].rows[1]: "colour" is no axis'),
-        ('rows = ["ref"]', 'rows = ["ref"]\npart = "two"', 'is of part "two", which is not'),
-        ('rows = ["ref"]', 'rows = ["ref"]\nmetric = "speed"', '"speed" is no metric'),
-        ('title = "T of it"', "", "title: it is missing"),
+        ('refs = ["18"]', 'refs = ["18"]\nclients = ["many"]', "is neither a number of clients"),
+        ('refs = ["18"]', 'refs = ["18"]\nstorages = ["floppy"]', 'unknown storage "floppy"'),
+        ('refs = ["18"]', 'refs = ["18"]\ntopologies = ["ring"]', 'topology "ring"'),
+        ('refs = ["18"]', 'refs = ["18"]\npoolers = ["odyssey"]', 'pooler "odyssey"'),
+        ('rows = ["ref"]', 'rows = ["colour"]', 'rows[1]: unknown axis "colour"'),
+        (
+            'rows = ["ref"]',
+            'rows = ["ref"]\npart = "two"',
+            '"two", which does not exist',
+        ),
+        ('rows = ["ref"]', 'rows = ["ref"]\nmetric = "speed"', 'unknown metric "speed"'),
+        ('title = "T of it"', "", "title: missing"),
         ("repeats = 1\n[regular]", "repeats = 0\n[regular]", "quick.repeats: "),
     ],
 )
-def test_a_mistake_is_told_where_it_is(tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_a_mistake_is_reported_with_its_place(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
     assert GOOD.count(old) == 1
     error = refused(tmp_path, GOOD.replace(old, new))
-    assert error.message.endswith('studies/mine.toml" is not a study')
+    assert error.message.endswith('studies/mine.toml" is not a valid study')
     assert told in error.detail
     assert str(error).startswith("error:  ")
 
 
-def test_what_is_no_toml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_invalid_toml_is_reported_with_its_line(tmp_path: Path) -> None:
     error = refused(tmp_path, GOOD + "[[part\n")
     assert "is not valid TOML" in error.message
     assert "line" in error.detail
@@ -117,8 +123,8 @@ def test_a_script_is_known_by_all_that_it_does() -> None:
 
 
 def test_shares_of_the_cores_are_clients_each_once() -> None:
-    assert rungs(("25%", "50%", "150%", 8), 4) == (1, 2, 6, 8)
-    assert rungs(("25%", "50%", "100%", 8), 2) == (1, 2, 8)
+    assert client_counts(("25%", "50%", "150%", 8), 4) == (1, 2, 6, 8)
+    assert client_counts(("25%", "50%", "100%", 8), 2) == (1, 2, 8)
 
 
 @pytest.mark.parametrize(

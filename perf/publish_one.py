@@ -1,9 +1,9 @@
-"""Publishing one more commit, against asv's full regeneration of the same results.
+"""Time of publishing one more commit, compared with asv's full regeneration.
 
-``python -m perf.publish_one``: made-up commits on one branch, each measured in 60 cells, so one
-result file of asv's with 60 parameters, latency and TPS. ``--results 1000`` for fewer commits,
-``--runs 8`` for more Runs of each cell. Both sides are whole commands: ``landspeed publish``, from
-the records to the site, and ``asv publish`` of the result files that it has derived.
+``python -m perf.publish_one`` makes up commits on one branch, each measured in 60 cells: one result
+file of asv's with 60 parameters, latency and TPS. ``--results N`` sets the number of commits,
+``--runs N`` the runs of each cell. Both sides are whole commands: ``landspeed publish``, from the
+records to the site, and ``asv publish`` of the result files that it has derived.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PACKAGES = ("base", "benchmarks", "builders", "landspeed", "docker")
 
 
 def repository(path: Path, count: int) -> list[str]:
-    """A bare repository whose master has *count* commits; their hashes, the oldest first."""
+    """Create a bare repository with *count* commits on master; return the hashes, oldest first."""
     subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
     parts = []
     for number in range(count):
@@ -54,7 +54,7 @@ def repository(path: Path, count: int) -> list[str]:
 
 
 def table_of(commits: list[str], first: int, runs: int) -> pa.Table:
-    """*runs* timed Runs of each cell of each of *commits*, which come after *first* others."""
+    """Return *runs* timed runs of each cell of *commits*, which follow *first* other commits."""
     each, rows = len(CELLS) * runs, len(commits) * len(CELLS) * runs
     latency = 0.1 * np.random.default_rng(first).lognormal(0, 0.02, rows)
     numbered = range(first, first + len(commits))
@@ -111,7 +111,7 @@ def table_of(commits: list[str], first: int, runs: int) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """A Cost is the seconds that a command took, on the clock and of processors."""
+    """Wall-clock and CPU seconds of a command."""
 
     wall: float
     cpu: float
@@ -122,13 +122,13 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """A World is a project below ``root``, whose records are made up."""
+    """A project below ``root`` with made-up records."""
 
     root: Path
     runs: int
 
     def add(self, commits: list[str], first: int) -> None:
-        """Add the records of *commits*, *first* having come before: their scalars and no texts."""
+        """Add the records of *commits*, which follow *first* others: scalars without texts."""
         table = table_of(commits, first, self.runs)
         texts = pa.array([""] * table.num_rows, type=pa.large_string())
         directory = self.root / "results" / "records" / "segments" / "elephant" / "2026-01"
@@ -137,11 +137,11 @@ class World:
         pq.write_table(table, directory / f"{first:032x}.parquet", store_schema=False)
 
     def publish(self) -> Cost:
-        """What ``landspeed publish`` costs, whatever was published before."""
+        """Return the cost of ``landspeed publish``."""
         return self._timed("-m", "landspeed.cli.main", "publish")
 
     def asv(self) -> Cost:
-        """What ``asv publish`` of the same results costs, asv's own steps and all."""
+        """Return the cost of ``asv publish`` of the same results, with asv's own step detection."""
         config = {
             "version": 1,
             "project": "PostgreSQL",
@@ -190,7 +190,7 @@ def main() -> None:
         for package in _PACKAGES:
             (root / package).symlink_to(CHECKOUT / package)
         commits = repository(root / "cache" / "sources.git", count + 1)
-        # without the tags of all releases, which cost asv two calls of git each
+        # Without the tags of all releases, for each of which asv calls git twice.
         repository(root / "plain.git", count + 1)
         world = World(root=root, runs=arguments.runs)
         world.add(commits[:count], 0)

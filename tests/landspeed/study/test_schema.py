@@ -133,7 +133,7 @@ def test_shares_of_the_cores_are_clients_each_once() -> None:
         ("refs", "18:bs3", "invalid block size: 3 kB", "Choose a block size"),
         ("refs", "18:", '"18:" is not a target', "Write REF or REF:VARIANT"),
         ("profiles", "nosuch", 'profile "nosuch" does not exist', "There are: default"),
-        ("storages", "nvme", 'storages[2]: "nvme" is no storage: there are disk, ', ""),
+        ("storages", "nvme", 'storages[2]: unknown storage "nvme"; known are disk, ', ""),
     ],
 )
 def test_a_word_of_the_command_line_that_is_none_is_told_by_its_own_error(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -105,18 +105,14 @@ class Attribution:
     @property
     def contexts(self) -> tuple[StudyContext, ...]:
         """The contexts in which any effect is known."""
-        return tuple(
-            context
-            for context in StudyContext
-            if any(one.context is context for one in self.effects)
-        )
+        known = {one.context for one in self.effects}
+        return tuple(context for context in StudyContext if context in known)
 
     @property
     def settings_to_confirm(self) -> tuple[str, ...]:
         """The few settings whose screened effect is significant, if there are at least two."""
-        sure = (
-            [one.setting for one in self.screened.effects if one.is_sure] if self.screened else []
-        )
+        effects = self.screened.effects if self.screened else ()
+        sure = {one.setting for one in effects if one.is_sure}
         found = tuple(name for name in self.settings if name in sure)[: MANY - 1]
         return found if len(found) > 1 else ()
 
@@ -189,21 +185,18 @@ def _effects(
     ablation: Ablation, middles: _Floats, errors: _Floats | None, freedom: int
 ) -> Iterator[Effect]:
     """Yield an effect for each log ratio in *middles*, with the standard errors *errors*."""
-    if errors is None:
-        for name, middle in zip(ablation.names, middles, strict=True):
-            ratio = Ratio(value=math.exp(middle), low=None, high=None)
-            yield Effect(setting=name, context=StudyContext.AVERAGED, ratio=ratio)
-        return
-    halves = interval_quantile(freedom) * errors
-    corrected = holm(
-        [
-            2 * t_tail(abs(middle) / error if error else math.inf, freedom)
-            for middle, error in zip(middles, errors, strict=True)
-        ]
-    )
+    halves: Iterable[float | None] = [None] * len(middles)
+    corrected: Iterable[float | None] = [None] * len(middles)
+    if errors is not None:
+        halves = interval_quantile(freedom) * errors
+        corrected = holm(
+            [
+                2 * t_tail(abs(middle) / error if error else math.inf, freedom)
+                for middle, error in zip(middles, errors, strict=True)
+            ]
+        )
     for name, middle, half, p in zip(ablation.names, middles, halves, corrected, strict=True):
-        low, high = math.exp(middle - half), math.exp(middle + half)
-        ratio = Ratio(value=math.exp(middle), low=low, high=high)
+        ratio = Ratio.of_log(middle, half)
         yield Effect(setting=name, context=StudyContext.AVERAGED, ratio=ratio, p=p)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes as Panel
@@ -49,17 +50,10 @@ def _draw(panel: Panel, ranking: Attribution) -> None:
             if not some:
                 continue
             middle = np.array([one.ratio.value - 1 for one in some]) * 100
-            panel.errorbar(
-                middle,
-                [places[one.setting] + shift for one in some],
-                xerr=_reach(some),
-                fmt=_MARKERS[context],
-                color=colour,
-                mfc=colour if filled else "white",
-                ms=4.5,
-                capsize=2,
-                label=label,
-            )
+            y = [places[one.setting] + shift for one in some]
+            style: Any = {"fmt": _MARKERS[context], "color": colour, "ms": 4.5, "capsize": 2}
+            fill = colour if filled else "white"
+            panel.errorbar(middle, y, xerr=_reach(some), mfc=fill, label=label, **style)
     panel.axvline(0, color="#888888", lw=0.8)
     panel.set_yticks(range(len(places)), [shorten(setting) for setting in places])
     panel.set_ylim(-0.6, len(places) - 0.4)

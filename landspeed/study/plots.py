@@ -28,6 +28,7 @@ _WIDTH, _HEIGHT = 4.6, 3.3
 _MOST_COLUMNS = 3
 _SQUARE = 4  # panels stand two by two
 _LONGEST_LABEL = 44
+_CROWDED = 40  # characters of all labels of an x axis, from which on they are rotated
 _LETTER = 0.07  # inches
 _APART = 0.3
 _MARKERS = "osD^vP*X<>"
@@ -209,34 +210,21 @@ def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: St
             [found.median - found.minimum for _, found in points],
             [found.maximum - found.median for _, found in points],
         ]
-        panel.errorbar(
-            x,
-            middle,
-            yerr=spread,
-            label=style.label,
-            color=style.colour,
-            marker=style.marker,
-            ms=4,
-            lw=1.4,
-            capsize=2,
-        )
+        line: Any = {"label": style.label, "color": style.colour, "marker": style.marker}
+        panel.errorbar(x, middle, yerr=spread, ms=4, lw=1.4, capsize=2, **line)
     _name_x(plot, panel, values, numbers=numbers)
 
 
 def _name_x(plot: PlotExhibit, panel: Panel, values: Sequence[Value], *, numbers: bool) -> None:
     panel.set_xlabel(axis_name(plot.x))
+    labels = list(map(str, values))
     if numbers:
         panel.set_xscale("log", base=2)
-        panel.set_xticks([int(v) for v in values], [str(v) for v in values])
+        panel.set_xticks([int(v) for v in values], labels)
         panel.minorticks_off()
     else:
-        crowded = sum(len(str(value)) for value in values) > 40
-        panel.set_xticks(
-            range(len(values)),
-            [str(v) for v in values],
-            rotation=40 if crowded else 0,
-            ha="right" if crowded else "center",
-        )
+        style: Any = {"rotation": 40, "ha": "right"} if sum(map(len, labels)) > _CROWDED else {}
+        panel.set_xticks(range(len(values)), labels, **style)
 
 
 def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Styles) -> None:
@@ -253,25 +241,11 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
                 continue
             numbers = [v for row in some if (v := row.scalars[column]) is not None]
             spread = np.linspace(-half, half, len(numbers)) if len(numbers) > 1 else [0.0]
-            panel.plot(
-                place + np.array(spread),
-                numbers,
-                style.marker,
-                color=style.colour,
-                ms=3.5,
-                alpha=0.6,
-                ls="",
-            )
-            panel.errorbar(
-                [place + 2.4 * half],
-                [found.mean],
-                yerr=[found.stddev or 0.0],
-                color=style.colour,
-                marker="_",
-                ms=9,
-                capsize=3,
-                label=style.label if key[0] == values[0] else None,
-            )
+            dots: Any = {"marker": style.marker, "ms": 3.5, "alpha": 0.6, "ls": ""}
+            panel.plot(place + np.array(spread), numbers, color=style.colour, **dots)
+            mean: Any = {"marker": "_", "ms": 9, "capsize": 3, "color": style.colour}
+            mean["label"] = style.label if key[0] == values[0] else None
+            panel.errorbar([place + 2.4 * half], [found.mean], yerr=[found.stddev or 0.0], **mean)
     _name_x(plot, panel, values, numbers=False)
 
 

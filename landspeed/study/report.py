@@ -340,10 +340,10 @@ def _profiles(report: StudyReport) -> str:
         (report.labels.get(str(row.axes["profile"]), ""), row.scalars["profile"]): row.scalars["id"]
         for row in report.rows
     }
-    lines = [[*names, f"run:{identifier[:16]}"] for names, identifier in sorted(runs.items())]
-    if report.labels:
-        return study_table(("short name", "configuration", "run"), lines, 3)
-    return study_table(("configuration", "run"), [line[1:] for line in lines], 2)
+    lines = [("short name", "configuration", "run")]
+    lines += [(*names, f"run:{identifier[:16]}") for names, identifier in sorted(runs.items())]
+    titles, *rest = lines if report.labels else [line[1:] for line in lines]
+    return study_table(titles, rest, len(titles))
 
 
 def _topologies(report: StudyReport) -> Iterator[str]:

@@ -186,13 +186,20 @@ class Ratio:
         if min(map(len, logs)) < 2:
             means = (math.fsum(one.values()) / len(one) for one in logs)
             middle = math.fsum(s * mean for s, mean in zip(signs, means, strict=True))
-            return cls(value=math.exp(middle), low=None, high=None)
+            return cls.of_log(middle)
         if all(one.keys() == logs[0].keys() for one in logs):
             contrast = Contrast.paired([[one[key] for key in logs[0]] for one in logs], signs)
         else:
             contrast = Contrast.welch([list(one.values()) for one in logs], signs)
         low, high = map(math.exp, contrast.interval)
         return cls(value=math.exp(contrast.value), low=low, high=high)
+
+    @classmethod
+    def of_log(cls, value: float, half: float | None = None) -> Ratio:
+        """Return the ratio with the logarithm *value* ± *half*."""
+        if half is None:
+            return cls(value=math.exp(value), low=None, high=None)
+        return cls(value=math.exp(value), low=math.exp(value - half), high=math.exp(value + half))
 
     @property
     def is_sure(self) -> bool:

@@ -70,23 +70,13 @@ def _statistics(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         if found is None:
             continue
         numbers = (found.mean, found.stddev, found.minimum, found.median, found.maximum)
-        ratio = _ratio(table, key, group, groups, metric.column) if base else []
-        lines.append([*map(str, key), str(found.count), *map(number, numbers), *ratio])
+        line = [*map(str, key), str(found.count), *map(number, numbers)]
+        if base:
+            is_base = str(key[0]) == table.against
+            ratio = None if is_base else Ratio.of(group, _base(table, key, groups), metric.column)
+            line.append(str(ratio or "-"))
+        lines.append(line)
     return study_table(titles, lines, len(table.rows))
-
-
-def _ratio(
-    table: TableExhibit,
-    key: tuple[Value, ...],
-    group: Sequence[StudyRow],
-    groups: dict[tuple[Value, ...], list[StudyRow]],
-    column: str,
-) -> list[str]:
-    """Return the change of *group* from the one that differs in the first axis only."""
-    if str(key[0]) == table.against:
-        return ["-"]
-    ratio = Ratio.of(group, _base(table, key, groups), column)
-    return [str(ratio) if ratio else "-"]
 
 
 def _matrix(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
@@ -116,7 +106,7 @@ def _ratios(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         ]
         found = [Ratio.of(*pair, column) for pair in pairs]
         apart = [Ratio.of_ratios(pair, pairs[0], column) for pair in pairs[1:]]
-        lines.append([*map(str, key), *(str(one) if one else "-" for one in (*found, *apart))])
+        lines.append([*map(str, key), *(str(one or "-") for one in (*found, *apart))])
     first, *others = map(str, values)
     titles = [*map(axis_name, table.rows), first, *others, *(f"{v} / {first}" for v in others)]
     return study_table(titles, lines, len(table.rows))

@@ -170,6 +170,7 @@ class _Planner:
         if self.request.settings and not any(asking):
             raise UsageError(
                 f'study "{self.name}" does not use settings',
+                detail="No configuration of its parts, or of those that were given, takes any.",
                 hint='"tuned" finds which of them cause a gain, "forks" applies them to a fork.',
             )
 

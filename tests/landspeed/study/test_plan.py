@@ -212,7 +212,7 @@ def test_settings_that_a_study_does_not_ask_for_are_refused(tmp_path: Path) -> N
         planned(tmp_path, "page-size", StudyRequest(settings=(("jit", "off"),)))
     assert "tuned" in caught.value.hint
     axes = Axes(profiles=("tuned",))
-    with pytest.raises(UsageError, match="does not ask for settings"):
+    with pytest.raises(UsageError, match="does not use settings"):
         planned(tmp_path, "tuned", StudyRequest(axes=axes, settings=(("jit", "off"),)))
 
 

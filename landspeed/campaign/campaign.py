@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from base.build import Build, Variant
@@ -126,6 +127,11 @@ class Campaign:
     def _counted(self) -> bool:
         return self.requests[0].counted
 
+    @cached_property
+    def _pgbench(self) -> Pgbench:
+        newest = self.session.builder.newest_stable()
+        return Pgbench(build=self.session.build(newest, Variant(), on_built=self._count_build))
+
     def run(self) -> Tally:
         """Build and measure; report what fails and go on."""
         profiles = [Configuration.named(n) for r in self.requests for n in r.preset.profiles]
@@ -137,13 +143,10 @@ class Campaign:
     def _run(self) -> Tally:
         cells = self._cells()
         sources = self._sources()
-        newest = self.session.builder.newest_stable()
-        client = self.session.build(newest, Variant(), on_built=self._count_build)
-        pgbench = Pgbench(build=client)
         try:
             with ExitStack() as held:
-                held.enter_context(self.session.builder.store.in_use([client]))
-                self.made = self._build_all(sources, pgbench, cells, held)
+                held.enter_context(self.session.builder.store.in_use([self._pgbench.build]))
+                self.made = self._build_all(sources, cells, held)
                 points = [
                     Point(build=build, cell=cell)
                     for builds, asked in zip(self.builds, cells, strict=True)
@@ -152,25 +155,25 @@ class Campaign:
                 ]
                 held.enter_context(measuring(counting=self._counted))
                 if self._counted:
-                    self._count_all(points, pgbench)
+                    self._count_all(points)
                 else:
-                    self._measure_all(points, pgbench)
+                    self._measure_all(points)
         finally:
             self.session.records.seal()
         builds = list({build.identifier: build for build in self.made.values()}.values())
         self._note_identical_builds()
-        self._compare_with_itself(builds, pgbench, [cell for asked in cells for cell in asked])
+        self._compare_with_itself(builds, [cell for asked in cells for cell in asked])
         # Publish even without new runs: an earlier campaign may have ended before it published.
         if self.publish and builds:
             self.publish()
         return self.tally
 
-    def _sources(self) -> list[tuple[Target, Source | Build]]:
+    def _sources(self) -> dict[Target, Source | Build]:
         # Resolve all targets before the first build, so that a mistyped REF fails in seconds.
-        found: list[tuple[Target, Source | Build]] = []
+        found: dict[Target, Source | Build] = {}
         for target in dict.fromkeys(t for request in self.requests for t in request.targets):
             try:
-                found.append((target, self.session.named(target)))
+                found[target] = self.session.named(target)
             except SourceError as error:
                 self._report(error)
         return found
@@ -203,13 +206,12 @@ class Campaign:
 
     def _build_all(
         self,
-        sources: list[tuple[Target, Source | Build]],
-        pgbench: Pgbench,
+        sources: dict[Target, Source | Build],
         cells: list[list[Cell]],
         held: ExitStack,
     ) -> dict[Target, Build]:
         builds: dict[Target, Build] = {}
-        for number, (target, named) in enumerate(sources, start=1):
+        for number, (target, named) in enumerate(sources.items(), start=1):
             try:
                 build = self._built(named, target.variant, f"({number} of {len(sources)})")
             except (BuildError, StorageError) as error:
@@ -221,7 +223,7 @@ class Campaign:
             asked = zip(self.requests, cells, strict=True)
             first = next((some for r, some in asked if target in r.targets and some), None)
             if first:
-                self._first_dot(Point(build=build, cell=first[0]), pgbench)
+                self._first_dot(Point(build=build, cell=first[0]))
         return builds
 
     def _built(self, named: Source | Build, variant: Variant, which: str) -> Build:
@@ -230,23 +232,21 @@ class Campaign:
         title = f"building {named.origin.name} {variant} {which}"
         return self.session.build(named, variant, title=title, on_built=self._count_build)
 
-    def _first_dot(self, point: Point, pgbench: Pgbench) -> None:
+    def _first_dot(self, point: Point) -> None:
         # Measure one ordinary sample early, so that a new site shows a dot during the builds.
         if self.publish is None or self._counted or self.session.paths.site.exists():
             return
         try:
             with measuring():
-                self._measure_all([point], pgbench, samples=1)
+                self._measure_all([point], samples=1)
         except BusyError:
             return
         if self.tally.measured:
             self.publish()
 
-    def _measure_all(
-        self, points: list[Point], pgbench: Pgbench, samples: int | None = None
-    ) -> None:
+    def _measure_all(self, points: list[Point], samples: int | None = None) -> None:
         preset = self._preset
-        have = self._have(pgbench)
+        have = self._have()
         wanted = samples or preset.samples
         due = list(turns(points, have, samples=wanted, seed=random.SystemRandom().getrandbits(32)))
         before = len({p.key for p in points}) * wanted - len(due)
@@ -261,21 +261,21 @@ class Campaign:
         again = disk.reload_seconds(turn.point.cell for turn in due)
         if again:
             say(f"disk: {disk.text(again)}")
-        self._load(points, pgbench)
+        self._load(points)
         with meter("measuring") as shown:
-            self._take_turns(due, pgbench, shown)
+            self._take_turns(due, shown)
 
-    def _count_all(self, points: list[Point], pgbench: Pgbench) -> None:
-        due = uncounted(points, self.session, pgbench)
+    def _count_all(self, points: list[Point]) -> None:
+        due = uncounted(points, self.session, self._pgbench)
         self.tally.present = len({point.key for point in points}) - len(due)
         if not due:
             return
         say(f"counting {len(due)} points, {self.tally.present} recorded already")
-        self._load(due, pgbench)
+        self._load(due)
         count_all(
             due,
             self.session,
-            pgbench,
+            self._pgbench,
             preset=self._preset.name,
             done=self._record,
             failed=self._report,
@@ -300,9 +300,7 @@ class Campaign:
                     f"shares its {samples[build.digest]} samples"
                 )
 
-    def _compare_with_itself(
-        self, builds: list[Build], pgbench: Pgbench, cells: list[Cell]
-    ) -> None:
+    def _compare_with_itself(self, builds: list[Build], cells: list[Cell]) -> None:
         """Add a block to the A/A comparison of one server for every RUNS_PER_BLOCK runs."""
         blocks = self.tally.measured // RUNS_PER_BLOCK
         point = point_due(self.session, builds, cells) if blocks else None
@@ -310,11 +308,11 @@ class Campaign:
             return
         try:
             seconds = self._preset.seconds
-            compare_with_itself(self.session, pgbench, point, seconds=seconds, blocks=blocks)
+            compare_with_itself(self.session, self._pgbench, point, seconds=seconds, blocks=blocks)
         except LandspeedError as error:
             self._report(error)
 
-    def _load(self, points: list[Point], pgbench: Pgbench) -> None:
+    def _load(self, points: list[Point]) -> None:
         wanted: dict[tuple[Any, ...], Point] = {}
         for point in points:
             wanted[data_of(point.build.identifier, point.cell)] = point
@@ -323,20 +321,20 @@ class Campaign:
                 scale = point.cell.scenario.scale
                 shown.update(number / len(wanted), f"{point.build.label} scale {scale}")
                 try:
-                    store = templates(self.session.paths, pgbench, cell=point.cell)
+                    store = templates(self.session.paths, self._pgbench, cell=point.cell)
                     prepare(build=point.build, scale=scale, store=store)
                 except LandspeedError as error:
                     self._report(error)
 
-    def _have(self, pgbench: Pgbench) -> Counter[PointKey]:
+    def _have(self) -> Counter[PointKey]:
         comparable = Comparable(
             machine=self.session.machine,
-            pgbench_version=str(pgbench.build.version),
+            pgbench_version=str(self._pgbench.build.version),
             seconds=self._preset.seconds,
         )
         return count_samples(comparable.of(self.session.records.table()))
 
-    def _take_turns(self, due: list[Turn], pgbench: Pgbench, shown: Meter) -> None:
+    def _take_turns(self, due: list[Turn], shown: Meter) -> None:
         failures: Counter[PointKey] = Counter()
         began = published = time.monotonic()
         for done, turn in enumerate(due):
@@ -350,7 +348,7 @@ class Campaign:
             )
             shown.update(done / len(due), turn.point.label, left=each * (len(due) - done))
             try:
-                self._measure(turn, pgbench)
+                self._measure(turn)
             except LandspeedError as error:
                 failures[turn.point.key] += 1
                 self._report(error)
@@ -359,11 +357,11 @@ class Campaign:
                 published = time.monotonic()
         say(f"measured {self.tally.measured} runs in {duration(time.monotonic() - began)}")
 
-    def _measure(self, turn: Turn, pgbench: Pgbench) -> None:
+    def _measure(self, turn: Turn) -> None:
         preset = self._preset
         record = measure(
             build=turn.point.build,
-            pgbench=pgbench,
+            pgbench=self._pgbench,
             cell=turn.point.cell,
             seconds=preset.seconds,
             seed=turn.seed,

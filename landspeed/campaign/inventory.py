@@ -16,7 +16,7 @@ from landspeed.session.session import Session
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class InventoryRow:
     """One release or commit: its source, its builds, its runs by variant.
 
     ``reach`` says how each configured source would provide it.
@@ -34,7 +34,7 @@ class Row:
         return vars(self)
 
 
-def listing(session: Session) -> list[Row]:
+def listing(session: Session) -> list[InventoryRow]:
     """List known releases, then everything else built, registered or measured, without network."""
     built = _built([*session.builder.store.all(), *session.external_servers.all()])
     runs = _runs(session.records)
@@ -43,7 +43,7 @@ def listing(session: Session) -> list[Row]:
     known = {row.name for row in rows}
     for name in sorted((set(built) | set(runs)) - known):
         rows.append(
-            Row(
+            InventoryRow(
                 name=name,
                 date="",
                 source="built elsewhere" if name.startswith("@") else "commit",
@@ -57,13 +57,13 @@ def listing(session: Session) -> list[Row]:
 
 def _release_row(
     status: ReleaseStatus, built: dict[str, list[str]], runs: dict[str, dict[str, int]]
-) -> Row:
+) -> InventoryRow:
     name = str(status.version)
     if status.is_here:
         source = f"here ({(status.taken_from or '').split(' ')[0]})"
     else:
         source = "reachable" if status.is_reachable else "out of reach"
-    return Row(
+    return InventoryRow(
         name=name,
         date=status.date.isoformat() if status.date else "",
         source=source,
@@ -89,7 +89,7 @@ def _runs(records: RecordStore) -> dict[str, dict[str, int]]:
     return runs
 
 
-def render_listing(rows: Sequence[Row]) -> str:
+def render_listing(rows: Sequence[InventoryRow]) -> str:
     """Return the rows as a table, and below it how to reach the sources that are out of reach."""
     lines = [f"{'release':<12} {'date':<10}  {'source':<15}  {'built':<16}  measured"]
     for row in rows:

@@ -78,7 +78,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class PointRuns:
     """One point with its runs, oldest first.
 
     ``published`` says whether the site shows these runs. Those of comparisons and bisections
@@ -128,7 +128,7 @@ class Shown:
 
 def find_points(
     table: pa.Table, query: PointQuery, twins: Sequence[IdenticalBuild] = ()
-) -> list[Shown]:
+) -> list[PointRuns]:
     """Return the points that *query* selects in *table* (RecordStore.table()); RefError if none.
 
     Runs of different servers or epochs are different points, and the newest is published. Origins
@@ -157,10 +157,10 @@ def _rows_by_origin(
         yield from ((row, one) for name, one in others.items() if name != own.name)
 
 
-def _shown(servers: Sequence[Sequence[Run]]) -> Iterator[Shown]:
+def _shown(servers: Sequence[Sequence[Run]]) -> Iterator[PointRuns]:
     newest = max((runs[-1].id for runs in servers if not runs[-1].is_adaptive), default="")
     for runs in servers:
-        yield Shown(runs=tuple(runs), published=runs[-1].id == newest)
+        yield PointRuns(runs=tuple(runs), published=runs[-1].id == newest)
 
 
 def _nothing(table: pa.Table) -> RefError:
@@ -172,7 +172,7 @@ def _nothing(table: pa.Table) -> RefError:
     )
 
 
-def overview(points: Iterable[Shown]) -> Table:
+def overview(points: Iterable[PointRuns]) -> Table:
     """Return a table of *points*, a line each, with their medians and 99 % intervals."""
     points = list(points)
     shown = [metric for metric in METRICS if any(metric in point.metrics for point in points)]
@@ -190,7 +190,7 @@ def overview(points: Iterable[Shown]) -> Table:
     return rich_table(titles, rows, align="lllr")
 
 
-def details(point: Shown, records: Sequence[Record]) -> RenderableType:
+def details(point: PointRuns, records: Sequence[Record]) -> RenderableType:
     """Return the estimates and runs of *point*, and what its *records* tell.
 
     The latter are where the time went, warnings, and the provenance of the first record.

@@ -30,7 +30,7 @@ def test_since_takes_a_release_or_a_date_and_nothing_else() -> None:
         verb.since_filter("soon", DAYS)
 
 
-class Shown:
+class PointRuns:
     """What ``landspeed changes`` prints of a Survey."""
 
     def __init__(
@@ -47,13 +47,13 @@ def test_the_verb_prints_a_line_a_step_and_says_what_was_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = scanned(line(level(0.1, 0.11)), line(level(0.2), clients=4))
-    shown = Shown(found, monkeypatch)
+    shown = PointRuns(found, monkeypatch)
     (_, row) = shown.data.splitlines()
     words = ("17.5 → 17.6", "elephant", "bs8", "read-only/prepared/small-5/c1/default", "latency")
     assert all(word in row for word in words)
     assert "nominated" in row
     assert shown.talk == "2 series searched, 1 change\n"
-    (facts,) = json.loads(Shown(found, monkeypatch, "--json").data)
+    (facts,) = json.loads(PointRuns(found, monkeypatch, "--json").data)
     assert facts["after"]["release"] == "17.6"
 
 
@@ -77,6 +77,6 @@ def test_where_there_is_nothing_the_verb_says_why(
     records: list[dict[str, Any]], talk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = scanned(records)
-    shown = Shown(found, monkeypatch)
+    shown = PointRuns(found, monkeypatch)
     assert (shown.data, shown.talk) == ("", talk)
-    assert Shown(found, monkeypatch, "--json").data == "[]\n"
+    assert PointRuns(found, monkeypatch, "--json").data == "[]\n"

@@ -16,7 +16,7 @@ from benchmarks.records.store import RecordStore
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.results.point_query import parse_point
-from landspeed.results.show import Estimate, Shown, details, find_points, overview
+from landspeed.results.show import Estimate, PointRuns, details, find_points, overview
 from tests.kits.made_up.synthetic import START, Point, counted_record, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 
@@ -42,7 +42,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
     return store
 
 
-def found(store: RecordStore, text: str) -> list[Shown]:
+def found(store: RecordStore, text: str) -> list[PointRuns]:
     return find_points(store.table(), parse_point(text, release_at))
 
 

@@ -30,7 +30,7 @@ _TICKS = """() => $('#main-graph').data('plot').getAxes().xaxis.ticks.map(tick =
 
 @dataclass(kw_only=True)
 class Complaints:
-    """Complaints are what a healthy site never has: errors, and requests to other hosts."""
+    """What a healthy site never has: errors, and requests to other hosts."""
 
     console: list[str] = field(default_factory=list)
     page: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Complaints:
 
 @dataclass(frozen=True, kw_only=True)
 class Graph:
-    """A Graph is what the browser drew: its lines (label → number of points) and x ticks."""
+    """What the browser drew: lines (label → number of points) and x ticks."""
 
     lines: dict[str, int]
     ticks: list[str]

@@ -45,6 +45,8 @@ LEVELS = {
     ),
 }
 """The packages of each of the two, lowest level first: each imports only from lower levels."""
+LOWEST_INSIDE = ("landspeed.cli.options", "landspeed.site.asv_incremental", "landspeed.site.pages")
+"""Packages that import nothing else from the package around them."""
 MOST_MODULES = 22
 MAY_START_PROCESSES = (
     "builders.docker",
@@ -168,6 +170,19 @@ def test_packages_inside_a_package_import_only_from_lower_levels():
                 if level[there[1]] >= level[here[1]]:
                     wrong.append(f"{name} imports {target}")
     assert wrong == []
+
+
+@pytest.mark.parametrize("inner", LOWEST_INSIDE)
+def test_an_inner_package_imports_nothing_else_from_the_package_around_it(inner):
+    around = inner.rpartition(".")[0]
+    inside = {name: tree for name, tree in modules().items() if within(name, (inner,))}
+    assert inside
+    assert [
+        f"{name} imports {target}"
+        for name, tree in inside.items()
+        for target in imports(tree)
+        if within(target, (around,)) and not within(target, (inner,))
+    ] == []
 
 
 def test_every_package_is_on_one_level_and_says_what_it_is_for():

@@ -1,4 +1,4 @@
-"""A made-up history for tests of the pages: releases, builds, commits, changes and their fates."""
+"""A made-up history for tests of the pages: releases, builds, commits, changepoints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hash_of(number: int) -> str:
 
 
 def commits(count: int) -> dict[str, Commit]:
-    """So many commits of upstream, by hash; some have hostile subjects and authors."""
+    """Return *count* upstream commits by hash; some have hostile subjects and authors."""
     return {
         hash_of(number): Commit(
             hash=hash_of(number),

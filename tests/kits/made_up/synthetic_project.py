@@ -30,7 +30,7 @@ _ENVIRONMENTS = '".builders.asv_environment", '
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """A Project is a checkout with asv's configuration and a bare repository of sources."""
+    """A checkout with asv's configuration and a bare repository of sources."""
 
     paths: Paths
     commits: Mapping[str, str]
@@ -77,7 +77,7 @@ class Project:
         return derived
 
     def write_pages(self, inputs: PageInputs) -> None:
-        """Make the data of our own pages from all records and *inputs*."""
+        """Write the data of landspeed's own pages from all records and *inputs*."""
         files = page_files(dots(self.store.table()), self.place_of, inputs)
         write_page_files(files, self.paths.results)
 

@@ -172,7 +172,7 @@ def tuned_report(cache: Path, request: StudyRequest) -> StudyReport:
 def test_screened_settings_are_ranked_with_what_carries_the_gain_first(tmp_path: Path) -> None:
     page = write_report(tuned_report(tmp_path, StudyRequest()), tmp_path / "tuned/quick")
     text = (page.parent / "report.md").read_text()
-    assert "\n## Which settings it is\n" in text
+    assert "\n## Effect of each setting\n" in text
     ranked = re.findall(r"^\| (\w+) \| ([+-][\d.]+)% \[.*\] \| (<?[\d.]+) \|$", text, re.M)
     assert [name for name, _, _ in ranked[:2]] == ["shared_buffers", "max_wal_size"]
     assert len(ranked) == 10
@@ -219,7 +219,7 @@ def test_a_long_list_of_settings_is_spelled_out_once_and_has_a_name_elsewhere(
 def test_without_profiles_that_tell_settings_apart_there_is_no_ranking(tmp_path: Path) -> None:
     request = StudyRequest(axes=Axes(profiles=("default", "tuned")))
     page = write_report(tuned_report(tmp_path, request), tmp_path / "tuned/quick")
-    assert "Which settings it is" not in (page.parent / "report.md").read_text()
+    assert "Effect of each setting" not in (page.parent / "report.md").read_text()
 
 
 def test_points_of_another_day_are_no_pairs_and_the_report_says_so(

@@ -61,7 +61,7 @@ _APART = (
     *("src/bin/psql", "src/bin/pg_dump", "src/bin/scripts", "src/bin/pg_basebackup"),
     *("src/bin/pg_upgrade", "src/bin/pg_rewind", "src/pl/plperl", "src/pl/plpython", "src/pl/tcl"),
 )
-# A kept tree has about half a gigabyte.
+# An incremental tree takes about half a gigabyte.
 _MOST_KEPT = 8
 _ELF = b"\x7fELF"
 # What changes when a package with headers or libraries comes, goes or is upgraded.
@@ -255,7 +255,7 @@ def taken(root: Path, name: str, sources: Sources) -> Iterator[tuple[Incremental
 
 
 def trim(root: Path) -> None:
-    """Remove the least recently used KeptTrees below *root* that are too many and not in use."""
+    """Remove the least recently used trees below *root* beyond the limit, unless in use."""
     locks = [lock for lock in root.glob("*.lock") if lock.with_suffix("").is_dir()]
     locks.sort(key=lambda lock: lock.stat().st_mtime_ns, reverse=True)
     for lock in locks[_MOST_KEPT:]:

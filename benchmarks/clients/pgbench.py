@@ -44,9 +44,9 @@ _LOG_PREFIX = "transactions"
 
 @dataclass(frozen=True)
 class Pgbench:
-    """A Pgbench is the one client; its Build, and so its version, is fixed for all servers.
+    """The pgbench that measures all servers; its build fixes its version.
 
-    It runs as the ``account``, None for us.
+    It runs as the user ``account``; None for the current user.
     """
 
     build: Build

@@ -1,7 +1,7 @@
-"""Twins: commits whose Builds install the very same files share their samples.
+"""Identical builds: commits whose builds install the same files share their samples.
 
-Who asks for a commit whose server is measured already gets no new Runs; what is written down
-instead is that the two are one. Like a record a Twin is only ever added, and merged by copying.
+A commit whose server is measured already gets no new runs. A note says instead that the two are
+one server. Like records, notes are only ever added, and merged by copying files.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from base.build import Build, Origin
 from benchmarks.records.notes import NoteStore
 
 SERVER_COLUMNS = ["digest", "release", "commit", "tree", "origin_date", "registered"]
-"""The columns of RecordStore.table() that say which server a Run was of, and whence it came."""
+"""The columns of RecordStore.table() that identify the server of a run and its origin."""
 
 Origins = Mapping[str, Mapping[str, Origin]]
-"""All that is one server: origins by name, by the digest that their Builds share."""
+"""Origins by name, by the digest that their builds share; each inner mapping is one server."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdenticalBuild:
-    """A Twin is an origin whose Build has the ``digest`` of one that was measured."""
+    """An origin whose build has the ``digest`` of a measured one."""
 
     digest: str
     origin: Origin
@@ -29,21 +29,21 @@ class IdenticalBuild:
 
 @dataclass(frozen=True, kw_only=True)
 class IdenticalBuildStore:
-    """A IdenticalBuildStore keeps Twins as *notes*."""
+    """The identical builds that are known, as *notes* beside the records."""
 
     notes: NoteStore
 
     def add(self, build: Build) -> None:
-        """Keep that *build*'s origin is a Twin of whatever was measured with its digest."""
+        """Note that *build* is identical to the measured build with its digest."""
         self.notes.add({"digest": build.digest, "origin": asdict(build.origin)})
 
     def all(self) -> list[IdenticalBuild]:
-        """Every Twin; RecordError for a damaged one."""
+        """Return every identical build; raises RecordError for a damaged note."""
         return [
             IdenticalBuild(digest=str(facts["digest"]), origin=Origin(**facts["origin"]))
             for facts in self.notes.all()
         ]
 
     def merge(self, other: IdenticalBuildStore) -> int:
-        """Add the Twins of *other*; how many were new."""
+        """Add the notes of *other*; return how many were new."""
         return self.notes.merge(other.notes)

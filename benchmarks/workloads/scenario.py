@@ -108,9 +108,9 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A Cell is a Scenario on one Rung under one Profile: with a Variant, what has a trend.
+    """A scenario with a number of clients and a configuration; per variant it has a trend.
 
-    With ``buffers`` its instructions are counted, without them its time is taken.
+    With ``buffers`` its instructions are counted, without them it is timed.
     """
 
     scenario: Scenario

@@ -30,13 +30,14 @@ class ResultsKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TrackingConfig:
-    """A Track is what a farm follows, and how much of it at once.
+    """What a farm tracks, and how much of it in one run of its workflow.
 
-    ``branches`` are patterns such as REL_*_STABLE, each looked at ``depth`` commits back;
-    ``releases`` is the oldest major whose release tags are, empty for none. They are built in
-    ``variants`` and measured as ``preset`` says (``modes`` in place of its own, if any): counted
-    on any machine, and timed on each of ``machines``. One go takes ``budget`` on each. Results
-    are kept where ``keep`` says, a Keep; ``directory`` is that of the machine's it may be.
+    ``branches`` are patterns such as REL_*_STABLE, each tracked ``depth`` commits back.
+    ``releases`` is the oldest major whose release tags are tracked, empty for none. Commits and
+    releases are built in ``variants`` and measured with ``preset`` (with ``modes``, if any, in
+    place of its own): counted on any machine, and timed on each of ``machines``. One run takes
+    ``budget`` on each machine. ``keep`` says where results are stored, and ``directory`` which
+    directory that is if ``keep`` is "directory".
     """
 
     branches: tuple[str, ...] = ("master",)

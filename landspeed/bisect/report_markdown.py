@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from benchmarks.workloads.cell_name import CellName
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.progress import duration
 
@@ -264,17 +265,10 @@ def _reproduce(facts: Facts) -> Iterator[str]:
     if culprit:
         verb = "explain" if facts["exact"] else f"compare --metric {facts['metric']}"
         ends = f"{culprit['parent']['name']} {culprit['name']}"
-        yield f"landspeed {verb} {ends} --scenario {_cell_path(facts)}"
+        yield f"landspeed {verb} {ends} --scenario {CellName.of(facts['cell'])}"
     yield "```"
     yield ""
     yield f"The state is `{facts['state']}`; each run is a raw record."
-
-
-def _cell_path(facts: Facts) -> str:
-    asked = facts["cell"]
-    scenario = f"{asked['mode']}/{asked['protocol']}/{asked['tier']}-{asked['scale']}"
-    buffers = f"/{asked['buffers']}" if asked.get("buffers") else ""
-    return f"{scenario}/c{asked['clients']}/{asked['profile']}{buffers}"
 
 
 def _share(share: float) -> str:

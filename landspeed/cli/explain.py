@@ -17,6 +17,7 @@ from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
 from benchmarks.server.configuration import Configuration
+from benchmarks.workloads.cell_name import CellName, cell_syntax
 from benchmarks.workloads.points import Point, rows_of
 from benchmarks.workloads.scenario import (
     CacheState,
@@ -42,8 +43,7 @@ from landspeed.profiling.flamegraph import draw, frames
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
 
-SCENARIO = "MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]"
-_DEFAULTS = ("read-only", "prepared", "small", "c1", "default", "warm")
+SCENARIO = cell_syntax()
 _DIRECTORY = "explain"
 
 
@@ -111,30 +111,25 @@ def explain_(
 
 def counted_cell(scenario: str, session: Session) -> Cell:
     """The counted Cell that *scenario* spells; UsageError if it is none."""
-    given = scenario.split("/")
-    if len(given) > len(_DEFAULTS):
-        raise _bad(scenario, f"It has {len(given)} parts, at most {len(_DEFAULTS)} fit.")
-    words = [w if w not in ("", "*") else d for w, d in zip(given, _DEFAULTS, strict=False)]
-    words += _DEFAULTS[len(words) :]
-    mode, protocol, scale, clients, profile, buffers = words
-    if clients not in ("c1", "1"):
+    named = CellName.parse(scenario)
+    if named.clients not in (None, 1):
         raise _bad(scenario, "Instructions are counted with one client.")
     try:
         preset = Preset(
             name="explain",
             description="one counted cell",
-            modes=(Mode(mode),),
-            protocols=(Protocol(protocol),),
+            modes=(Mode(named.mode or Mode.READ_ONLY),),
+            protocols=(Protocol(named.protocol or Protocol.PREPARED),),
             tiers=(Tier.SMALL,),
             rungs=(1,),
             samples=1,
             seconds=1,
-            profiles=(Configuration.named(profile).name,),
+            profiles=(Configuration.named(named.configuration or "default").name,),
         )
-        wanted = CacheState(buffers)
+        wanted = CacheState(named.cache_state or CacheState.WARM)
     except ValueError as error:
         raise _bad(scenario, f"{error}.") from error
-    tier, _, factor = scale.replace("=", "-").partition("-")
+    tier, _, factor = (named.scale or Tier.SMALL).partition("-")
     if tier != Tier.SMALL:
         raise _bad(scenario, "What is counted is small; pages that are read in are cold buffers.")
     scales = parse_scales([f"{tier}={factor}"] if factor else [])

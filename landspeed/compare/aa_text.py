@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.workloads.cell_name import CellName
 from landspeed.compare.aa_rates import (
     CHECK_ALPHA,
     AAReport,
@@ -22,11 +23,7 @@ TITLES = (
 
 def _cell_name(cell: Mapping[str, Any]) -> str:
     """Return a cell as ``landspeed show`` prints it, with its variant and the seconds of a run."""
-    scale = f"{cell['tier']}-{cell['scale']}"
-    return (
-        f"{cell['variant']}/{cell['mode']}/{cell['protocol']}/{scale}"
-        f"/c{cell['clients']}/{cell['profile']} {cell['seconds']:g} s"
-    )
+    return f"{cell['variant']}/{CellName.of(cell)} {cell['seconds']:g} s"
 
 
 def rate_text(rate: AlarmRate) -> str:

@@ -7,20 +7,21 @@ prints it: ``MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Self
 
 from base.build import Variant
 from base.errors import UsageError
 from base.version import Version
 from benchmarks.server.configuration import Configuration, is_profile
+from benchmarks.workloads.cell_name import CellName, cell_syntax
 from benchmarks.workloads.scenario import Mode, Preset, Protocol, Tier
 from landspeed.session.target import Target
 
 SIDE = "REF[:VARIANT][/PROFILE]"
-SCENARIO = "MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]"
-_SCALE = re.compile(r"(small|medium|large)(?:[-=]([1-9]\d*))?")
 _PARTS = 5
+SCENARIO = cell_syntax(_PARTS)
+_SCALE = re.compile(r"(small|medium|large)(?:[-=]([1-9]\d*))?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,37 +102,28 @@ def parse_scenario(
 
     UsageError for a word that does not exist, or if both say the same part.
     """
-    given = (mode, protocol, scale, None if clients is None else str(clients), profile)
-    named = _words(scenario) if scenario is not None else (None,) * _PARTS
-    if any(word and part for word, part in zip(given, named, strict=True)):
+    named = CellName.parse(scenario or "", parts=_PARTS)
+    given = (mode, protocol, scale, clients, profile)
+    if any(word and part for word, part in zip(given, astuple(named), strict=False)):
         raise UsageError(
             "a part of the scenario is given twice",
             detail=f"It is in --scenario {scenario} and in an option of its own.",
             hint="Leave out one of the two.",
         )
-    mode, protocol, scale, count, profile = map(lambda one, other: one or other, given, named)
+    scale = scale or named.scale
     default = CompareScenario
     tier, factor = _scale(scale) if scale else (default.tier, None)
     return CompareScenario(
-        mode=Mode(_one_of("mode", list(Mode), mode or default.mode)),
-        protocol=Protocol(_one_of("protocol", list(Protocol), protocol or default.protocol)),
+        mode=Mode(_one_of("mode", list(Mode), mode or named.mode or default.mode)),
+        protocol=Protocol(
+            _one_of("protocol", list(Protocol), protocol or named.protocol or default.protocol)
+        ),
         tier=tier,
         scale=factor,
-        clients=_clients(count) if count else default.clients,
-        profile=Configuration.named(profile or default.profile).name,
+        clients=clients or named.clients or default.clients,
+        profile=Configuration.named(profile or named.configuration or default.profile).name,
         seconds=seconds,
     )
-
-
-def _words(scenario: str) -> tuple[str | None, ...]:
-    words = [None if word in ("", "*") else word for word in scenario.split("/")]
-    if len(words) > _PARTS:
-        raise UsageError(
-            f'"{scenario}" is not a scenario',
-            detail=f"It has {len(words)} parts, and a scenario has at most {_PARTS}.",
-            hint=f"Write {SCENARIO}, such as read-write/prepared/small/c4.",
-        )
-    return (*words, *[None] * (_PARTS - len(words)))
 
 
 def _one_of(what: str, allowed: list[str], word: str) -> str:
@@ -148,12 +140,3 @@ def _scale(word: str) -> tuple[Tier, int | None]:
             hint=f"Write a tier ({', '.join(Tier)}), or a tier with a scale factor: small=100.",
         )
     return Tier(match[1]), int(match[2]) if match[2] else None
-
-
-def _clients(word: str) -> int:
-    number = word.removeprefix("c")
-    if not number.isdecimal() or int(number) < 1:
-        raise UsageError(
-            f'"{word}" is not a number of clients', hint="Write it like c4, or --clients 4."
-        )
-    return int(number)

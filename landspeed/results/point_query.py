@@ -13,16 +13,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from urllib.parse import parse_qsl, unquote
 
 from base.build import Origin, Variant
 from base.errors import UsageError
 from base.version import Version
+from benchmarks.workloads.cell_name import CellName, cell_syntax
 from benchmarks.workloads.metrics import PARAM_NAMES, VARIANT_NAMES, metric_of, mode_of, scale_param
 from landspeed.results.run import Run
 
-SPELLING = "REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]]"
+SPELLING = f"REF[:VARIANT][/{cell_syntax()}]"
 _PARTS = ("mode", *PARAM_NAMES, "buffers")
 _TIMED = "None"  # str() of the buffers of a timed run
 _GENERIC = ("machine", *VARIANT_NAMES)
@@ -69,24 +70,20 @@ def parse_point(text: str, release_at: ReleaseAt) -> PointQuery:
 
 
 def _parse_words(text: str, release_at: ReleaseAt) -> PointQuery:
-    target, *parts = text.split("/")
-    if len(parts) > len(_PARTS):
-        detail = f"It has {len(parts)} parts after the target; at most {len(_PARTS)} are allowed."
-        raise _bad(text, detail)
+    target, _, cell = text.partition("/")
+    try:
+        named = CellName.parse(cell)
+    except UsageError as error:
+        raise _bad(text, error.detail or f"{error.message}.") from error
     ref, _, variant = target.partition(":")
     allowed: dict[str, frozenset[str]] = {}
     if variant:
         chosen = Variant.parse(variant).axes()
         allowed |= {name: frozenset({value}) for name, value in chosen.items()}
-    for name, value in zip(_PARTS, parts, strict=False):
-        if value in ("", "*"):
-            continue
-        spelled = value.removeprefix("c") if name == "clients" else value
-        if name == "clients" and not spelled.isdigit():
-            raise _bad(text, f'"{value}" is not a number of clients.')
-        allowed[name] = frozenset({spelled})
-    if len(parts) == len(_PARTS) - 1:
-        allowed["buffers"] = frozenset({_TIMED})
+    parts = dict(zip(_PARTS, astuple(named), strict=True))
+    if cell.count("/") == len(_PARTS) - 2:
+        parts["buffers"] = _TIMED
+    allowed |= {name: frozenset({str(part)}) for name, part in parts.items() if part is not None}
     refs = () if ref in ("", "*") else (_named(ref, release_at),)
     return PointQuery(refs=refs, allowed=allowed)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from base.build import Origin, Variant
 from benchmarks.records.columns import variant_of
-from benchmarks.workloads.metrics import scale_param
+from benchmarks.workloads.cell_name import CellName
 from benchmarks.workloads.points import ADAPTIVE
 
 _COLUMNS = (
@@ -53,9 +53,7 @@ class Run:
     @property
     def point(self) -> str:
         """The point of the run, in the spelling that ``landspeed show`` takes."""
-        scale = scale_param(self.tier, self.scale)
-        cell = [self.mode, self.protocol, scale, f"c{self.clients}", self.profile]
-        return f"{self.target}/{'/'.join([*cell, *([self.buffers] if self.buffers else [])])}"
+        return f"{self.target}/{CellName.of(vars(self))}"
 
     @property
     def target(self) -> str:

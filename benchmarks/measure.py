@@ -1,4 +1,4 @@
-"""One Run: a freshly started cluster, one client, and the raw record of what was seen."""
+"""Measure one run: a freshly started cluster, one client, and the raw record of both."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TOO_LITTLE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A Seen is what was learnt of the server in one Run, of all of them where there are several.
+    """What was observed of the server, or of all servers together, in one run.
 
     ``settings`` are the first one's.
     """
@@ -88,7 +88,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Phases:
-    """Phases are the seconds of wall clock that each part of a Run took."""
+    """Wall-clock seconds of each phase of a run."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -126,7 +126,7 @@ def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Te
 
 
 def prepare(*, build: Build, scale: int, store: Templates) -> None:
-    """Load *build*'s data directory at *scale* now, so that no Run has to."""
+    """Load *build*'s data directory at *scale* now, so that no run has to."""
     store.ensure(store.home.reachable(build), scale)
 
 
@@ -142,7 +142,7 @@ def measure(
     context: Mapping[str, Any],
     every: float | None = EVERY,
 ) -> Record:
-    """One Run of *cell* for *seconds* on a fresh start of *build*: its raw record.
+    """Run *cell* for *seconds* on a freshly started *build* and return the raw record.
 
     *context* (preset, round, …) goes into the record's ``run``. Server and machine are looked
     at *every* so many seconds meanwhile, and statements timed; None: neither. MeasureError if the
@@ -198,7 +198,7 @@ def _sysbench_facts(store: Templates, cell: Cell) -> dict[str, Any]:
 def provenance(
     started: datetime, *, build: Build, pgbench: Pgbench, cell: Cell, machine: Machine
 ) -> dict[str, Any]:
-    """What every raw record begins with: its id, and of what it is."""
+    """Return the keys that every raw record begins with."""
     return {
         "schema": SCHEMA,
         "id": new_id(started),

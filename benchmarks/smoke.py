@@ -29,7 +29,7 @@ TRIALS = (
     *("initdb", "start", "block_size", "wal_block_size", "segment_size", "psycopg", "stop"),
     *Mode,
 )
-"""The names of all Trials, in the order they are made."""
+"""The names of all checks, in the order in which they are made."""
 
 _SCALE, _SECONDS, _CLIENTS = 1, 1, 2
 _CONTROL_DATA = {
@@ -43,7 +43,7 @@ _NEEDED = ("initdb", "start")
 
 @dataclass(frozen=True, kw_only=True)
 class SmokeCheck:
-    """A Trial is one thing a Build has to do as a server, and how it came out.
+    """One thing that a build must do as a server, and its result.
 
     ``seen`` is what was seen, an error's lines where it failed; ``ok`` is None where it
     could not be tried because something before it failed.
@@ -54,7 +54,7 @@ class SmokeCheck:
     seen: str = ""
 
     def facts(self) -> dict[str, Any]:
-        """The Trial as JSON can hold it."""
+        """Return the check as JSON can hold it."""
         return asdict(self)
 
 
@@ -75,9 +75,9 @@ def built_variant(build: Build, paths: Paths) -> Variant:
 
 
 def trials(*, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) -> list[SmokeCheck]:
-    """Every Trial of *build*, none left out because another failed unless it needs it.
+    """Make every check of *build*; one that needs a failed check is left out.
 
-    The runs of pgbench are measured as any Run is, for one second at scale 1, and not recorded.
+    The runs of pgbench are measured like any other, for one second at scale 1, and not recorded.
     """
     made: list[SmokeCheck] = []
     try:

@@ -20,7 +20,7 @@ _LAST_LINES = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A Sample is the numbers of one run of a client; times in ms, ``measured_seconds`` in s.
+    """The numbers of one run of a client; times in ms, ``measured_seconds`` in s.
 
     ``latency_ms`` is the mean: clients × time / transactions, which is how pgbench itself
     defines it without ``-P``. The one it prints with ``-P`` is rounded to 1 µs, 1 % of
@@ -43,7 +43,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class SecondSeries:
-    """A SecondSeries is a run second by second; a second without a transaction has no latency."""
+    """A run second by second; a second without a transaction has no latency."""
 
     seconds: tuple[float, ...]
     tps: tuple[float, ...]
@@ -58,7 +58,7 @@ class SecondSeries:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """An Outcome is what one finished run of a client said: numbers, series, what it was asked.
+    """What one finished run of a client reported, and its command line.
 
     ``stderr`` is without the progress lines. ``cpu_seconds`` are what the client itself used, all
     of its threads; ``statements`` have mean latencies in ms, where they were asked for.
@@ -74,7 +74,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientResult:
-    """An Ended is a client's program that has: what it printed, how it ended, its CPU seconds."""
+    """Output, exit status and CPU seconds of a client that has ended."""
 
     program: str
     stdout: str

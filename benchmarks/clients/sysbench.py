@@ -39,7 +39,7 @@ def sysbench_reason(protocol: Protocol = Protocol.PREPARED) -> str | None:
 
 
 def oltp_of(name: str) -> SysbenchMode:
-    """The SysbenchMode called *name* in the sysbench of this machine; UsageError if there is none."""
+    """Return the mode called *name* of this machine's sysbench; UsageError if there is none."""
     program = shutil.which(SYSBENCH)
     said = re.match(rf"{SYSBENCH} (\S+)", version_line(program)) if program else None
     return SysbenchMode(name=name, version=said[1] if said else "")
@@ -47,7 +47,7 @@ def oltp_of(name: str) -> SysbenchMode:
 
 @dataclass(frozen=True)
 class Sysbench:
-    """A Sysbench is the client that asks what an SysbenchMode does; each client is a thread of it.
+    """sysbench as the client of a SysbenchMode; each client is one of its threads.
 
     It runs as the ``account``, None for us.
     """

@@ -19,7 +19,7 @@ _LAST = "totals:"
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """An Edge is what one function called another for: how often, and for how many instructions.
+    """Calls of one function by another: how many, and their instructions.
 
     ``inclusive`` counts what the callee called in its turn.
     """
@@ -30,7 +30,7 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """A Profile is one process's instructions by function, and by caller and callee.
+    """One process's instructions by function, and by caller and callee.
 
     Inclusive costs of functions that call each other in a circle count some work twice.
     """

@@ -56,7 +56,7 @@ _LEAST = 0.005
 
 @dataclass(frozen=True, kw_only=True)
 class Slope:
-    """A Slope is what one transaction more costs, between a short and a long Pass."""
+    """The cost of one more transaction, from a short and a long pass."""
 
     short: Pass
     long: Pass

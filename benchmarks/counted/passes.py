@@ -49,7 +49,7 @@ SELECT bbalance FROM pgbench_branches WHERE bid = :bid;
 
 @dataclass(frozen=True, kw_only=True)
 class CountOrder:
-    """A CountOrder is what to count: *cell* of *build*, with pgbench's *seed*.
+    """What to count: *cell* of *build*, with pgbench's *seed*.
 
     A warm Pass reads what *longest* transactions touch before it. No Pass begins after *stop*.
     """
@@ -65,7 +65,7 @@ class CountOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class Pass:
-    """A Pass is what one backend executed for so many transactions, and what they touched.
+    """What one backend executed for so many transactions, and what they touched.
 
     ``clocked`` instructions are not in ``instructions``: a clock started them. WAL bytes and
     blocks are counted from an origin that all Passes of one cell share. Settings and size are
@@ -87,7 +87,7 @@ class Pass:
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """A Bench is the run directory where Passes of one CountOrder are made, one after the other.
+    """The run directory where the passes of one CountOrder are made, one after the other.
 
     Its own copy of the Template stays as it is: Runs that only read use the Template itself,
     which counts blocks and writes a checkpoint between two Passes.

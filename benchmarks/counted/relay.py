@@ -59,7 +59,7 @@ class _Conversation:
 
 @dataclass(kw_only=True)
 class Relay:
-    """A Relay passes each message on to a backend only when that sleeps; all bytes as they are.
+    """Forwards each message to a backend only while that sleeps; no byte is changed.
 
     It listens at *here* and speaks to the server's socket *there*. ``backends`` are the process
     ids that served it, in their order.

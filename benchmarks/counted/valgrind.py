@@ -34,7 +34,7 @@ _LOADER = re.compile(r"ld(-linux[\w-]*|-2\.\d+|64)\.so(\.\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class CountEnvironment:
-    """A CountEnvironment is what counts must share to be compared, on whatever machine they were made.
+    """What counts must share to be comparable, on whatever machine they were made.
 
     The processor is not in it, only what valgrind shows of one (``cpu``, a digest); ``libc`` is
     the sha256 of the C library that servers run with. The compiler is part of each Build.

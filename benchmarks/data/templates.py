@@ -51,7 +51,7 @@ _LOAD_SETTINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """A Template is a loaded, vacuumed, frozen and shut-down data directory.
+    """A loaded, vacuumed, frozen and shut-down data directory.
 
     With a ``topology`` it is one that holds those of all servers. Its ``TEMPLATE.json``, written
     last, is the only proof of it.
@@ -92,7 +92,7 @@ class Template:
 
 @dataclass(frozen=True, kw_only=True)
 class Templates:
-    """Templates are the loaded data directories in one ServerHome, under a limit of bytes.
+    """The loaded data directories in one ServerHome, under a limit of bytes.
 
     ``client`` loads them, as ``own``, a mode that is not of pgbench's, wants them; with a
     ``topology`` into several servers.

@@ -46,7 +46,7 @@ def set_page_cache(tier: Tier, data: Path, *, limited: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class WarmupResult:
-    """A Begun is what a warm server had counted before pgbench ran; its data are in bytes."""
+    """Counters and settings of a warm server before the client ran; sizes in bytes."""
 
     before: Snapshot
     settings: dict[str, str]

@@ -1,4 +1,4 @@
-"""A control group that limits a server's memory: made for one Run, removed after it.
+"""A cgroup that limits a server's memory: made for one run, removed after it.
 
 See cgroups(7). The page cache counts as the memory of the group whose process first read or
 wrote a page, so data that others have in the cache does not count: whoever runs a server in a
@@ -29,7 +29,7 @@ _HINT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Hierarchy:
-    """A Hierarchy is where control groups limit memory, and the group this process is in.
+    """A hierarchy of cgroups that limits memory, and the cgroup of this process in it.
 
     ``levels`` are that group and those above it; ``limit`` and ``swap`` are the files with
     their limits, ``swap`` with memory and swap together where ``both``.
@@ -63,7 +63,7 @@ def memory_hierarchies(root: Path = ROOT) -> Iterator[Hierarchy]:
 
 @dataclass(frozen=True, kw_only=True)
 class Cgroup:
-    """A Cgroup is a control group of ours whose processes share a limit of memory."""
+    """A cgroup made by landspeed, whose processes share a memory limit."""
 
     path: Path
 

@@ -20,7 +20,7 @@ _CLOCKS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """A Device is what a directory's file system is on, or ``why`` that is not known.
+    """The device that a directory's file system is on, or ``why`` it is not known.
 
     ``number`` is "major:minor", as /proc/diskstats has it.
     """
@@ -50,7 +50,7 @@ class Device:
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """Counters are what the kernel had counted at one moment, since it booted.
+    """What the kernel has counted since boot, at one moment.
 
     ``moment`` is in seconds of the monotonic clock; ``cpu`` are seconds of all processors by
     what for; ``disk`` are operations, bytes and ms of a Device, None where it has none.

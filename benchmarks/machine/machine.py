@@ -28,7 +28,7 @@ METHOD = "2"
 
 @dataclass(frozen=True, kw_only=True)
 class Epoch:
-    """An Epoch is a span in which a machine's numbers may be compared with each other.
+    """A span of time in which a machine's numbers may be compared with each other.
 
     A new kernel, processor, microcode or C library begins a new one, and so does a new way of
     landspeed to measure.
@@ -62,7 +62,7 @@ class Epoch:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A Machine is where Runs happen; its name stays when its parts change.
+    """The machine that measures; its name stays when its parts change.
 
     ``memory_bytes`` is what this process may use: a control group's limit counts. With
     ``memory_limit`` its servers run inside that limit, in bytes, which is the same number then.
@@ -127,7 +127,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits are what this machine can give to one Run; None where it sets no limit.
+    """What this machine can give to one run; None means no limit.
 
     ``disk_bytes`` is what clusters may take where they live.
     """

@@ -16,7 +16,7 @@ _PATIENCE = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """A Process is one line of /proc/PID/stat: CPU times in seconds, see proc_pid_stat(5).
+    """One line of /proc/PID/stat; CPU times in seconds, see proc_pid_stat(5).
 
     ``reaped_seconds`` is the time of its children that have ended.
     """

@@ -27,7 +27,7 @@ Doing = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Activity:
-    """An Activity is the query that a server's pg_stat_activity is asked, by the columns it has.
+    """The query for a server's pg_stat_activity, made for the columns that the view has.
 
     From 10 on a process names what it waits for, and background processes are there too; 9.6
     names it for clients; before there is only whether a backend waits for a lock.

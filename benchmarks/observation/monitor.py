@@ -38,7 +38,7 @@ _PATIENCE = 30.0
 
 @dataclass(kw_only=True)
 class Looks:
-    """Looks are what was seen by all looks of one Run, added up.
+    """Sums over all observations of one run.
 
     ``each`` has for every look the shares of time, since the one before, in which processors
     were busy and stolen, and the disk busy. ``memory`` is the least that was available and
@@ -67,7 +67,7 @@ class Looks:
 
 @dataclass(kw_only=True)
 class Monitor:
-    """A Watch is all that was seen of one Run; ``facts`` are what its record has of it."""
+    """Everything observed during one run; ``facts`` is the part that its record holds."""
 
     device: Device
     before: Counters

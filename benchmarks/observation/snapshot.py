@@ -47,7 +47,7 @@ Indexes = Sequence[tuple[str, str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A Snapshot is a server's counters at one moment; WAL in bytes, CPU in seconds.
+    """A server's counters at one moment; WAL in bytes, CPU time in seconds.
 
     ``statistics`` are the numeric columns of the statistics views by view, None where
     the server had not counted up to what it was known to have done. ``storage`` are the bytes
@@ -68,7 +68,7 @@ class Snapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """An Observation is what happened on the server between two Snapshots."""
+    """What happened on the server between two snapshots."""
 
     server_cpu_seconds: float
     wal_bytes: int

@@ -17,7 +17,7 @@ _WORD = pa.dictionary(pa.int32(), pa.string())
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A Column is one scalar of the record: its name, where the record has it, its type."""
+    """One scalar of the record: its name, its path in the record, its type."""
 
     name: str
     path: tuple[str, ...]

@@ -16,23 +16,23 @@ _SCHEMA = 1
 
 @dataclass(frozen=True, kw_only=True)
 class NoteStore:
-    """A NoteStore keeps notes below *root*, one small JSON file each, named by its content."""
+    """Notes below *root*: one small JSON file each, named by the digest of its content."""
 
     root: Path
 
     def add(self, facts: Mapping[str, Any]) -> None:
-        """Keep *facts*; what is there already stays as it is."""
+        """Store *facts*; a note that is there already stays as it is."""
         text = canonical_json({"schema": _SCHEMA, **facts})
         path = self.root / f"{digest_text(text)[:32]}.json"
         if not path.exists():
             write_atomic(path, text + "\n")
 
     def all(self) -> list[dict[str, Any]]:
-        """Every note; RecordError for a damaged one."""
+        """Return every note; RecordError for a damaged one."""
         return [_parsed(path) for path in sorted(self.root.glob("[!.]*.json"))]
 
     def merge(self, other: NoteStore) -> int:
-        """Add the notes of *other*; how many were new."""
+        """Add the notes of *other* and return how many were new."""
         copied = 0
         for path in sorted(other.root.glob("[!.]*.json")):
             _parsed(path)
@@ -47,9 +47,9 @@ def _parsed(path: Path) -> dict[str, Any]:
         text = path.read_text()
         facts = json.loads(text)
         if digest_text(text.removesuffix("\n"))[:32] != path.stem:
-            raise ValueError("its content is not what its name says")
+            raise ValueError("its content does not match its name")
         if facts.pop("schema") != _SCHEMA:
-            raise ValueError("a schema that this version does not know")
+            raise ValueError("its schema is unknown to this version")
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise RecordError(
             f'could not read "{path}"',

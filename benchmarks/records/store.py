@@ -1,4 +1,4 @@
-"""The RecordStore: every Run's raw record, immutable, only ever added, merged by copying files.
+"""The store of raw records: immutable, only ever added, merged by copying files.
 
 A record is first a loose JSON file; ``seal`` packs loose files into Segments
 and removes them only when the Segment is durable. Whatever a crash leaves in
@@ -57,14 +57,14 @@ def new_id(moment: datetime | None = None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Sealed:
-    """A Sealed is what one ``seal`` did: the Segments written and how many records are in them."""
+    """What one ``seal`` did: the segments written, and how many records are in them."""
 
     segments: tuple[Path, ...]
     records: int
 
 
 class RecordStore:
-    """A RecordStore is a directory of raw records that any number of landspeeds may add to."""
+    """A directory of raw records that any number of landspeed processes may add to."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

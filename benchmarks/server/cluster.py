@@ -109,7 +109,7 @@ def is_shut_down(data: Path) -> bool:
 
 
 class Cluster:
-    """A Cluster is a running data directory of one Build under one Profile's settings.
+    """A data directory of one build and the server that runs on it, with one configuration.
 
     As a context manager it is started on entry and stopped on exit: properly if
     its data is kept, at once if not. It listens on a socket in *run*'s private

@@ -44,7 +44,7 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A Setting is one row of a Profile: a value, or a share of memory, for a range of versions."""
+    """One row of a configuration: a value, or a share of memory, for a range of versions."""
 
     name: str
     profiles: tuple[str, ...]
@@ -80,7 +80,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """A Profile is a named difference from the default postgresql.conf, valid for every Version.
+    """A named difference from the default postgresql.conf, valid for every version.
 
     Its name begins with a row of the table. ``without`` are settings as "default" has them,
     ``with_`` those of another value, None for that of "tuned". ``storage`` is where the data lies,

@@ -32,7 +32,7 @@ _MIRRORS_KEPT = 64  # of some 40 MB each
 
 @dataclass(frozen=True, kw_only=True)
 class RunDirectory:
-    """A RunDirectory is what one server needs besides its data: sockets, log, scratch space.
+    """What one server needs besides its data: sockets, log, scratch space.
 
     It belongs to the landspeed that holds its lock and is removed with all that is in it.
     ``sockets`` is mode 0700 and its path short enough for a socket; in ``scratch`` the server's
@@ -73,7 +73,7 @@ class RunDirectory:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerHome:
-    """A ServerHome is the directory below which all clusters of one cache live."""
+    """The directory that holds all clusters of one cache."""
 
     root: Path
     user: pwd.struct_passwd | None

@@ -50,7 +50,7 @@ server_reset_query =
 
 @dataclass(frozen=True, kw_only=True)
 class Pooler:
-    """A Pooler is a running pgbouncer, as the record has it: transactions share ``pool_size``.
+    """A running pgbouncer, as recorded; transactions share ``pool_size`` connections.
 
     ``host`` is the directory of its socket.
     """

@@ -22,7 +22,7 @@ _LAST_LINES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
-    """A Storage is a kind of place where data directories lie; None is the disk they lie on.
+    """A kind of file system that data directories are placed on.
 
     With ``make`` it is a file system in a file, made by those words and mounted with
     ``options``; ``package`` is Debian's that brings the program. Without, it is memory.

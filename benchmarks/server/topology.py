@@ -24,7 +24,7 @@ HERE = "/proc/self/cwd"
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """A Topology is a coordinator, which clients talk to, and ``workers``, which have the data.
+    """A coordinator, which clients talk to, and ``workers``, which hold the data.
 
     No Topology is one server.
     """

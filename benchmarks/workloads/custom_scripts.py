@@ -15,7 +15,7 @@ _DIGITS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """A Script is a mode of its own: files of pgbench's language, drawn by weight.
+    """A mode made of pgbench script files, which are chosen at random by weight.
 
     ``parts`` are their texts with their weights; ``load`` is SQL that is executed when
     pgbench's tables are loaded, before they are vacuumed. ``writes`` says that they change data.

@@ -1,4 +1,4 @@
-"""How one version's servers are spoken to, read from dialect.toml."""
+"""How to talk to the servers of one version, read from dialect.toml."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOML = Path(__file__).with_name("dialect.toml")
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """A Dialect is how servers of one Version are spoken to where versions differ.
+    """How to talk to servers of one version, where versions differ.
 
     ``wal_position`` is the SQL that says where WAL is being written; a position
     ``X/Y`` is X × ``wal_file_bytes`` + Y bytes. ``database_statistics_lag`` is true
@@ -32,7 +32,7 @@ class Dialect:
 
     @classmethod
     def of(cls, version: Version) -> Self:
-        """The Dialect of *version*."""
+        """Return the dialect of *version*."""
         values = {key: value for key, range_, value in _rows() if version in range_}
         return cls(**values)
 

@@ -1,4 +1,4 @@
-"""A Point: one Build in one Cell. Which of its samples are recorded already."""
+"""A point, one build in one cell, and which of its samples are recorded already."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scheduled(table: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True)
 class PointKey:
-    """A PointKey tells Points apart: the server's installed files and the Cell."""
+    """What identifies a point: the server's installed files and the cell."""
 
     digest: str
     mode: str
@@ -47,7 +47,7 @@ class PointKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A Point is one Build in one Cell: what gets a dot."""
+    """One build in one cell: a dot of a trend."""
 
     build: Build
     cell: Cell
@@ -77,7 +77,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparable:
-    """A Comparable is what samples must share to count for one another.
+    """What timed samples must share to count as samples of the same point.
 
     The machine and its epoch, the pgbench, and at least as many seconds a Run.
     """
@@ -106,10 +106,10 @@ class Comparable:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparableCounts:
-    """A ComparableCounts is what counted samples must share to count for one another.
+    """What counted samples must share to count as samples of the same point.
 
-    The machine's name, because a line is of one machine; what counts rest on (CountEnvironment), and
-    the pgbench. Not the processor, the kernel or how long it took.
+    The machine's name, because a trend belongs to one machine; the CountEnvironment; and the
+    version of pgbench. Not the processor, the kernel or the duration.
     """
 
     machine: Machine

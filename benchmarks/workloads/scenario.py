@@ -1,4 +1,4 @@
-"""Scenarios, ladders and presets: which questions are put to a server, and which can be here.
+"""Scenarios and presets: what servers are asked to do, and what is possible on this machine.
 
 Everything in this module is pure: it is told what the machine can give and touches nothing.
 """
@@ -34,7 +34,7 @@ _OTHER_PROCESSES = 64
 
 
 class Mode(StrEnum):
-    """A Mode is what a transaction does: pgbench's built-in scripts."""
+    """What a transaction does: one of pgbench's built-in scripts."""
 
     READ_ONLY = "read-only"
     READ_WRITE = "read-write"
@@ -51,7 +51,7 @@ AnyMode = Mode | Script | SysbenchMode
 
 
 class Protocol(StrEnum):
-    """A Protocol is how a client sends its queries (pgbench's ``-M``)."""
+    """How a client sends its queries (pgbench's ``-M``)."""
 
     SIMPLE = "simple"
     EXTENDED = "extended"
@@ -59,7 +59,7 @@ class Protocol(StrEnum):
 
 
 class Tier(StrEnum):
-    """A Tier is how the data compares to memory.
+    """The size of the data compared with memory.
 
     *small* fits shared_buffers, *medium* exceeds it and fits RAM, *large* exceeds RAM.
     """
@@ -70,7 +70,7 @@ class Tier(StrEnum):
 
 
 class CacheState(StrEnum):
-    """CacheState say what a counted run finds in shared buffers, and that it is counted, not timed.
+    """What a counted run finds in shared buffers; timed runs have none.
 
     *warm*: every page it touches; *cold*: none, each is read in when it is first touched.
     """
@@ -81,7 +81,7 @@ class CacheState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A Scenario is a question put to the server: mode, protocol, tier and its scale factor."""
+    """What the server is asked to do: mode, protocol, tier and scale factor."""
 
     mode: AnyMode
     protocol: Protocol
@@ -140,7 +140,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """A Planned is a Cell and, where it cannot run on this machine, the reason."""
+    """A cell and, if it cannot run on this machine, the reason."""
 
     cell: Cell
     reason: str | None = None
@@ -148,7 +148,7 @@ class Planned:
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A Preset is a named set of Cells, and how many Runs of how many seconds each gets."""
+    """A named set of cells, and how many runs of how many seconds each gets."""
 
     name: str
     description: str

@@ -29,9 +29,9 @@ _DIGITS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SysbenchMode:
-    """An SysbenchMode is a mode of sysbench's: one of its own scripts, in the sysbench of one ``version``.
+    """One of the scripts that come with sysbench, run by sysbench of one ``version``.
 
-    The version is empty where there is none. sysbench loads tables of its own for it.
+    The version is empty where sysbench is not installed. sysbench loads its own tables.
     """
 
     name: str

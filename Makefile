@@ -1,6 +1,6 @@
 # Every line here is a command a person could type; the work is in tools/setup and landspeed.
 
-.PHONY: setup lock demo preview docker-base test lint perf clean
+.PHONY: setup lock demo preview docker-base test lint docs perf clean
 
 setup:
 	tools/setup
@@ -33,6 +33,10 @@ lint:
 	shellcheck tools/setup tools/lock tools/docker-base .ci/run $(filter-out %.service %.nft,$(wildcard tools/runner/*))
 	.venv/bin/actionlint
 	.venv/bin/zizmor --offline --no-progress --persona=auditor .github
+
+# docs/cli.md is generated from the commands
+docs: setup
+	.venv/bin/python -m landspeed.cli.reference > docs/cli.md
 
 perf:
 	tools/setup --dev

@@ -9,7 +9,7 @@ from typing import Any, Self
 from base.errors import UsageError
 from benchmarks.workloads.metrics import scale_param
 
-_WORDS = ("MODE", "PROTOCOL", "SCALE", "CLIENTS", "PROFILE", "BUFFERS")
+_WORDS = ("MODE", "PROTOCOL", "SCALE", "CLIENTS", "CONFIGURATION", "BUFFERS")
 
 
 def cell_syntax(parts: int = len(_WORDS)) -> str:

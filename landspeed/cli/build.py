@@ -55,7 +55,11 @@ from landspeed.session.target import Target, parse_targets, require_sources
     help="Build nothing. Register the server of PG_CONFIG, which stays where it is; or put an "
     "ARCHIVE that --archive wrote, or all archives in DIRECTORY/, into the store.",
 )
-@click.option("--name", help="With --from PG_CONFIG: the server's name; by default its version.")
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="With --from PG_CONFIG: the server's name; by default its version.",
+)
 @click.option(
     "--archive",
     type=click.Path(path_type=Path, dir_okay=False),

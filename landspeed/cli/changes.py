@@ -35,9 +35,13 @@ _LISTED = ""  # --confirm without FILE
 
 @click.command("changes")
 @click.option(
-    "--metric", type=click.Choice([m.name for m in METRICS]), help="By default all but tps."
+    "--metric", type=click.Choice([m.name for m in METRICS]), help="Metric; by default all but tps."
 )
-@click.option("--since", metavar="WHEN", help="Only changes at or after a release or a date.")
+@click.option(
+    "--since",
+    metavar="WHEN",
+    help="Only changes at or after a release, such as 17.0, or a date, such as 2026-11-01.",
+)
 @click.option("--all", "doubtful_too", is_flag=True, help="Include changes that may well be noise.")
 @click.option(
     "--confirm",

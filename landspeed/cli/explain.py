@@ -1,4 +1,4 @@
-"""``landspeed explain``: in which functions two servers differ, and a picture of it."""
+"""``landspeed explain``: the functions in which two servers differ, and a flame graph."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DIRECTORY = "explain"
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """A Counted is one server with its record of a cell and where it executed what."""
+    """The counts of one server in one cell: its record and its profile."""
 
     build: Build
     record: Record
@@ -60,10 +60,20 @@ class Counted:
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @variant_options
-@click.option("--scenario", default="read-only", show_default=True, help="What is asked.")
-@click.option("--top", type=click.IntRange(1), default=25, show_default=True, help="Functions.")
+@click.option("--scenario", default="read-only", show_default=True, help="Scenario to count.")
 @click.option(
-    "--svg", type=click.Path(path_type=Path), help="The picture; by default in results/explain/."
+    "--top",
+    type=click.IntRange(1),
+    default=25,
+    show_default=True,
+    metavar="N",
+    help="Number of functions to list.",
+)
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for the flame graph; by default in results/explain/.",
 )
 @json_option
 def explain_(
@@ -106,11 +116,11 @@ def explain_(
         emit_json(explained.facts(top) | {"svg": str(path)})
     else:
         emit(as_text(explained_text(explained, top)))
-        say(f"the picture: {path}")
+        say(f"flame graph: {path}")
 
 
 def counted_cell(scenario: str, session: Session) -> Cell:
-    """The counted Cell that *scenario* spells; UsageError if it is none."""
+    """Return the counted cell that *scenario* spells; UsageError if it spells none."""
     named = CellName.parse(scenario)
     if named.clients not in (None, 1):
         raise _bad(scenario, "Instructions are counted with one client.")
@@ -131,7 +141,9 @@ def counted_cell(scenario: str, session: Session) -> Cell:
         raise _bad(scenario, f"{error}.") from error
     tier, _, factor = (named.scale or Tier.SMALL).partition("-")
     if tier != Tier.SMALL:
-        raise _bad(scenario, "What is counted is small; pages that are read in are cold buffers.")
+        raise _bad(
+            scenario, "Counts use the tier small; cold buffers stand for reading from storage."
+        )
     scales = parse_scales([f"{tier}={factor}"] if factor else [])
     cells = counted_cells(preset, session.machine, session.paths.server_root, scales)
     return next(planned.cell for planned in cells if planned.cell.buffers is wanted)
@@ -192,7 +204,7 @@ def _explained(
 
 
 def _files(targets: list[Target], session: Session) -> tuple[str, ...] | None:
-    """The files that differ, where both are commits: between releases they are thousands."""
+    """Return the files that differ between two commits; None for releases, which differ in most."""
     sources = [session.named(target) for target in targets]
     before, after = sources
     if not isinstance(before, Source) or not isinstance(after, Source):
@@ -208,5 +220,5 @@ def _title(explained: ExplainResult) -> str:
     return (
         f"{explained.cell}, instructions per transaction: {explained.before} "
         f"{explained.total_before:.0f}, {explained.after} {explained.total_after:.0f} "
-        f"({change:+.2%}). Red is more, blue is less; a frame is as wide as the mean of both"
+        f"({change:+.2%}). Red is more, blue is less; the width of a frame is the mean of both"
     )

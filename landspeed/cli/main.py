@@ -75,12 +75,12 @@ class LazyGroup(click.Group):
 
     def __init__(self, *, sections: Sections, package: str, **given: Any) -> None:
         super().__init__(**given)
-        self._sections, self._package = sections, package
+        self.sections, self._package = sections, package
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of the help."""
         del ctx
-        return [name for commands in self._sections.values() for name in commands]
+        return [name for commands in self.sections.values() for name in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command; None if there is no such command."""
@@ -104,7 +104,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section of the help after the other."""
         del ctx
-        for title, commands in self._sections.items():
+        for title, commands in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl(list(commands.items()))
 

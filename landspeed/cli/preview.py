@@ -11,7 +11,14 @@ from landspeed.site.serve import serving
 
 
 @click.command("preview")
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    metavar="N",
+    help="Port to serve on; 0 chooses a free one.",
+)
 def preview_(port: int) -> None:
     """Serve the published site to a browser on this machine.
 
@@ -24,5 +31,5 @@ def preview_(port: int) -> None:
     """
     with serving(Paths.find().site, port) as (address, server):
         emit(address)
-        say("Ctrl-C ends it")
+        say("press Ctrl-C to stop")
         server.serve_forever()

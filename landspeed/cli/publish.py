@@ -13,7 +13,7 @@ from landspeed.site.update import has_dots, update_site
 
 
 @click.command("publish")
-@click.option("--if-any", is_flag=True, help="If nothing was measured yet, say so: no error.")
+@click.option("--if-any", is_flag=True, help="Exit with 0 even if there is nothing to publish yet.")
 def publish_(*, if_any: bool) -> None:
     """Publish the site from the records.
 

@@ -1,7 +1,7 @@
 """The sides of a comparison and the scenario that all of them run, as the command line has them.
 
-A side is ``REF[:VARIANT][/PROFILE]``. A scenario is the rest of a point as ``landspeed show``
-prints it: ``MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE]]]]``.
+A side is ``REF[:VARIANT][/CONFIGURATION]``. A scenario is the rest of a point as "landspeed show"
+prints it: ``MODE[/PROTOCOL[/SCALE[/CLIENTS[/CONFIGURATION]]]]``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.workloads.cell_name import CellName, cell_syntax
 from benchmarks.workloads.scenario import Mode, Preset, Protocol, Tier
 from landspeed.session.target import Target
 
-SIDE = "REF[:VARIANT][/PROFILE]"
+SIDE = "REF[:VARIANT][/CONFIGURATION]"
 _PARTS = 5
 SCENARIO = cell_syntax(_PARTS)
 _SCALE = re.compile(r"(small|medium|large)(?:[-=]([1-9]\d*))?")

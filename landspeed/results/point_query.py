@@ -1,8 +1,8 @@
 """Parse the name of a point, as a person types it or copies it from the site.
 
-``REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/PROFILE[/BUFFERS]]]]]]``, such as
+``REF[:VARIANT][/MODE[/PROTOCOL[/SCALE[/CLIENTS[/CONFIGURATION[/BUFFERS]]]]]]``, such as
 ``18.6:bs4/read-only/prepared/small/c4/default``. A part that is missing, or ``*``, matches all.
-BUFFERS (warm or cold) select counted runs; a PROFILE without BUFFERS selects timed runs.
+BUFFERS (warm or cold) select counted runs; a CONFIGURATION without BUFFERS selects timed runs.
 
 ``#read_only.track_latency?p-clients=4&blocksize=8&commits=HASH`` is the end of an address of the
 site. ``run:ID`` is one run, by the first digits of its record's id.

@@ -58,6 +58,7 @@ def axes_options(
             "--clients",
             multiple=True,
             type=click.IntRange(1),
+            metavar="N",
             help="Number of clients; may be repeated.",
         ),
         click.option(
@@ -68,8 +69,10 @@ def axes_options(
             help="Server configuration: default, tuned, default-with-SETTING=VALUE and so on; "
             "may be repeated.",
         ),
-        click.option("--samples", type=click.IntRange(1), help="Number of runs of each point."),
-        click.option("--seconds", type=click.IntRange(1), help="Length of each run."),
+        click.option(
+            "--samples", type=click.IntRange(1), metavar="N", help="Number of runs of each point."
+        ),
+        click.option("--seconds", type=click.IntRange(1), metavar="N", help="Length of each run."),
     )
     for option in reversed(options):
         command = option(command)

@@ -41,7 +41,12 @@ def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME",
             help="Server configuration, such as default (the default) or tuned.",
         ),
-        click.option("--clients", type=click.IntRange(1), help="Number of clients; by default 1."),
+        click.option(
+            "--clients",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Number of clients; by default 1.",
+        ),
         click.option(
             "--scale",
             metavar="TIER[=N]",

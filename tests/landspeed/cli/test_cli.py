@@ -78,7 +78,7 @@ def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
         (["confirm"], 2, 'error:  no such command "confirm"'),
         (["fly"], 2, "error:  no such command 'fly'"),
         (["show", "18/a/b/c/d/e/f/g"], 2, 'error:  "18/a/b/c/d/e/f/g" is not a point'),
-        (["show", "18.6"], 3, "error:  no runs of such a point"),
+        (["show", "18.6"], 3, "error:  no runs of this point"),
         (["publish"], 11, "error:  nothing to publish yet"),
     ],
 )

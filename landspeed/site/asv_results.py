@@ -128,10 +128,10 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
         for left_over in layout.results.parent.glob(f"{_SCRATCH}*"):
             remove_tree(left_over)
         known = {origin: commit_of(vars(origin)) for origin in set(found.origins)}
-        places = [known[origin] for origin in found.origins]
+        positions = [known[origin] for origin in found.origins]
         there = result_files(layout.results)
-        drawn = np.flatnonzero(np.array([p is not None for p in places], bool)[found.whose])
-        files = _named(_files(found, drawn, places), layout)
+        drawn = np.flatnonzero(np.array([p is not None for p in positions], bool)[found.whose])
+        files = _named(_files(found, drawn, positions), layout)
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
             written = _write_files(found, files, there, layout, Path(scratch))
             _write_frame(found, drawn, files.values(), layout, Path(scratch))
@@ -146,14 +146,16 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
         written=len(written),
         kept=len(files) - len(written),
         removed=len(stale),
-        unplaced=_unplaced(found, places),
+        unplaced=_unplaced(found, positions),
     )
 
 
-def _files(found: Dots, drawn: Ints, places: Sequence[tuple[str, int] | None]) -> Iterator[_File]:
+def _files(
+    found: Dots, drawn: Ints, positions: Sequence[tuple[str, int] | None]
+) -> Iterator[_File]:
     """Yield the result files of the dots *drawn*."""
     commits: dict[str, int] = {}
-    numbers = [commits.setdefault(place[0], len(commits)) if place else -1 for place in places]
+    numbers = [commits.setdefault(at[0], len(commits)) if at else -1 for at in positions]
     commit = np.array(numbers, dtype=np.int64)[found.whose[drawn]]
     where = codes(found.heads, ["machine", *VARIANT_COLUMNS])[found.rows[drawn]]
     groups = Groups.of(both(where, commit))
@@ -162,24 +164,26 @@ def _files(found: Dots, drawn: Ints, places: Sequence[tuple[str, int] | None]) -
     heads = named.take(found.rows[drawn[groups.lasts]]).to_pylist()
     for number, head in enumerate(heads):
         part = drawn[groups.order[groups.starts[number] : groups.ends[number]]]
-        place = places[found.whose[part[0]]]
-        if place is not None:
+        at = positions[found.whose[part[0]]]
+        if at is not None:
             yield _File(
                 machine=found.machines[head["machine"]],
-                commit=place[0],
-                date=place[1],
+                commit=at[0],
+                date=at[1],
                 variant=variant_of(head),
                 dots=part,
                 mark=int(marks[number]),
             )
 
 
-def _unplaced(found: Dots, places: Sequence[tuple[str, int] | None]) -> tuple[Unplaced, ...]:
-    counts = np.bincount(found.whose, weights=found.groups.sizes[found.rows], minlength=len(places))
+def _unplaced(found: Dots, positions: Sequence[tuple[str, int] | None]) -> tuple[Unplaced, ...]:
+    counts = np.bincount(
+        found.whose, weights=found.groups.sizes[found.rows], minlength=len(positions)
+    )
     left = [
         Unplaced(origin=origin, records=int(count))
-        for origin, place, count in zip(found.origins, places, counts, strict=True)
-        if place is None and count
+        for origin, at, count in zip(found.origins, positions, counts, strict=True)
+        if at is None and count
     ]
     return tuple(sorted(left, key=lambda one: one.origin.name))
 

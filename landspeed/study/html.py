@@ -12,10 +12,10 @@ PAGE = "index.html"
 _A_SENTENCE = 60  # A table cell with more characters is text, and is given more width.
 
 
-def study_page(place: str, title: str, markdown: str) -> str:
-    """Return the HTML of *markdown* as the page *title*, in directory *place* of the studies.
+def study_page(directory: str, title: str, markdown: str) -> str:
+    """Return the HTML of *markdown* as the page *title*, in *directory* below that of the studies.
 
-    *place* is "" for the list of studies. HTML in *markdown* is shown as text.
+    *directory* is "" for the list of studies. HTML in *markdown* is shown as text.
     """
     heading, _, text = markdown.partition("\n")
     if not heading.startswith("# "):
@@ -27,10 +27,10 @@ def study_page(place: str, title: str, markdown: str) -> str:
         if token.attrs.pop("style", None) == "text-align:right":
             token.attrSet("class", "number")
         elif token.type == "td_open" and len(inner.content) > _A_SENTENCE:
-            token.attrSet("class", "told")
+            token.attrSet("class", "text")
     body = markdown_it.renderer.render(tokens, markdown_it.options, {})
     body = body.replace("<table>", '<div class="scroll"><table>').replace(
         "</table>", "</table></div>"
     )
-    address = "/".join(filter(None, (STUDIES, place, PAGE)))
+    address = "/".join(filter(None, (STUDIES, directory, PAGE)))
     return page(SitePage(address=address, title=title), body=body, studies=True)

@@ -190,7 +190,7 @@ class _Planner:
         if part.with_settings:
             extra = spelled(request.settings)
             profiles = tuple(f"{one}{extra}" for one in profiles) if extra else ()
-        places = product(
+        combinations = product(
             profiles,
             axes.get("storages", (DISK,)),
             axes.get("topologies", (SINGLE,)),
@@ -206,7 +206,7 @@ class _Planner:
             rungs=client_counts(axes.get("clients", (1,)), self.session.machine.cores),
             samples=request.repeats or amount.repeats,
             seconds=request.seconds or amount.seconds,
-            profiles=tuple(_placed(*place) for place in places),
+            profiles=tuple(_configuration(*how) for how in combinations),
         )
 
     def _mode(self, word: str) -> AnyMode:
@@ -297,11 +297,11 @@ class _Planner:
         return None
 
 
-def _placed(profile: str, storage: str, topology: str, pooler: str) -> str:
-    place = "" if storage == DISK else f"-on-{storage}"
+def _configuration(profile: str, storage: str, topology: str, pooler: str) -> str:
+    on = "" if storage == DISK else f"-on-{storage}"
     across = "" if topology == SINGLE else f"-across-{topology}"
     via = "" if pooler == DIRECT else f"-via-{pooler}"
-    return Configuration.named(f"{profile}{place}{across}{via}").name
+    return Configuration.named(f"{profile}{on}{across}{via}").name
 
 
 def study_facts(session: Session, plan: StudyPlan) -> dict[str, Any]:

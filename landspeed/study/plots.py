@@ -235,17 +235,17 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
     half = min(0.05, 0.12 / len(styles))
     for style, group in _each_line(plot, rows, styles):
         for key, some in grouped(group, [plot.x]).items():
-            place = values.index(key[0]) + 0.6 * style.shift
+            x = values.index(key[0]) + 0.6 * style.shift
             found = summary(some, column)
             if found is None:
                 continue
             numbers = [v for row in some if (v := row.scalars[column]) is not None]
             spread = np.linspace(-half, half, len(numbers)) if len(numbers) > 1 else [0.0]
             dots: Any = {"marker": style.marker, "ms": 3.5, "alpha": 0.6, "ls": ""}
-            panel.plot(place + np.array(spread), numbers, color=style.colour, **dots)
+            panel.plot(x + np.array(spread), numbers, color=style.colour, **dots)
             mean: Any = {"marker": "_", "ms": 9, "capsize": 3, "color": style.colour}
             mean["label"] = style.label if key[0] == values[0] else None
-            panel.errorbar([place + 2.4 * half], [found.mean], yerr=[found.stddev or 0.0], **mean)
+            panel.errorbar([x + 2.4 * half], [found.mean], yerr=[found.stddev or 0.0], **mean)
     _name_x(plot, panel, values, numbers=False)
 
 

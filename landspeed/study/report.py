@@ -114,8 +114,8 @@ def write_report(report: StudyReport, directory: Path) -> Path:
     try:
         text = "\n\n".join(_sections(report, fresh)) + "\n"
         write_atomic(fresh / MARKDOWN, text)
-        place = f"{report.plan.name}/{report.plan.request.size.value}"
-        write_atomic(fresh / PAGE, study_page(place, report.plan.study.title, text))
+        below = f"{report.plan.name}/{report.plan.request.size.value}"
+        write_atomic(fresh / PAGE, study_page(below, report.plan.study.title, text))
         write_atomic(fresh / FACTS, canonical_json(report.facts()))
         _write_data(report, fresh)
         exchange(fresh, directory)
@@ -257,12 +257,12 @@ def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
         " / ".join(map(str, key)): dict(evidence_rows(_records(report, group)))
         for key, group in groups.items()
     }
-    titles = list(dict.fromkeys(title for told in seen.values() for title in told))
+    titles = list(dict.fromkeys(title for column in seen.values() for title in column))
     if not titles:
         return
     yield f"## {exhibit_.title}"
     yield "Medians of the runs of each column. What was sampled once a second is given in shares."
-    lines = [[title, *(told.get(title, "-") for told in seen.values())] for title in titles]
+    lines = [[title, *(column.get(title, "-") for column in seen.values())] for title in titles]
     heading = " / ".join(map(axis_name, columns))
     yield study_table([heading, *seen], lines, 1 + len(seen))
 
@@ -283,8 +283,8 @@ def _misleading(report: StudyReport) -> Iterator[str]:
         return
     yield "## What may mislead"
     for one in found:
-        told = f"{one.seen} ({one.where}). {one.rule.means} Try: {one.rule.remedy}"
-        yield f"- {plain(told, longest=1000)}"
+        text = f"{one.seen} ({one.where}). {one.rule.means} Try: {one.rule.remedy}"
+        yield f"- {plain(text, longest=1000)}"
 
 
 def with_missing_axes(exhibit_: _Exhibit, rows: Sequence[StudyRow]) -> _Exhibit:
@@ -326,8 +326,8 @@ def _provenance(report: StudyReport) -> Iterator[str]:
     yield study_table(titles, lines, len(titles))
     if report.servers:
         epoch = epoch_text(report.servers[-1].epoch)
-        told = dict.fromkeys(map(client_text, report.records.values()))
-        clients = ", ".join(map(code, sorted(told)))
+        texts = dict.fromkeys(map(client_text, report.records.values()))
+        clients = ", ".join(map(code, sorted(texts)))
         yield f"Client: {clients}. Epoch of the machine: {code(epoch, longest=400)}."
     yield from dict.fromkeys(_topologies(report))
     yield "Configurations, each with a run whose record has all settings of the server:"

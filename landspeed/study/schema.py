@@ -125,9 +125,9 @@ class Axes(_Schema):
             return cls(**values)
         except ValidationError as error:
             first = error.errors()[0]
-            told = getattr(first.get("ctx", {}).get("error"), "__cause__", None)
-            if isinstance(told, LandspeedError):
-                raise told from error
+            cause = getattr(first.get("ctx", {}).get("error"), "__cause__", None)
+            if isinstance(cause, LandspeedError):
+                raise cause from error
             raise UsageError(_said(first["loc"], first["msg"])) from error
 
     def given(self) -> dict[str, Any]:

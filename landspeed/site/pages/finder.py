@@ -74,11 +74,11 @@ def search_lists(
     lists: dict[str, list[dict[str, Any]]] = {RELEASES: []}
     placed: list[tuple[str, int, MeasuredVersion]] = []
     for one in all_measured:
-        place = place_of(one.origin)
+        position = place_of(one.origin)
         if one.origin.release is not None or one.origin.registered is not None:
             lists[RELEASES].append(one.facts())
-        elif place is not None:
-            placed.append((place.branch, place.position, one))
+        elif position is not None:
+            placed.append((position.branch, position.position, one))
     before: dict[str, str] = {}
     for line, _, one in sorted(placed, key=lambda item: item[:2]):
         full = str(one.origin.commit)

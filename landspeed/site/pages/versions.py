@@ -30,7 +30,7 @@ class Category:
 
     origin: Origin
     version: str
-    place: Position | None
+    position: Position | None
     tip: bool = False
 
     @property
@@ -47,13 +47,11 @@ class Category:
 
     def order(self) -> tuple[Any, ...]:
         """Return the sort key: version, then releases before commits, then position."""
-        position = self.place.position if self.place else 0
-        line = self.place.branch if self.place else ""
         return (
             Version.parse(self.version),
             _KINDS.index(self.kind),
-            line,
-            position,
+            self.position.branch if self.position else "",
+            self.position.position if self.position else 0,
             self.origin.name,
         )
 
@@ -66,7 +64,7 @@ class Category:
             "major": self.major,
             "date": self.origin.date[:10],
             "commit": self.origin.commit if self.kind == "commit" else None,
-            "line": self.place.branch if self.place and self.kind == "commit" else None,
+            "line": self.position.branch if self.position and self.kind == "commit" else None,
             "tip": self.tip or None,
         }
         return {name: value for name, value in known.items() if value is not None}
@@ -81,18 +79,18 @@ def categories(
     position and is left out.
     """
     found: dict[str, Category] = {}
-    lines: dict[str, list[Category]] = {}
+    branches: dict[str, list[Category]] = {}
     for digest, named in origins.items():
         version = versions.get(digest)
         if version is None or _parsed(version) is None:
             continue
         for name, origin in named.items():
-            one = Category(origin=origin, version=version, place=place_of(origin))
+            one = Category(origin=origin, version=version, position=place_of(origin))
             if one.kind != "commit":
                 found[name] = one
-            elif one.place and one.place.branch != RELEASES_LINE:
-                lines.setdefault(one.place.branch, []).append(one)
-    for some in lines.values():
+            elif one.position and one.position.branch != RELEASES_LINE:
+                branches.setdefault(one.position.branch, []).append(one)
+    for some in branches.values():
         newest = sorted(some, key=_position)[-RECENT:]
         found |= {one.origin.name: one for one in newest}
         found[newest[-1].origin.name] = replace(newest[-1], tip=True)
@@ -107,7 +105,7 @@ def versions_of(table: pa.Table) -> dict[str, str]:
 
 
 def _position(one: Category) -> int:
-    return one.place.position if one.place else -1
+    return one.position.position if one.position else -1
 
 
 def _parsed(text: str) -> Version | None:

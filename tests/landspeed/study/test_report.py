@@ -272,7 +272,7 @@ def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_p
 def test_a_cell_that_is_to_be_read_is_given_the_width() -> None:
     told = "word " * 20
     html = study_page("", "Studies", f"# Studies\n\n| a | b |\n|---|---|\n| {told} | short |\n")
-    assert f'<td class="told">{told.strip()}</td>' in html
+    assert f'<td class="text">{told.strip()}</td>' in html
     assert "<td>short</td>" in html
 
 

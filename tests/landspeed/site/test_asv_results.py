@@ -193,7 +193,7 @@ def test_what_asv_run_wrote_over_is_restored(derivation: Derivation) -> None:
 def test_files_of_dots_that_are_gone_are_removed(derivation: Derivation, tmp_path: Path) -> None:
     derivation.of(record(Point(release="17.6")), record(Point(release="18.1")))
     other = RecordStore(tmp_path / "other")
-    other.add(record(Point(release="18.1")))
+    other.add(Record.from_json(record(Point(release="18.1"))))
     derived = derive(dots(other.table()), derivation.layout, commit_of)
     assert derived.removed == 1
     assert [name[:8] for name in derivation.files()] == [COMMITS["18.1"][:8]]

@@ -181,7 +181,7 @@ def test_screened_settings_are_ranked_with_what_carries_the_gain_first(tmp_path:
     assert "a Plackett–Burman design of 12 rows" in text
     words = "study tuned --preset quick --setting max_wal_size --setting shared_buffers"
     assert f".venv/bin/landspeed {words}\n" in text
-    (drawn,) = page.parent.glob("plot-*-which-settings-it-is.svg")
+    (drawn,) = page.parent.glob("plot-*-effect-of-each-setting.svg")
     assert all(name in drawn.read_text() for name, _, _ in ranked)
 
 

@@ -69,7 +69,7 @@ def counted_cells(
 
     What exceeds shared buffers is asked by *cold*; a count does not see a disk.
     """
-    one = replace(preset, tiers=(Tier.SMALL,), rungs=(1,))
+    one = replace(preset, tiers=(Tier.SMALL,), client_counts=(1,))
     return [
         replace(_because(planned, _uncounted(planned.cell)), cell=cell)
         for planned, buffers in product(planned_cells(one, machine, data, overrides), CacheState)

@@ -25,7 +25,7 @@ from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import RunDirectory, ServerHome
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 
-TRIALS = (
+SMOKE_CHECKS = (
     *("initdb", "start", "block_size", "wal_block_size", "segment_size", "psycopg", "stop"),
     *Mode,
 )
@@ -74,7 +74,9 @@ def built_variant(build: Build, paths: Paths) -> Variant:
     )
 
 
-def trials(*, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) -> list[SmokeCheck]:
+def smoke_checks(
+    *, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths
+) -> list[SmokeCheck]:
     """Make every check of *build*; one that needs a failed check is left out.
 
     The runs of pgbench are measured like any other, for one second at scale 1, and not recorded.
@@ -86,7 +88,7 @@ def trials(*, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) ->
         with home.run_directory() as run:
             made += _attempted(_server_attempts(server, run))
     except LandspeedError as error:
-        made = made or [SmokeCheck(name=TRIALS[0], ok=False, seen=str(error))]
+        made = made or [SmokeCheck(name=SMOKE_CHECKS[0], ok=False, seen=str(error))]
     if all(trial.ok for trial in made if trial.name in _NEEDED):
         attempts = {
             mode.value: _mode_attempt(
@@ -97,7 +99,7 @@ def trials(*, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) ->
         with templates(paths, pgbench).borrowed(build, _SCALE), measuring(wait=True):
             made += _attempted(attempts)
     names = {trial.name for trial in made}
-    return made + [SmokeCheck(name=name, ok=None) for name in TRIALS if name not in names]
+    return made + [SmokeCheck(name=name, ok=None) for name in SMOKE_CHECKS if name not in names]
 
 
 def _attempted(attempts: Mapping[str, Callable[[], str]]) -> list[SmokeCheck]:

@@ -1,7 +1,7 @@
 """The harness's share: how much of the measuring phase pgbench really measures.
 
 ``python -m perf.harness_share [REF] [SECONDS]`` takes one Run of every cell of the ``regular``
-preset's small tier at scale 10, all rungs that this machine can give, and divides pgbench's
+preset's small tier at scale 10, all client_counts that this machine can give, and divides pgbench's
 measured seconds by the wall clock from the first Run's begin to the last one's end.
 Data are loaded and REF built before: both are done once and kept.
 """

@@ -108,7 +108,8 @@ def main(ref: str, blocks: int, seconds: int) -> None:
                 value=round(always.ratio or 0.0, 4),
                 unit="ratio",
                 goal=">= 0.998",
-                beside=f"95 % interval {always.shown_interval}, {blocks} pairs of runs of {seconds} s, "
+                beside=f"95 % interval {always.shown_interval}, "
+                f"{blocks} pairs of runs of {seconds} s, "
                 f"{CLIENTS} clients",
             ).show()
             likely, low, high = taken(often, looking[OFTEN], looking[EVERY])

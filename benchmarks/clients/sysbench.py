@@ -38,7 +38,7 @@ def sysbench_reason(protocol: Protocol = Protocol.PREPARED) -> str | None:
     return None
 
 
-def oltp_of(name: str) -> SysbenchMode:
+def sysbench_mode(name: str) -> SysbenchMode:
     """Return the mode called *name* of this machine's sysbench; UsageError if there is none."""
     program = shutil.which(SYSBENCH)
     said = re.match(rf"{SYSBENCH} (\S+)", version_line(program)) if program else None

@@ -70,7 +70,7 @@ class RecordStore:
         self.root = root
         self._loose = root / "loose"
         self._segments = root / "segments"
-        self.twins = IdenticalBuildStore(notes=NoteStore(root=root / "twins"))
+        self.identical_builds = IdenticalBuildStore(notes=NoteStore(root=root / "twins"))
         self.confirmations = NoteStore(root=root / "confirmations")
         self.bisections = NoteStore(root=root / "bisections")
         self.failures = NoteStore(root=root / "failures")
@@ -183,7 +183,7 @@ class RecordStore:
             copied += own.merge(theirs)
         for path in sorted(other.profiles.glob("[!.]*")):
             copied += _copy(path, self.profiles / path.name)
-        return copied + self.twins.merge(other.twins)
+        return copied + self.identical_builds.merge(other.identical_builds)
 
     def verify(self) -> int:
         """Read every byte of the store; how many records it has. RecordError for damage."""

@@ -17,7 +17,7 @@ from benchmarks.machine.machine import Limits
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.sysbench_modes import SysbenchMode
 
-RUNGS = (1, 4, 8, 16, 32, 64, 128, 256)
+CLIENT_COUNTS = (1, 4, 8, 16, 32, 64, 128, 256)
 # pgbench's four tables and three indexes at 8 kB blocks: 100,000 accounts of 97 to a
 # page and their index are 15.0 MB per unit of scale, measured on 8.3 to 18.
 BYTES_PER_SCALE = 15_000_000
@@ -155,7 +155,7 @@ class Preset:
     modes: tuple[AnyMode, ...]
     protocols: tuple[Protocol, ...]
     tiers: tuple[Tier, ...]
-    rungs: tuple[int, ...]
+    client_counts: tuple[int, ...]
     samples: int
     seconds: int
     profiles: tuple[str, ...]
@@ -172,7 +172,7 @@ PRESETS: Mapping[str, Preset] = {
             modes=_BOTH,
             protocols=(Protocol.PREPARED,),
             tiers=(Tier.SMALL,),
-            rungs=(1, 4, 16),
+            client_counts=(1, 4, 16),
             samples=3,
             seconds=2,
             profiles=("default",),
@@ -183,7 +183,7 @@ PRESETS: Mapping[str, Preset] = {
             modes=_BOTH,
             protocols=(Protocol.PREPARED,),
             tiers=(Tier.SMALL, Tier.MEDIUM),
-            rungs=RUNGS,
+            client_counts=CLIENT_COUNTS,
             samples=8,
             seconds=10,
             profiles=("default",),
@@ -196,7 +196,7 @@ PRESETS: Mapping[str, Preset] = {
             modes=_BOTH,
             protocols=(Protocol.SIMPLE,),
             tiers=tuple(Tier),
-            rungs=RUNGS,
+            client_counts=CLIENT_COUNTS,
             samples=3,
             seconds=60,
             profiles=("tuned",),
@@ -282,7 +282,9 @@ def plan_cells(
     *shared_buffers* is in bytes by profile name, of each of so many *servers* of a Run.
     """
     planned = []
-    axes = product(preset.profiles, preset.tiers, preset.modes, preset.protocols, preset.rungs)
+    axes = product(
+        preset.profiles, preset.tiers, preset.modes, preset.protocols, preset.client_counts
+    )
     for profile, tier, mode, protocol, clients in axes:
         scenario = Scenario(mode=mode, protocol=protocol, tier=tier, scale=scales[tier])
         cell = Cell(scenario=scenario, clients=clients, profile=profile)

@@ -15,7 +15,7 @@ SYSBENCH = "sysbench"
 ROWS_PER_SCALE = 55_000
 # As pgbench draws its accounts; sysbench's own would draw three in four from 1 % of the rows.
 OPTIONS = ("--rand-type=uniform", "--tables=1")
-OLTPS: Mapping[str, bool] = {
+SYSBENCH_SCRIPTS: Mapping[str, bool] = {
     "oltp-point-select": False,
     "oltp-read-only": False,
     "oltp-update-index": True,
@@ -41,9 +41,10 @@ class SysbenchMode:
     size: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        if self.name not in OLTPS:
+        if self.name not in SYSBENCH_SCRIPTS:
             raise UsageError(
-                f'"{self.name}" is no script of sysbench', hint=f"There are: {', '.join(OLTPS)}."
+                f'"{self.name}" is no script of sysbench',
+                hint=f"There are: {', '.join(SYSBENCH_SCRIPTS)}.",
             )
 
     @property
@@ -60,7 +61,7 @@ class SysbenchMode:
     @property
     def writes(self) -> bool:
         """Whether it changes data, so that every Run needs its own copy of it."""
-        return OLTPS[self.name]
+        return SYSBENCH_SCRIPTS[self.name]
 
     @property
     def script(self) -> str:

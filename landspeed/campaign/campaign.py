@@ -294,7 +294,7 @@ class Campaign:
         for build in self.made.values():
             same = measured.get(build.digest, {})
             if same and build.origin.name not in same:
-                records.twins.add(build)
+                records.identical_builds.add(build)
                 say(
                     f"{build.label} is the same server as {', '.join(same)}: "
                     f"shares its {samples[build.digest]} samples"

@@ -11,7 +11,7 @@ from rich.table import Table
 from base.build import Build
 from base.errors import LandspeedError, some_failed
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.smoke import TRIALS, SmokeCheck, trials
+from benchmarks.smoke import SMOKE_CHECKS, SmokeCheck, smoke_checks
 from landspeed.console.progress import meter
 from landspeed.console.table import rich_table
 from landspeed.session.session import Session
@@ -53,7 +53,7 @@ class SmokeResult:
         head = ["-", "FAILED"]
         if isinstance(self.build, Build):
             head = [str(self.build.version), self.build.build_system]
-        checks = self.checks or [SmokeCheck(name=name, ok=None) for name in TRIALS]
+        checks = self.checks or [SmokeCheck(name=name, ok=None) for name in SMOKE_CHECKS]
         shown = (c.seen if c.ok and c.name in _VALUES else _SHOWN[c.ok] for c in checks)
         return [str(self.target), *head, *shown]
 
@@ -78,7 +78,7 @@ def check_builds(
             checks: Sequence[SmokeCheck] = ()
             if isinstance(outcome, Build):
                 shown.update(number / len(outcomes), outcome.label)
-                checks = trials(
+                checks = smoke_checks(
                     build=outcome,
                     pgbench=Pgbench(build=client),
                     machine=session.machine,
@@ -90,7 +90,7 @@ def check_builds(
 
 def check_table(results: Sequence[SmokeResult]) -> Table:
     """Return a table with a line for each of *results*."""
-    titles = ("target", "version", "built by", *TRIALS)
+    titles = ("target", "version", "built by", *SMOKE_CHECKS)
     align = "".join("r" if title in _VALUES else "l" for title in titles)
     return rich_table(titles, (result.cells() for result in results), align=align)
 

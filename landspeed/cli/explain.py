@@ -131,7 +131,7 @@ def counted_cell(scenario: str, session: Session) -> Cell:
             modes=(Mode(named.mode or Mode.READ_ONLY),),
             protocols=(Protocol(named.protocol or Protocol.PREPARED),),
             tiers=(Tier.SMALL,),
-            rungs=(1,),
+            client_counts=(1,),
             samples=1,
             seconds=1,
             profiles=(Configuration.named(named.configuration or "default").name,),

@@ -27,7 +27,7 @@ def show_(point: str, as_json: bool) -> None:
     """
     session = Session.open()
     query = parse_point(point, session.builder.sources.release_at)
-    points = find_points(session.records.table(), query, session.records.twins.all())
+    points = find_points(session.records.table(), query, session.records.identical_builds.all())
     records = session.records.records([run.id for p in points for run in p.runs])
     if as_json:
         by_id = {record.id: record.to_json() for record in records}

@@ -81,7 +81,7 @@ class CompareScenario:
             modes=(self.mode,),
             protocols=(self.protocol,),
             tiers=(self.tier,),
-            rungs=(self.clients,),
+            client_counts=(self.clients,),
             samples=1,
             seconds=self.seconds,
             profiles=profiles,

@@ -81,7 +81,7 @@ class Coverage:
         names = ["id", "instructions", "digest", "release", "commit", "machine", "preset"]
         table = scheduled(records.table([*names, *VARIANT_COLUMNS, *cells]))
         found._read(table, preset)
-        found._add_identical(records.twins.all(), table)
+        found._add_identical(records.identical_builds.all(), table)
         failures = Counter(
             (permanent_name(Origin(**note["origin"])), str(note["variant"]))
             for note in records.failures.all()

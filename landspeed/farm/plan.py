@@ -189,7 +189,7 @@ def _counted_cells(preset: Preset) -> int:
 
 
 def _timed_cells(preset: Preset) -> int:
-    axes = (preset.modes, preset.protocols, preset.profiles, preset.tiers, preset.rungs)
+    axes = (preset.modes, preset.protocols, preset.profiles, preset.tiers, preset.client_counts)
     return sum(1 for _ in product(*axes))
 
 

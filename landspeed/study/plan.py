@@ -12,7 +12,7 @@ from base.build import Build, Variant
 from base.errors import SourceError, UsageError, VariantError
 from base.version import Version
 from benchmarks.applicability import planned_cells
-from benchmarks.clients.sysbench import oltp_of
+from benchmarks.clients.sysbench import sysbench_mode
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.topology import server_count, topology_reason
 from benchmarks.workloads.custom_scripts import Script
@@ -26,7 +26,7 @@ from benchmarks.workloads.scenario import (
     Protocol,
     Tier,
 )
-from benchmarks.workloads.sysbench_modes import OLTPS
+from benchmarks.workloads.sysbench_modes import SYSBENCH_SCRIPTS
 from builders.recipe import recipe
 from landspeed.campaign.campaign import Request
 from landspeed.campaign.disk import DiskEstimate
@@ -203,7 +203,7 @@ class _Planner:
             modes=tuple(map(self._mode, modes)),
             protocols=axes.get("protocols", (Protocol.PREPARED,)),
             tiers=axes.get("tiers", (Tier.SMALL,)),
-            rungs=client_counts(axes.get("clients", (1,)), self.session.machine.cores),
+            client_counts=client_counts(axes.get("clients", (1,)), self.session.machine.cores),
             samples=request.repeats or amount.repeats,
             seconds=request.seconds or amount.seconds,
             profiles=tuple(_configuration(*how) for how in combinations),
@@ -214,11 +214,11 @@ class _Planner:
         script = self.scripts.get(word)
         if script is not None:
             return script
-        if word in OLTPS:
-            return oltp_of(word)
+        if word in SYSBENCH_SCRIPTS:
+            return sysbench_mode(word)
         if word in list(Mode):
             return Mode(word)
-        known = ", ".join([*Mode, *OLTPS, *self.scripts])
+        known = ", ".join([*Mode, *SYSBENCH_SCRIPTS, *self.scripts])
         raise UsageError(f'study "{self.name}" has no mode "{word}"', hint=f"Its modes: {known}.")
 
     def targets(self, part: Part) -> tuple[list[Target], list[Skipped]]:

@@ -14,7 +14,7 @@ from base.version import Version
 from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.points import Point, PointKey, rows_of
 from benchmarks.workloads.scenario import Cell, Mode
-from benchmarks.workloads.sysbench_modes import OLTPS, SYSBENCH, SysbenchMode
+from benchmarks.workloads.sysbench_modes import SYSBENCH, SYSBENCH_SCRIPTS, SysbenchMode
 from landspeed.stats.students_t import Contrast
 from landspeed.stats.summary import Summary
 from landspeed.study.schema import DIRECT, DISK, SINGLE
@@ -25,7 +25,7 @@ STOCK = "stock"
 # The order of known values; others are sorted as text.
 _ORDERS: Mapping[str, tuple[str, ...]] = {
     "tier": ("small", "medium", "large"),
-    "mode": (*Mode, *OLTPS),
+    "mode": (*Mode, *SYSBENCH_SCRIPTS),
     "generator": ("pgbench",),
     "profile": ("default", "tuned"),
     "storage": (DISK,),

@@ -20,7 +20,7 @@ from benchmarks.server.topology import TOPOLOGIES
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.scenario import Mode, Protocol, Tier
-from benchmarks.workloads.sysbench_modes import OLTPS
+from benchmarks.workloads.sysbench_modes import SYSBENCH_SCRIPTS
 from landspeed.session.target import Target
 from landspeed.study.ablation import SettingPattern
 
@@ -300,7 +300,7 @@ class Study(_Schema):
 
     @model_validator(mode="after")
     def _words_are_known(self) -> Self:
-        known = {*Mode, *OLTPS, *(one.name for one in self.script)}
+        known = {*Mode, *SYSBENCH_SCRIPTS, *(one.name for one in self.script)}
         parts = {part.name for part in self.part}
         amounts = (self.quick, self.regular, self.full)
         for axes in (*self.part, *(amount.axes for amount in amounts)):

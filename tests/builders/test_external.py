@@ -18,7 +18,7 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
-from benchmarks.smoke import trials
+from benchmarks.smoke import smoke_checks
 from builders.external import ExternalServers, inspect
 from landspeed.console.table import as_text
 from landspeed.results.point_query import parse_point
@@ -272,7 +272,7 @@ def test_a_real_server_laid_out_in_another_way_is_registered_and_passes_every_tr
     build = register(session, str(pg_config), "mine")
     assert build.variant == newest_build.variant
     assert session.named(Target.parse("@mine", Variant())) == build
-    made = trials(
+    made = smoke_checks(
         build=build,
         pgbench=Pgbench(build=pgbench_build),
         machine=Machine.detect("here"),

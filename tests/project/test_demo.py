@@ -224,7 +224,7 @@ def test_asv_run_leaves_the_same_records(demo: Path) -> None:
     run_in(demo, [program("asv"), "run", f"{newest}^!", "--bench", "read_only.track_latency"])
     points = json.loads(landspeed(demo, "show", f"{newest}:bs8/read-only", "--json").stdout)
     assert before > 0
-    # the preset quick, whole: its rungs 1, 4 and 16, three samples each
+    # the preset quick, whole: its client_counts 1, 4 and 16, three samples each
     # (what was counted, and what compare asked for, are points of their own)
     published = [p for p in points if p["published"]]
     timed = [p for p in published if not p["point"].endswith(("/warm", "/cold"))]

@@ -86,7 +86,7 @@ def chosen_preset(name: str, **changes: Any) -> Preset:
         "modes": tuple(map(Mode, changes["modes"])),
         "tiers": tuple(map(Tier, changes["tiers"])),
         "protocols": tuple(map(Protocol, changes["protocols"])),
-        "rungs": changes["clients"],
+        "client_counts": changes["clients"],
         "profiles": tuple(Configuration.named(n).name for n in changes["configurations"]),
         "samples": changes["samples"],
         "seconds": changes["seconds"],

@@ -13,7 +13,7 @@ from base.errors import MeasureError, StorageError, UsageError
 from benchmarks import applicability
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.client import Outcome
-from benchmarks.clients.sysbench import Sysbench, oltp_of, sysbench_reason
+from benchmarks.clients.sysbench import Sysbench, sysbench_mode, sysbench_reason
 from benchmarks.clients.sysbench_output import complaints, parse_report, parse_seconds
 from benchmarks.machine.machine import Limits
 from benchmarks.server.home import ServerHome
@@ -25,7 +25,7 @@ from benchmarks.workloads.scenario import (
     Tier,
     preset_named,
 )
-from benchmarks.workloads.sysbench_modes import OLTPS, ROWS_PER_SCALE, SysbenchMode
+from benchmarks.workloads.sysbench_modes import ROWS_PER_SCALE, SYSBENCH_SCRIPTS, SysbenchMode
 from tests.kits.made_up.stand_ins import AMPLE
 from tests.kits.made_up.study_kit import MACHINE
 from tests.kits.servers.cluster_kit import is_root, server_paths
@@ -300,9 +300,11 @@ def test_the_client_of_root_runs_as_the_servers_user(monkeypatch: pytest.MonkeyP
 
 def test_a_mode_is_known_by_its_script_and_by_the_version_that_asks() -> None:
     values = [
-        SysbenchMode(name=name, version=v).value for name in OLTPS for v in ("1.0.20", "1.1.0")
+        SysbenchMode(name=name, version=v).value
+        for name in SYSBENCH_SCRIPTS
+        for v in ("1.0.20", "1.1.0")
     ]
-    assert len(set(values)) == 2 * len(OLTPS)
+    assert len(set(values)) == 2 * len(SYSBENCH_SCRIPTS)
     assert all(value.startswith("oltp-") and "." not in value for value in values)
     with pytest.raises(UsageError, match='"oltp-foo" is no script of sysbench'):
         SysbenchMode(name="oltp-foo", version="1.0.20")
@@ -312,9 +314,9 @@ def test_the_version_is_what_the_program_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sysbench_that(tmp_path / "bin", monkeypatch, "exit 1")
-    assert oltp_of("oltp-read-only") == SysbenchMode(name="oltp-read-only", version="1.0.20")
+    assert sysbench_mode("oltp-read-only") == SysbenchMode(name="oltp-read-only", version="1.0.20")
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    assert oltp_of("oltp-read-only").version == ""
+    assert sysbench_mode("oltp-read-only").version == ""
 
 
 def test_its_data_is_its_own_and_as_large_as_pgbenchs() -> None:
@@ -329,7 +331,7 @@ def test_its_data_is_its_own_and_as_large_as_pgbenchs() -> None:
 
 def plan(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> list[str | None]:
     monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
-    preset = replace(preset_named("quick"), modes=(MODE,), rungs=(1,), **changes)
+    preset = replace(preset_named("quick"), modes=(MODE,), client_counts=(1,), **changes)
     return [one.reason for one in planned_cells(preset, MACHINE, Path("/"), {})]
 
 

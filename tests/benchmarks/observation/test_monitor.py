@@ -141,7 +141,7 @@ def test_in_a_memory_limit_large_data_are_read_from_storage_and_small_data_are_n
         modes=(Mode.READ_ONLY,),
         protocols=(Protocol.PREPARED,),
         tiers=(Tier.SMALL, Tier.LARGE),
-        rungs=(4,),
+        client_counts=(4,),
         samples=1,
         seconds=2,
         profiles=("default",),

@@ -49,14 +49,14 @@ def store(tmp_path: Path) -> RecordStore:
 
 def drawn(store: RecordStore) -> dict[str, list[str]]:
     """The samples' ids, cut to what tells them apart, and the commit of each dot."""
-    found = dots(store.table(), store.twins.all())
+    found = dots(store.table(), store.identical_builds.all())
     return {str(dot.origin.commit)[0]: [dot.last_id, str(dot.count)] for dot in found}
 
 
 def test_a_twin_is_drawn_with_the_samples_of_the_one_that_was_measured(store):
     alone = drawn(store)
     assert alone.keys() == {"a"}
-    store.twins.add(build(B))
+    store.identical_builds.add(build(B))
     assert drawn(store) == {"a": alone["a"], "b": alone["a"]}
 
 
@@ -74,13 +74,15 @@ def test_what_came_in_several_ways_is_one_origin_as_the_newest_record_has_it(
 
 
 def test_a_twin_is_shown_by_its_own_name(store):
-    store.twins.add(build(B))
+    store.identical_builds.add(build(B))
     query = parse_point(B[:10], lambda _: None)
-    (shown,) = find_points(store.table(), query, store.twins.all())
+    (shown,) = find_points(store.table(), query, store.identical_builds.all())
     assert shown.name.startswith(B[:10])
     assert len(shown.runs) == 2
     (one,) = find_points(
-        store.table(), parse_point(f"run:{shown.runs[0].id}", lambda _: None), store.twins.all()
+        store.table(),
+        parse_point(f"run:{shown.runs[0].id}", lambda _: None),
+        store.identical_builds.all(),
     )
     assert one.name.startswith(A[:10])
 
@@ -94,14 +96,14 @@ def test_runs_of_two_commits_that_are_one_server_are_samples_of_both(store):
 
 def test_another_server_has_no_part_in_it(store):
     store.add(Record.from_json(run(B, 3, digest="f" * 64)))
-    store.twins.add(build("d" * 40, digest="0" * 64))
+    store.identical_builds.add(build("d" * 40, digest="0" * 64))
     assert {commit: count for commit, (_, count) in drawn(store).items()} == {"a": "2", "b": "1"}
 
 
 def test_the_same_twin_is_kept_once_and_merged_by_copying(store, tmp_path):
-    store.twins.add(build(B))
-    store.twins.add(build(B))
-    assert store.twins.all() == [IdenticalBuild(digest=DIGEST, origin=origin(B))]
+    store.identical_builds.add(build(B))
+    store.identical_builds.add(build(B))
+    assert store.identical_builds.all() == [IdenticalBuild(digest=DIGEST, origin=origin(B))]
     other = RecordStore(tmp_path / "other")
     assert other.merge(store.root) == 3
     assert other.merge(store.root) == 0
@@ -109,8 +111,8 @@ def test_the_same_twin_is_kept_once_and_merged_by_copying(store, tmp_path):
 
 
 def test_a_damaged_twin_is_an_error_that_names_it(store):
-    store.twins.add(build(B))
+    store.identical_builds.add(build(B))
     (path,) = (store.root / "twins").iterdir()
     path.write_text("{")
     with pytest.raises(RecordError, match="could not read"):
-        store.twins.all()
+        store.identical_builds.all()

@@ -13,8 +13,8 @@ from benchmarks.machine.machine import Limits
 from benchmarks.server.configuration import shared_buffers_span
 from benchmarks.workloads.scenario import (
     BYTES_PER_SCALE,
+    CLIENT_COUNTS,
     PRESETS,
-    RUNGS,
     Cell,
     Mode,
     Planned,
@@ -104,7 +104,7 @@ def test_regular_takes_at_least_8_samples() -> None:
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=str)
 def test_a_plan_has_every_combination_once(preset: Preset) -> None:
     cells = [planned.cell for planned in plan(AMPLE, preset)]
-    axes = (preset.profiles, preset.tiers, preset.modes, preset.protocols, preset.rungs)
+    axes = (preset.profiles, preset.tiers, preset.modes, preset.protocols, preset.client_counts)
     expected = 1
     for axis in axes:
         expected *= len(axis)
@@ -140,7 +140,7 @@ def test_a_small_disk_rules_out_the_large_tiers_and_says_why() -> None:
 )
 def test_the_ladder_is_cut_at_what_the_machine_can_give(limits: Limits, words: str) -> None:
     reasons = {one.cell.clients: one.reason for one in plan(limits)}
-    assert set(reasons) == set(RUNGS)
+    assert set(reasons) == set(CLIENT_COUNTS)
     assert reasons[1] is None
     assert words in (reasons[256] or "")
 

@@ -23,7 +23,7 @@ from landspeed.campaign.campaign import Campaign, Request, failed, summary
 from landspeed.session.target import Target, parse_targets
 from tests.kits.made_up.stand_ins import made_up_build, nothing, timed_record
 
-PRESET = replace(preset_named("quick"), rungs=(1,), samples=2)
+PRESET = replace(preset_named("quick"), client_counts=(1,), samples=2)
 
 
 _FOREIGN = Origin(release=None, commit=None, tree="", date="2025-01-01", registered="vendor")
@@ -218,12 +218,12 @@ def test_of_identical_builds_only_one_is_measured_and_the_other_noted(
     tally = campaign(session, "17", "18").run()
     assert tally.measured == 4
     (measured,) = {str(name) for name in session.records.table()["release"].to_pylist()}
-    (twin,) = session.records.twins.all()
+    (twin,) = session.records.identical_builds.all()
     assert {measured, twin.origin.release} == {"17.1", "18.1"}
     said = f"{twin.origin.release} bs8 is the same server as {measured}: shares its 4 samples"
     assert said in capsys.readouterr().err
     campaign(session, "17", "18").run()
-    assert len(session.records.twins.all()) == 1
+    assert len(session.records.identical_builds.all()) == 1
 
 
 def test_an_interrupted_campaign_keeps_its_runs_and_goes_on(

@@ -13,7 +13,7 @@ from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import prepare, templates
-from benchmarks.smoke import TRIALS, SmokeCheck, trials
+from benchmarks.smoke import SMOKE_CHECKS, SmokeCheck, smoke_checks
 from landspeed.campaign.smoke import SmokeResult, check_failure, check_table
 from landspeed.console.table import as_text
 from landspeed.session.target import Target
@@ -24,7 +24,7 @@ from tests.kits.servers.cluster_kit import processes_in, server_paths
 def row(word: str, *, build: Build | BuildError | None = None, **failing: str) -> SmokeResult:
     made = [
         SmokeCheck(name=name, ok=name not in failing, seen=failing.get(name, f"seen {name}"))
-        for name in TRIALS
+        for name in SMOKE_CHECKS
     ]
     return SmokeResult(
         target=Target.parse(word, Variant()),
@@ -38,10 +38,10 @@ UNBUILT = row("9.0", build=BuildError("could not build PostgreSQL 9.0", detail="
 
 def test_the_table_has_a_row_for_each_with_the_sizes_and_speeds_seen():
     lines = as_text(check_table([row("13"), UNBUILT])).splitlines()
-    assert lines[0].split() == ["target", "version", "built", "by", *TRIALS]
+    assert lines[0].split() == ["target", "version", "built", "by", *SMOKE_CHECKS]
     assert "13:bs8" in lines[1]
     assert "seen block_size" in lines[1]
-    assert lines[2].split() == ["9.0:bs8", "-", "FAILED", *["-"] * len(TRIALS)]
+    assert lines[2].split() == ["9.0:bs8", "-", "FAILED", *["-"] * len(SMOKE_CHECKS)]
 
 
 def test_checks_that_went_well_end_without_an_error():
@@ -61,7 +61,7 @@ def test_json_has_every_check():
     facts = row("13", stop="error:  it hung").facts()
     assert not facts["ok"]
     assert facts["build"] == "13.16-bs8-abc"
-    assert [t["name"] for t in facts["trials"]] == list(TRIALS)
+    assert [t["name"] for t in facts["trials"]] == list(SMOKE_CHECKS)
     assert facts["trials"][-4] == {"name": "stop", "ok": False, "seen": "error:  it hung"}
     assert UNBUILT.facts()["error"].startswith("error:")
 
@@ -76,7 +76,7 @@ def paths() -> Iterator[Paths]:
 
 
 def tried(build: Build, client: Build, paths: Paths) -> dict[str, SmokeCheck]:
-    made = trials(
+    made = smoke_checks(
         build=build, pgbench=Pgbench(build=client), machine=Machine.detect("here"), paths=paths
     )
     return {trial.name: trial for trial in made}
@@ -87,7 +87,7 @@ def test_a_real_server_passes_every_check_as_another_user_than_root_and_leaves_n
     newest_build, pgbench_build, paths
 ):
     made = tried(newest_build, pgbench_build, paths)
-    assert list(made) == list(TRIALS)
+    assert list(made) == list(SMOKE_CHECKS)
     assert [trial for trial in made.values() if not trial.ok] == []
     assert made["start"].seen != "root"
     assert made["block_size"].seen == made["wal_block_size"].seen == "8192"

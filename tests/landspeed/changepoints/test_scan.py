@@ -33,7 +33,7 @@ def test_identical_builds_and_commits_only_compared_have_positions(tmp_path: Pat
         commit: Origin(release=None, commit=commit, tree="d" * 40, date="2026-01-01T00:00:00+00:00")
         for commit in (drawn, compared, twin)
     }
-    records.twins.add(made_up_build("twin", origins[twin], digest=digest))
+    records.identical_builds.add(made_up_build("twin", origins[twin], digest=digest))
     asked: list[str] = []
     sources = SimpleNamespace(
         releases_branch=dict,

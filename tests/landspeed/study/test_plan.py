@@ -33,7 +33,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning_, "pooler_reason", lambda: None)
     monkeypatch.setattr(planning_, "sysbench_reason", lambda _: None)
     monkeypatch.setattr(
-        study_planning, "oltp_of", lambda name: SysbenchMode(name=name, version="1.0.20")
+        study_planning, "sysbench_mode", lambda name: SysbenchMode(name=name, version="1.0.20")
     )
 
 

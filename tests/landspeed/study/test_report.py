@@ -95,7 +95,7 @@ def by_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyReport:
     """A report of two load generators: 18 reads 2 times as fast by pgbench, 4 by sysbench."""
     monkeypatch.setattr(applicability, "sysbench_reason", lambda _: None)
     monkeypatch.setattr(
-        study_planning, "oltp_of", lambda name: SysbenchMode(name=name, version="1.0.20")
+        study_planning, "sysbench_mode", lambda name: SysbenchMode(name=name, version="1.0.20")
     )
 
     def latency(point: Point) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from landspeed.bisect.model import Culprit, Hypothesis, NoCulprit
-from landspeed.bisect.two_changes import two_steps
+from landspeed.bisect.two_changes import two_changes
 from perf.figure import Figure
 from tests.kits.made_up.bisect_world import (
     SIGMA,
@@ -22,11 +22,11 @@ from tests.kits.made_up.bisect_world import (
     World,
     asv_find,
     broken_runs,
-    exactly,
     git_bisect,
     heavy,
-    noisily,
     normal,
+    search_counted,
+    search_timed,
 )
 
 LAST = 1024
@@ -66,7 +66,7 @@ def worlds(
 
 def landspeed(world: World) -> Searched:
     """landspeed's search, asked for a step of the size there is."""
-    return noisily(world, size=SIZE)
+    return search_timed(world, size=SIZE)
 
 
 def figures(name: str, make: Worlds, search: Search, count: int) -> Iterator[Figure]:
@@ -107,7 +107,7 @@ def calibration(name: str, make: Worlds, count: int) -> Iterator[Figure]:
         named = []
         for number in range(count):
             world = make(_OTHERS + number)
-            searched = noisily(world, size=SIZE, confidence=asked)
+            searched = search_timed(world, size=SIZE, confidence=asked)
             if isinstance(searched.decision, Culprit):
                 named.append((searched.decision.confidence, searched.is_right(world)))
         yield _calibrated(f"at --confidence {asked:.1%}, {name}", named)
@@ -117,9 +117,9 @@ def several(name: str, make: Worlds, count: int) -> Figure:
     """How often "more than one step" is said after a commit was named."""
     said = []
     for number in range(count):
-        searched = noisily(make(number), size=SIZE)
+        searched = search_timed(make(number), size=SIZE)
         if isinstance(searched.decision, Culprit):
-            two = two_steps(Hypothesis(last=LAST, size=SIZE), searched.evidence)
+            two = two_changes(Hypothesis(last=LAST, size=SIZE), searched.observations)
             said.append(two is not None and two.probability >= 0.95)
     return Figure(figure=f"more than one step said, {name}", value=_share(said), unit="share")
 
@@ -165,7 +165,7 @@ def main(count: int) -> None:
 
     def exact(world: World) -> Searched:
         world.sigma = 1e-5
-        return exactly(world, size=0.002)
+        return search_counted(world, size=0.002)
 
     for figure in figures("exact metric", worlds(broken=0.1), exact, count):
         figure.show()

@@ -1,1 +1,1 @@
-"""Bisection that knows how noisy it is: which commit made the difference, or that none did."""
+"""Find the commit, release or block size that changed a metric, with a stated error rate."""

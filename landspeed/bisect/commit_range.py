@@ -1,8 +1,8 @@
-"""The Line: the candidates between GOOD and BAD, in order, whatever they are."""
+"""The candidates between GOOD and BAD, in order: commits or releases."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,17 +12,22 @@ from builders.source.history import Commit, History
 from builders.source.sources import Sources
 
 
-class Over(StrEnum):
-    """An Over is what a bisection goes over: commits, releases, or build variants."""
+class RangeKind(StrEnum):
+    """What lies between GOOD and BAD."""
 
     COMMITS = "commits"
     RELEASES = "releases"
     VARIANTS = "variants"
 
+    @property
+    def noun(self) -> str:
+        """The word for one of them."""
+        return self.value.removesuffix("s")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A Candidate is one place on a Line: a commit or a release; ``ref`` is its full name."""
+    """A commit or a release of a range; ``ref`` is its full name, ``date`` is YYYY-MM-DD."""
 
     ref: str
     name: str
@@ -32,41 +37,41 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitRange:
-    """A Line is what lies between GOOD, its first Candidate, and BAD, its last."""
+    """The candidates from GOOD, the first, to BAD, the last."""
 
-    over: Over
+    kind: RangeKind
     candidates: tuple[Candidate, ...]
 
     @property
     def last(self) -> int:
-        """BAD's position."""
+        """The position of BAD."""
         return len(self.candidates) - 1
 
     @property
     def positions(self) -> Mapping[str, int]:
-        """Where each Candidate is, by its ref."""
+        """The position of each candidate, by its ref."""
         return {candidate.ref: at for at, candidate in enumerate(self.candidates)}
 
     def __getitem__(self, position: int) -> Candidate:
         return self.candidates[position]
 
 
-def commit_line(sources: Sources, good: str, bad: str) -> CommitRange:
-    """The first-parent history from *good* to *bad*; RefError where there is none."""
+def commit_range(sources: Sources, good: str, bad: str) -> CommitRange:
+    """Return the first-parent history from *good* to *bad*; RefError if there is none."""
     ends = [_commit_of(sources.resolve(ref), ref) for ref in (good, bad)]
     if ends[0] == ends[1]:
         raise _same(good, bad, f"commit {ends[0][:10]}")
-    return line_between(sources.history, *ends)
+    return range_between(sources.history, *ends)
 
 
-def line_between(history: History, good: str, bad: str) -> CommitRange:
-    """The Line from commit *good* to commit *bad*, given by their hashes."""
+def range_between(history: History, good: str, bad: str) -> CommitRange:
+    """Return the commits from *good* to *bad*, given by their hashes."""
     commits = [history.commit(good), *history.between(good, bad)]
-    return CommitRange(over=Over.COMMITS, candidates=tuple(map(_of_commit, commits)))
+    return CommitRange(kind=RangeKind.COMMITS, candidates=tuple(map(_candidate, commits)))
 
 
-def release_line(sources: Sources, good: str, bad: str) -> CommitRange:
-    """The releases from *good* to *bad* in version order, as on the ``releases`` branch."""
+def release_range(sources: Sources, good: str, bad: str) -> CommitRange:
+    """Return the releases from *good* to *bad* in version order."""
     names = [_release_of(sources.resolve(ref), ref) for ref in (good, bad)]
     if names[0] == names[1]:
         raise _same(good, bad, f"release {names[0]}")
@@ -76,31 +81,27 @@ def release_line(sources: Sources, good: str, bad: str) -> CommitRange:
         raise RefError(
             "GOOD comes after BAD",
             detail=f"Release {names[1]} is before {names[0]}.",
-            hint="Give the older one first; to look for what made the newer one faster, "
+            hint="Give the older release first; to find what made the newer one faster, "
             "add --improvement.",
         )
-    dates = _dates(sources)
+    dates = {str(one.version): one.date.isoformat() for one in sources.catalog.releases}
     return CommitRange(
-        over=Over.RELEASES,
+        kind=RangeKind.RELEASES,
         candidates=tuple(
-            Candidate(ref=n, name=n, date=dates.get(n, ""), subject=f"PostgreSQL {n}")
-            for n in known[first : last + 1]
+            Candidate(ref=name, name=name, date=dates.get(name, ""), subject=f"PostgreSQL {name}")
+            for name in known[first : last + 1]
         ),
     )
 
 
-def deep_line(sources: Sources, good: Candidate, bad: Candidate) -> CommitRange:
-    """The commits between two neighbouring releases: from where their branches parted."""
+def commits_of_release(sources: Sources, good: Candidate, bad: Candidate) -> CommitRange:
+    """Return the commits between two consecutive releases, from where their branches parted."""
     commits = [_commit_of(sources.resolve(one.ref), one.ref) for one in (good, bad)]
     base = sources.history.merge_base(*commits)
-    return line_between(sources.history, base or commits[0], commits[1])
+    return range_between(sources.history, base or commits[0], commits[1])
 
 
-def _dates(sources: Sources) -> dict[str, str]:
-    return {str(r.version): r.date.isoformat() for r in sources.catalog.releases}
-
-
-def _of_commit(commit: Commit) -> Candidate:
+def _candidate(commit: Commit) -> Candidate:
     return Candidate(
         ref=commit.hash, name=commit.name, date=commit.date[:10], subject=commit.subject
     )
@@ -110,7 +111,7 @@ def _commit_of(source: Source, ref: str) -> str:
     if source.origin.commit is None:
         raise RefError(
             f'"{ref}" is known as a release, not as a commit',
-            detail="Its source came without a history.",
+            detail="Its source came from a tarball, without history.",
             hint="Set [sources.git] upstream in landspeed.toml, or bisect --over releases.",
         )
     return source.origin.commit
@@ -126,11 +127,8 @@ def _release_of(source: Source, ref: str) -> str:
 
 
 def _same(good: str, bad: str, what: str) -> UsageError:
-    named: Sequence[str] = list(dict.fromkeys((good, bad)))
     return UsageError(
         "GOOD and BAD are the same",
-        detail=f"{' and '.join(named)}: both are {what}."
-        if len(named) > 1
-        else f"Both are {what}.",
-        hint='"landspeed compare" with --aa tells how much two measurements of one server differ.',
+        detail=f"Both are {what}." if good == bad else f"{good} and {bad} are both {what}.",
+        hint='To see how much two measurements of one server differ, use "landspeed compare --aa".',
     )

@@ -1,4 +1,4 @@
-"""Which rule a Hypothesis is pursued by: the one for noisy metrics, or the one for exact ones. Pure."""
+"""The next probe or the answer, by the rule for timed or for counted metrics. Pure."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from math import ceil, log2
 import numpy as np
 
 from landspeed.bisect import rule_counted, rule_timed
-from landspeed.bisect.model import Costs, Decision, Evidence, Hypothesis
-from landspeed.bisect.posterior import believe
-from landspeed.bisect.probe_choice import bits
-from landspeed.bisect.two_changes import two_steps
+from landspeed.bisect.model import Costs, Decision, Hypothesis, Observations
+from landspeed.bisect.posterior import posterior_of
+from landspeed.bisect.probe_choice import information
+from landspeed.bisect.two_changes import two_changes
 
-# Such a probability of two steps is said, a smaller one is not worth a word.
-_SAID = 0.95
+# The least probability of a second change at which it is reported.
+_REPORTED = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remainder:
-    """A Remainder is how far a bisection has come: the step is among ``first`` … ``last``.
+class BisectProgress:
+    """How far a bisection has come: the culprit is among steps ``first`` … ``last``.
 
-    ``step`` is the probability that there is one, ``change`` its size as a logarithm; ``runs``
-    about how many are still to be made.
+    ``step`` is the probability that there is one, ``change`` its size as a logarithm, ``runs``
+    an estimate of the runs that are left.
     """
 
     first: int
@@ -32,53 +32,65 @@ class Remainder:
     runs: float
 
 
-def decide(quest: Hypothesis, evidence: Evidence, costs: Costs) -> Decision:
-    """What to do next, or the answer."""
-    if quest.is_exact:
-        return rule_counted.decide_exactly(quest, evidence)
-    return rule_timed.decide(quest, evidence, costs)
+def decide(hypothesis: Hypothesis, observations: Observations, costs: Costs) -> Decision:
+    """Return what to measure next, or the answer."""
+    if hypothesis.counted:
+        return rule_counted.decide_counted(hypothesis, observations)
+    return rule_timed.decide_timed(hypothesis, observations, costs)
 
 
-def remainder(quest: Hypothesis, evidence: Evidence) -> Remainder:
-    """How far the bisection has come."""
-    ends_are_known = min(evidence.runs(0), evidence.runs(quest.last)) > 0
-    if not ends_are_known:
-        return Remainder(first=1, last=quest.last, step=0.5, change=0.0, runs=_whole(quest))
-    if quest.is_exact:
-        largest = max(rule_counted.rises(evidence), key=lambda rise: rise.change)
-        return Remainder(
+def progress_of(hypothesis: Hypothesis, observations: Observations) -> BisectProgress:
+    """Return how far the bisection has come."""
+    last = hypothesis.last
+    if not min(observations.runs(0), observations.runs(last)):
+        # A run tells about half a bit of a change of two standard deviations.
+        runs = log2(last) + 2 if hypothesis.counted else 8 + 3 * log2(last + 1)
+        return BisectProgress(first=1, last=last, step=0.5, change=0.0, runs=runs)
+    if hypothesis.counted:
+        changes = rule_counted.level_changes(observations)
+        largest = max(changes, key=lambda change: change.change)
+        return BisectProgress(
             first=largest.first,
             last=largest.last,
             step=1.0,
             change=largest.change,
             runs=ceil(log2(largest.last - largest.first + 1)),
         )
-    belief = believe(quest, evidence)
-    if belief.step == 0:
-        return Remainder(first=1, last=quest.last, step=0.0, change=0.0, runs=0.0)
-    first, last = rule_timed.interval(quest, belief)
-    shares = belief.steps[belief.steps > 0] / belief.step
-    unknown = float(-(shares * np.log2(shares)).sum()) - log2(1 - quest.confidence)
-    told = float(bits(np.array([0.5]), np.array([max(belief.distance, 0.05)]))[0, 0])
-    return Remainder(
-        first=first, last=last, step=belief.step, change=belief.change, runs=unknown / told
+    posterior = posterior_of(hypothesis, observations)
+    if posterior.step == 0:
+        return BisectProgress(first=1, last=last, step=0.0, change=0.0, runs=0.0)
+    first, last = rule_timed.credible_range(hypothesis, posterior)
+    shares = posterior.steps[posterior.steps > 0] / posterior.step
+    entropy = float(-(shares * np.log2(shares)).sum())
+    return BisectProgress(
+        first=first,
+        last=last,
+        step=posterior.step,
+        change=posterior.change,
+        runs=runs_for(entropy, max(posterior.distance, 0.05), hypothesis.confidence),
     )
 
 
-def _whole(quest: Hypothesis) -> float:
-    # of a step of two standard deviations a Run tells about half a bit
-    return log2(quest.last) + 2 if quest.is_exact else 8 + 3 * log2(quest.last + 1)
+def runs_for(entropy: float, distance: float, confidence: float) -> float:
+    """Return about how many runs it takes to find a step with *confidence*.
+
+    *entropy* is that of its place, in bits; *distance* that of the two levels, in standard
+    deviations of a run.
+    """
+    bits = float(information(np.array([0.5]), np.array([distance]))[0, 0])
+    return (entropy - log2(1 - confidence)) / max(bits, 1e-9)
 
 
-def other_steps(quest: Hypothesis, evidence: Evidence, named: int) -> list[range]:
-    """The steps, beside the *named* one, that the measurements cannot be explained without."""
-    if quest.is_exact:
+def other_changes(hypothesis: Hypothesis, observations: Observations, named: int) -> list[range]:
+    """Return the steps at which the level changes as well, beside the *named* one."""
+    if hypothesis.counted:
         return [
-            range(rise.first, rise.last + 1)
-            for rise in rule_counted.rises(evidence)
-            if abs(rise.change) >= quest.threshold and not rise.first <= named <= rise.last
+            range(change.first, change.last + 1)
+            for change in rule_counted.level_changes(observations)
+            if abs(change.change) >= hypothesis.threshold
+            and not change.first <= named <= change.last
         ]
-    two = two_steps(quest, evidence)
-    if two is None or two.probability < _SAID:
+    two = two_changes(hypothesis, observations)
+    if two is None or two.probability < _REPORTED:
         return []
-    return [span for span in (two.first, two.second) if named not in span]
+    return [steps for steps in (two.first, two.second) if named not in steps]

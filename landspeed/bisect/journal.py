@@ -1,40 +1,111 @@
-"""The Journal: what a bisection has seen, event by event, in one file that survives a kill.
+"""The journal of a bisection: a file of events that survives a kill, and what they add up to.
 
-Events are only ever appended and the file is written anew, atomically, after each. All that a
-bisection thinks is computed from them, so whoever has the file goes on where it ends.
+Events are only ever appended, and the file is replaced atomically after each. Everything that a
+bisection knows is computed from them, so whoever has the file can continue where it ends.
+
+- ``built``: a candidate's build, and the ``server`` it installs (a digest).
+- ``skipped``: a candidate that cannot be built, with the ``reason``.
+- ``failed``: a run that failed; a candidate with two failed runs is skipped.
+- ``run``: the ``value`` of one run, in the metric's unit.
+- ``recorded``: the ``values`` of runs of that server that were in the results beforehand.
+- ``verified``: the ``finding`` of the comparison of the culprit with its parent.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from math import log
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
+
+from pydantic import TypeAdapter
 
 from base.errors import StorageError
 from base.files import canonical_json, digest_text, locked, write_atomic
+from landspeed.bisect.commit_range import CommitRange
+from landspeed.bisect.model import Costs, Observations
+from landspeed.bisect.rule_timed import END_RUNS
+from landspeed.compare.verdict import Verdict
+from landspeed.stats.students_t import welch
 
 _SCHEMA = 1
+_TRIES = 2
+# Earlier and fresh runs of one server that differ with a smaller p-value than this are taken to
+# be measured on a machine that has changed since.
+_DRIFTED = 0.01
+# The most by which two counts of one server may differ, as a logarithm.
+_REPEATS = 0.001
+_LATEST = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """The comparison of the culprit with its parent.
+
+    ``ratio`` is the culprit's value by its parent's; the intervals are those of a
+    `landspeed.compare.verdict.Finding`. ``comparison`` identifies the runs, None for counts.
+    """
+
+    verdict: Verdict
+    ratio: float
+    interval: tuple[float, float] | None = None
+    interval_95: tuple[float, float] | None = None
+    blocks: int | None = None
+    further_blocks: int | None = None
+    runs: int
+    comparison: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """An event of a journal; fields that its kind does not have are None.
+
+    ``candidate``, ``parent`` and ``culprit`` are refs of candidates. ``seconds`` is how long it
+    took; ``spread`` is a share.
+    """
+
+    event: Literal["built", "skipped", "failed", "run", "recorded", "verified"]
+    candidate: str | None = None
+    parent: str | None = None
+    culprit: str | None = None
+    finding: Verification | None = None
+    seconds: float | None = None
+    server: str | None = None
+    build: str | None = None
+    reason: str | None = None
+    value: int | float | None = None
+    record: str | None = None
+    spread: float | None = None
+    values: tuple[int | float, ...] | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the event as JSON can hold it."""
+        return {name: one for name, one in asdict(self).items() if one is not None}
+
+
+_EVENTS = TypeAdapter(tuple[Event, ...])
 
 
 @dataclass(kw_only=True)
 class Journal:
-    """A Journal is a bisection's file: the ``inputs`` that identify it, and its ``events``."""
+    """The file of a bisection: the ``inputs`` that identify it, and its ``events``."""
 
     path: Path
     inputs: Mapping[str, Any]
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     @classmethod
     def open(
         cls, directory: Path, stem: str, inputs: Mapping[str, Any], *, fresh: bool = False
     ) -> Self:
-        """The newest Journal of *inputs* in *directory*, or a new one; with *fresh* a new one.
+        """Return the newest journal of *inputs* in *directory*, or a new one if *fresh*.
 
-        *stem* is the readable head of its name. StorageError for one that is damaged.
+        The name of its file begins with *stem*. StorageError if it is damaged.
         """
         name = _name(stem, inputs)
         numbered = re.compile(rf"{re.escape(name)}-(\d+)\.json")
@@ -45,22 +116,93 @@ class Journal:
         path = directory / f"{name}-{newest}.json"
         return cls(path=path, inputs=inputs, events=_events(path))
 
-    def add(self, event: str, **facts: Any) -> None:
-        """Append an event; it is on disk when this returns."""
-        self.events.append({"event": event, **facts})
-        whole = {"schema": _SCHEMA, "inputs": dict(self.inputs), "events": self.events}
+    def add(self, event: Event) -> None:
+        """Append *event*; it is on disk when this returns."""
+        self.events.append(event)
+        events = [one.facts() for one in self.events]
+        whole = {"schema": _SCHEMA, "inputs": dict(self.inputs), "events": events}
         write_atomic(self.path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
 
-    def of(self, event: str) -> list[dict[str, Any]]:
-        """The events of one kind, in their order."""
-        return [one for one in self.events if one["event"] == event]
+    def of(self, kind: str) -> list[Event]:
+        """Return the events of one kind, in their order."""
+        return [one for one in self.events if one.event == kind]
+
+    @property
+    def spent(self) -> float:
+        """The seconds that all events took."""
+        return float(sum(event.seconds or 0.0 for event in self.events))
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """The refs of the candidates that are skipped, each with the reason."""
+        found = {str(e.candidate): str(e.reason) for e in self.of("skipped")}
+        failures = Counter(event.candidate for event in self.of("failed"))
+        for event in self.of("failed"):
+            if failures[event.candidate] >= _TRIES:
+                found.setdefault(str(event.candidate), str(event.reason))
+        return found
+
+    def costs(self, estimate: Costs) -> Costs:
+        """Return what a run and a build cost by the latest of them, else *estimate*."""
+        runs = [event.seconds or 0.0 for event in self.of("run")]
+        builds = [e.seconds or 0.0 for e in self.events if e.event in ("built", "skipped")]
+        # GOOD and BAD are far apart, and may have been built before: the first two builds say
+        # little about neighbours.
+        return Costs(
+            run=_mean(runs[-_LATEST:]) or estimate.run,
+            build=_mean(builds[2:][-_LATEST:]) or estimate.build,
+        )
+
+    def observations(self, commits: CommitRange, sign: int, *, counted: bool) -> Observations:
+        """Return what was measured of *commits*; *sign* is -1 where a higher value is better."""
+        positions = commits.positions
+        samples: dict[int, list[float]] = defaultdict(list)
+        earlier: dict[int, list[float]] = defaultdict(list)
+        servers: dict[int, str] = {}
+        for event in self.events:
+            at = positions.get(event.candidate or "")
+            match event:
+                case Event(event="built", server=str(server)) if at is not None:
+                    servers[at] = server
+                case Event(event="run", value=float() | int() as value) if at is not None:
+                    samples[at].append(sign * log(value))
+                case Event(event="recorded", values=tuple(values)) if at is not None:
+                    earlier[at] += [sign * log(value) for value in values]
+        fresh = Observations(
+            samples={at: tuple(values) for at, values in samples.items()},
+            skipped=frozenset(positions[ref] for ref in self.skipped if ref in positions),
+            servers=servers,
+        )
+        if not _is_unchanged(fresh, earlier, commits.last, counted=counted):
+            return fresh
+        both = {at: (*earlier[at], *samples[at]) for at in {*samples, *earlier}}
+        return replace(fresh, samples=both)
+
+
+def _is_unchanged(
+    fresh: Observations, earlier: Mapping[int, Sequence[float]], last: int, *, counted: bool
+) -> bool:
+    """Return whether *earlier* runs can be used: fresh runs of both ends agree with them."""
+    for end in (0, last):
+        now, then = fresh.samples.get(end, ()), earlier.get(end, ())
+        if len(now) < (1 if counted else END_RUNS):
+            return False
+        if counted and any(abs(value - now[0]) > _REPEATS for value in then):
+            return False
+        if not counted and len(then) > 1 and welch(now, then) < _DRIFTED:
+            return False
+    return True
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 @contextmanager
-def taken(directory: Path, stem: str, inputs: Mapping[str, Any]) -> Iterator[None]:
-    """Have the Journals of *inputs* to ourselves; BusyError naming the process that has them."""
+def exclusive(directory: Path, stem: str, inputs: Mapping[str, Any]) -> Iterator[None]:
+    """Lock the journals of *inputs*; BusyError that names the process that has them."""
     lock = directory / f".{_name(stem, inputs)}.lock"
-    with locked(lock, wait=False, busy="another landspeed is at this very bisection"):
+    with locked(lock, wait=False, busy="another landspeed carries out this bisection"):
         yield
 
 
@@ -69,9 +211,9 @@ def _name(stem: str, inputs: Mapping[str, Any]) -> str:
 
 
 def elsewhere(journal: Journal) -> list[str]:
-    """The machines, or former epochs of this one, that have a Journal of the same question."""
+    """Return the machines, or this one before it changed, with a journal of the same bisection."""
     places = ("machine", "epoch")
-    asked = {name: value for name, value in journal.inputs.items() if name not in places}
+    wanted = {name: value for name, value in journal.inputs.items() if name not in places}
     found = []
     for path in sorted(journal.path.parent.glob("*.json")):
         try:
@@ -79,22 +221,22 @@ def elsewhere(journal: Journal) -> list[str]:
         except (OSError, ValueError, KeyError, TypeError):
             continue
         rest = {name: value for name, value in inputs.items() if name not in places}
-        if rest == asked and inputs["machine"] != journal.inputs["machine"]:
+        if rest == wanted and inputs["machine"] != journal.inputs["machine"]:
             found.append(f"machine {inputs['machine']}")
-        elif rest == asked and inputs["epoch"] != journal.inputs["epoch"]:
+        elif rest == wanted and inputs["epoch"] != journal.inputs["epoch"]:
             found.append("this machine before its kernel or processor changed")
     return list(dict.fromkeys(found))
 
 
-def _events(path: Path) -> list[dict[str, Any]]:
+def _events(path: Path) -> list[Event]:
     try:
         whole = json.loads(path.read_text())
         if whole["schema"] != _SCHEMA:
             raise ValueError(f"schema {whole['schema']}")
-        return [dict(event) for event in whole["events"]]
+        return list(_EVENTS.validate_python(whole["events"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StorageError(
             f'could not read the state of this bisection, "{path}"',
-            detail=repr(error),
-            hint="Begin it anew with --fresh; its runs are in the records and are used again.",
+            detail=str(error),
+            hint="Begin again with --fresh; the runs are in the records and are used again.",
         ) from error

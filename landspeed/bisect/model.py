@@ -1,8 +1,9 @@
-"""What a bisection is asked, what it has seen, and what it can answer. Pure.
+"""What a bisection looks for, what it has measured, and the answers it can give. Pure.
 
-Positions count candidates (commits, releases) along a line: 0 is GOOD, ``last`` is BAD. *Step i*
-is a change of level between position i-1 and position i: its culprit is the candidate at i.
-Values are oriented: up is worse. They are logarithms, so that a difference is a ratio.
+Positions count candidates (commits, releases) along a range: 0 is GOOD, ``last`` is BAD.
+*Step i* is the candidate at position i against the one before it: if the level changes at step
+i, the candidate at i is the culprit. Values are logarithms, so that a difference is a ratio, and
+oriented, so that the change that is looked for is a rise.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from math import log1p
 
 @dataclass(frozen=True, kw_only=True)
 class Hypothesis:
-    """A Hypothesis asks which of steps 1 … ``last`` raised the level by at least ``size``.
+    """One of steps 1 … ``last`` raised the level by at least ``size``.
 
-    ``size`` is a share (0.02 is 2 %), ``confidence`` the probability to be reached; of a metric
-    that ``is_exact`` one Run tells the level.
+    ``size`` is a share (0.02 is 2 %), ``confidence`` the probability to be reached. A single run
+    gives the level of a ``counted`` metric.
     """
 
     last: int
     size: float
     confidence: float = 0.95
-    is_exact: bool = False
+    counted: bool = False
 
     @property
     def threshold(self) -> float:
@@ -32,12 +33,12 @@ class Hypothesis:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """An Evidence is all that a bisection knows by now.
+class Observations:
+    """Everything that was measured so far.
 
-    ``samples`` are the values of one Run each, by position; ``skipped`` the positions that do not
-    build or do not run; ``servers`` names what each built position installs: positions with
-    one name are one server, and share their samples.
+    ``samples`` has the value of each run, by position; ``skipped`` the positions that cannot be
+    built or measured; ``servers`` the digest of what each built position installs. Positions with
+    the same digest are one server and share their samples.
     """
 
     samples: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
@@ -45,35 +46,35 @@ class Evidence:
     servers: Mapping[int, str] = field(default_factory=dict)
 
     def runs(self, position: int) -> int:
-        """How many samples there are of the server at *position*."""
-        return sum(len(self.samples.get(p, ())) for p in self.alike(position))
+        """Return how many samples there are of the server at *position*."""
+        return sum(len(self.samples.get(p, ())) for p in self.identical(position))
 
-    def alike(self, position: int) -> list[int]:
-        """The positions known to be the same server as *position*, itself included."""
+    def identical(self, position: int) -> list[int]:
+        """Return the positions known to be the same server as *position*, itself included."""
         server = self.servers.get(position)
         if server is None:
             return [position]
         return [p for p, other in self.servers.items() if other == server]
 
-    def groups(self) -> list[Group]:
-        """The servers that are built or measured, by the first position of each."""
+    def by_server(self) -> list[ServerSamples]:
+        """Return the samples of each server that is built or measured, by its first position."""
         members: dict[object, list[int]] = {}
         for position in sorted({*self.samples, *self.servers}):
             members.setdefault(self.servers.get(position, position), []).append(position)
         found = [
-            Group(
+            ServerSamples(
                 first=positions[0],
                 last=positions[-1],
                 values=tuple(v for p in positions for v in self.samples.get(p, ())),
             )
             for positions in members.values()
         ]
-        return sorted(found, key=lambda group: group.first)
+        return sorted(found, key=lambda server: server.first)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
-    """A Group is one server: the first and last position that install it, and its samples."""
+class ServerSamples:
+    """The samples of one server, with the first and the last position that install it."""
 
     first: int
     last: int
@@ -82,7 +83,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Costs are seconds: of one Run, and of a build at a position that is not built yet."""
+    """Seconds of one run, and of building a position that is not built yet."""
 
     run: float = 1.0
     build: float = 4.0
@@ -90,15 +91,17 @@ class Costs:
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """A Probe says: make one Run at this position next."""
+    """The decision to make one run at ``position`` next."""
 
     position: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Culprit:
-    """A Found names the culprit: one of steps ``first`` … ``last``, which are one step unless
-    what lies between them cannot be built."""
+    """One of steps ``first`` … ``last`` is the culprit.
+
+    They are one step unless what lies between them cannot be built.
+    """
 
     first: int
     last: int
@@ -107,14 +110,14 @@ class Culprit:
 
 @dataclass(frozen=True, kw_only=True)
 class NoCulprit:
-    """A NoCulprit says that no step has the size asked, and how certainly."""
+    """No step is as large as was asked for."""
 
     confidence: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reversed:
-    """A Reversed says that BAD is better than GOOD, and how certainly."""
+    """BAD is better than GOOD."""
 
     confidence: float
 

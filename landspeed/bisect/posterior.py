@@ -1,15 +1,15 @@
-"""The posterior over "the step is between i-1 and i", for all i, and over "there is none". Pure.
+"""The posterior probability of each step, of no step, and of a step downwards. Pure.
 
 A Bayesian change point (Smith 1975; Carlin, Gelfand and Smith 1992) with two unknown levels
-and unknown noise, summed over a lattice instead of sampled:
+and unknown noise, summed over a grid instead of sampled:
 
-- A Run's logarithm is its server's level plus Student-t noise (Lange, Little and Taylor 1989):
-  whether with 4 degrees of freedom or, about normal, with 30 is left to the data, and so is the
-  scale, which the repeats at one server tell.
-- The lower level may be anything. The upper is higher by at least the threshold t that was
-  asked for; how much more is a Pareto prior, density t / d², which takes no scale for granted.
-- "No culprit" is one level for all; "reversed" is a single step downwards.
-- Every step has the same prior, but those that two identical servers enclose have none.
+- The logarithm of a run's value is the level of its server plus Student-t noise (Lange, Little
+  and Taylor 1989). The data decide between 4 and 30 degrees of freedom (about normal) and the
+  scale, which repeated runs of one server show.
+- The lower level is unrestricted. The upper level is higher by at least the threshold t that
+  was asked for; the rise d has a Pareto prior with density t / d², which assumes no scale.
+- "No culprit" is one level for all positions; "reversed" is a single step downwards.
+- All steps have the same prior, except that a step between identical servers has none.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from math import lgamma, log, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from landspeed.bisect.model import Evidence, Group, Hypothesis
+from landspeed.bisect.model import Hypothesis, Observations, ServerSamples
 from landspeed.bisect.probe_choice import Floats
 
-# What is held likely before anything is measured: a step, none, one the other way.
+# Prior probabilities of a step, of no step, and of a step downwards.
 PRIOR_STEP, PRIOR_NONE, PRIOR_REVERSED = 0.45, 0.45, 0.10
 Flags = NDArray[np.bool_]
 Counts = NDArray[np.int64]
@@ -32,20 +32,21 @@ _FREEDOM = np.array([4.0, 30.0])
 _LOG_NORMALISER = np.array(
     [lgamma((v + 1) / 2) - lgamma(v / 2) - log(v * pi) / 2 for v in _FREEDOM]
 )
-# The lattice reaches this far around what the data look like, and further the fewer they are.
+# How far the grid reaches around the data; it reaches further where there are few.
 _SCALES = 13
 _SCALE_REACH, _LEVEL_REACH, _FEW = 3.0, 5.0, 8.0
 _SMALLEST_SCALE = 1e-7
-# A step of just the size asked must lie within the prior, not at its edge.
+# A step of just the size asked for must lie within the prior, not at its edge.
 _FLOOR = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
 class Posterior:
-    """A Belief is the posterior: ``steps[i]`` for step i (0 unused), ``none``, ``reversed``.
+    """Probabilities of each step (``steps[0]`` is unused), of no step, and of a step downwards.
 
-    ``distance`` is how far the two levels are apart if there is a step, in standard deviations
-    of a Run's value around a level that is not known exactly; ``change`` the same as logarithm.
+    ``change`` is the expected difference of the two levels, as a logarithm, if there is a step.
+    ``scale`` is the standard deviation of a run around a level that is not known exactly, and
+    ``distance`` is change / scale.
     """
 
     steps: Floats
@@ -57,36 +58,36 @@ class Posterior:
 
     @property
     def step(self) -> float:
-        """The probability that there is a step of the size asked."""
+        """The probability that there is a step of the size asked for."""
         return float(self.steps.sum())
 
 
-def believe(quest: Hypothesis, evidence: Evidence) -> Posterior:
-    """The posterior after *evidence*, in which both ends are measured."""
-    groups = evidence.groups()
-    allowed = allowed_steps(quest, groups)
+def posterior_of(hypothesis: Hypothesis, observations: Observations) -> Posterior:
+    """Return the posterior after *observations*, in which both ends are measured."""
+    servers = observations.by_server()
+    allowed = allowed_steps(hypothesis, servers)
     if not allowed.any():
-        nothing = np.zeros(quest.last + 1)
+        nothing = np.zeros(hypothesis.last + 1)
         return Posterior(steps=nothing, none=1.0, reversed=0.0, distance=1.0, change=0.0, scale=0.0)
-    lattice = Lattice.around([g.values for g in groups if g.values])
-    before = groups_before(quest, groups)
+    grid = Grid.around([one.values for one in servers if one.values])
+    before = servers_before(hypothesis, servers)
     cuts, members = np.unique(before[allowed], return_inverse=True)
-    # likelihood of all that is left and right of a cut, at one level each
-    each = np.stack([lattice.likelihood(group.values) for group in groups])
+    # The likelihood of everything left and right of a cut, each side at one level.
+    each = np.stack([grid.likelihood(one.values) for one in servers])
     left = np.concatenate([np.zeros_like(each[:1]), np.cumsum(each, axis=0)])
     right = left[-1][None] - left
-    up, rise, spread = lattice.integrate(left[cuts], right[cuts], quest.threshold)
-    down, _, _ = lattice.integrate(right[cuts], left[cuts], quest.threshold)
-    flat = lattice.one_level(left[-1])
+    up, rise, spread = grid.integrate(left[cuts], right[cuts], hypothesis.threshold)
+    down, _, _ = grid.integrate(right[cuts], left[cuts], hypothesis.threshold)
+    flat = log_sum(left[-1])
     share = 1.0 / allowed.sum()
     highest = max(up.max(), down.max(), flat)
-    weights = np.zeros(quest.last + 1)
+    weights = np.zeros(hypothesis.last + 1)
     weights[allowed] = PRIOR_STEP * share * np.exp(up[members] - highest)
     counts = np.bincount(members, minlength=len(cuts))
     falling = PRIOR_REVERSED * share * float((counts * np.exp(down - highest)).sum())
     none = PRIOR_NONE * float(np.exp(flat - highest))
     total = weights.sum() + none + falling
-    # where no step of that size fits what was measured, all are as unlikely
+    # Where no step of that size fits the measurements, all cuts are equally unlikely.
     per_cut = counts * (np.exp(up - up.max()) if np.isfinite(up.max()) else 1.0)
     per_cut = per_cut / per_cut.sum()
     change = float(per_cut @ rise)
@@ -101,26 +102,27 @@ def believe(quest: Hypothesis, evidence: Evidence) -> Posterior:
     )
 
 
-def allowed_steps(quest: Hypothesis, groups: Sequence[Group]) -> Flags:
-    """For each step whether it can be one: not between two candidates that are one server."""
-    allowed = np.ones(quest.last + 1, dtype=bool)
+def allowed_steps(hypothesis: Hypothesis, servers: Sequence[ServerSamples]) -> Flags:
+    """Return for each step whether it is possible: identical servers enclose no change."""
+    allowed = np.ones(hypothesis.last + 1, dtype=bool)
     allowed[0] = False
-    for group in groups:
-        allowed[group.first + 1 : group.last + 1] = False
+    for one in servers:
+        allowed[one.first + 1 : one.last + 1] = False
     return allowed
 
 
-def groups_before(quest: Hypothesis, groups: Sequence[Group]) -> Counts:
-    """For each step how many of *groups* lie before it."""
-    firsts = [group.first for group in groups]
-    return np.searchsorted(firsts, np.arange(quest.last + 1), side="left")
+def servers_before(hypothesis: Hypothesis, servers: Sequence[ServerSamples]) -> Counts:
+    """Return for each step how many of *servers* lie before it."""
+    firsts = [one.first for one in servers]
+    return np.searchsorted(firsts, np.arange(hypothesis.last + 1), side="left")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lattice:
-    """A Lattice is where the two levels and the noise are summed over.
+class Grid:
+    """The grid over which levels and noise are summed.
 
-    ``levels`` are multiples of ``width``, only those near a measured server; ``scales`` of noise.
+    ``levels`` are multiples of ``width`` near the measured servers; ``scales`` are those of the
+    noise.
     """
 
     levels: Floats
@@ -128,8 +130,8 @@ class Lattice:
     scales: Floats
 
     @classmethod
-    def around(cls, values: Sequence[Sequence[float]]) -> Lattice:
-        """A Lattice that covers what *values*, a sequence for each server, make possible."""
+    def around(cls, values: Sequence[Sequence[float]]) -> Grid:
+        """Return the grid that covers *values*, a sequence for each server."""
         medians = np.array([np.median(v) for v in values])
         residuals = np.concatenate(
             [np.asarray(v) - m for v, m in zip(values, medians, strict=True)]
@@ -151,7 +153,7 @@ class Lattice:
         )
 
     def likelihood(self, values: Sequence[float]) -> Floats:
-        """The logarithm of the likelihood of *values*; shape (noises, levels)."""
+        """Return the log likelihood of *values*; shape (noises, levels)."""
         noises = len(_FREEDOM) * len(self.scales)
         if not values:
             return np.zeros((noises, len(self.levels)))
@@ -162,18 +164,13 @@ class Lattice:
         density += _LOG_NORMALISER[:, None, None, None]
         return np.asarray(density.sum(axis=-1).reshape(noises, len(self.levels)))
 
-    def one_level(self, all_of_them: Floats) -> float:
-        """The logarithm of the likelihood of all at one level, summed over it and the noise."""
-        highest = float(all_of_them.max())
-        return float(np.log(np.exp(all_of_them - highest).sum())) + highest
-
     def integrate(
         self, low: Floats, high: Floats, threshold: float
     ) -> tuple[Floats, Floats, Floats]:
-        """For each cut: log likelihood with *low* at one level and *high* at another above it.
+        """Return the log likelihood of each cut, with *low* at one level and *high* above it.
 
-        Beside it the rise from one to the other as it is expected, and how far a Run may be from
-        what is expected of it. Shapes (cuts, noises, levels) in, (cuts,) out.
+        Also the expected rise, and the standard deviation of a run around its expectation.
+        Shapes (cuts, noises, levels) in, (cuts,) out.
         """
         rises = self.levels[None, :] - self.levels[:, None]
         prior = pareto(rises, self.width, threshold)
@@ -201,7 +198,7 @@ class Lattice:
 
 
 def pareto(rises: Floats, width: float, threshold: float) -> Floats:
-    """The prior mass of each of *rises*, cells of *width*: density f / rise² above f.
+    """Return the prior mass of each of *rises*, cells of *width*: density f / rise² above f.
 
     f is somewhat below the threshold.
     """
@@ -210,3 +207,9 @@ def pareto(rises: Floats, width: float, threshold: float) -> Floats:
     below = np.where(low > threshold, threshold / np.maximum(low, threshold), 1.0)
     above = np.where(high > threshold, threshold / np.maximum(high, threshold), 1.0)
     return np.asarray(below - above)
+
+
+def log_sum(logs: Floats) -> float:
+    """Return the logarithm of the sum of exp(*logs*)."""
+    top = float(logs.max())
+    return top + float(np.log(np.exp(logs - top).sum())) if np.isfinite(top) else top

@@ -1,10 +1,11 @@
-"""What one more Run would tell: the capacity of a noisy yes or no, per second it costs. Pure.
+"""Where the next run gives the most information for its cost. Pure.
 
 Horstein, *Sequential transmission using noiseless feedback* (1963), and Burnashev and Zigangirov
-(1974) ask at the median of the posterior; Ben-Or and Hassidim (2008) show that nothing is gained
-by more than a constant by asking elsewhere; Waeber, Frazier and Henderson, *Bisection search with
-noisy responses* (2013), prove the rate. There every question costs the same. Here one that needs
-a build is dear and one more Run of what is built is cheap, so the rule is information per cost.
+(1974) query the median of the posterior. Ben-Or and Hassidim (2008) show that querying elsewhere
+gains no more than a constant; Waeber, Frazier and Henderson, *Bisection search with noisy
+responses* (2013), prove the rate. They assume that all queries cost the same. Here a query that
+needs a build is expensive and another run of an existing build is cheap, so the rule is to
+maximise information per second.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ Floats = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _KNOTS = 0.5 - 0.5 * np.cos(np.linspace(0, np.pi, 97))  # denser towards 0 and 1
-# After that many Runs at one commit the next one is always better made elsewhere.
+# After the largest of these numbers of runs at one commit, a run elsewhere is always better.
 _AHEAD = np.array([1, 2, 3, 4, 6, 8])
-# Of neighbours of a commit that does not build that many do not either, of theirs the square.
+# The share of neighbours of a commit that does not build that do not build either.
 _STILL_BROKEN = 0.6
 
 
-def bits(share: Floats, distance: Floats) -> Floats:
-    """Bits that a Run tells of which of two levels it is at; shape (distances, shares).
+def information(share: Floats, distance: Floats) -> Floats:
+    """Return the bits that a run gives about which of two levels it is at.
 
-    *share* is the probability of the upper level, *distance* that of the levels in standard
-    deviations: the mutual information of a binary input through a Gaussian channel, by
-    Gauss-Hermite quadrature.
+    This is the mutual information of a binary input through a Gaussian channel, by Gauss-Hermite
+    quadrature. *share* is the probability of the upper level, *distance* that of the levels in
+    standard deviations; shape (distances, shares).
     """
     p = np.clip(share, 1e-12, 1 - 1e-12)[None, :, None]
     d = np.asarray(distance)[:, None, None]
@@ -43,8 +44,8 @@ def bits(share: Floats, distance: Floats) -> Floats:
     return np.asarray(np.maximum(-mixed, 0.0))
 
 
-def building(positions: Sequence[int], skipped: Collection[int]) -> Floats:
-    """How likely each of *positions* is to build: what broke one commit often broke the next."""
+def build_probability(positions: Sequence[int], skipped: Collection[int]) -> Floats:
+    """Return how likely each of *positions* can be built, given that *skipped* cannot."""
     if not skipped:
         return np.ones(len(positions))
     broken = np.array(sorted(skipped))
@@ -61,14 +62,16 @@ def best_probe(
     skipped: Collection[int],
     costs: Costs,
 ) -> int:
-    """Which of *positions* promises most bits per second.
+    """Return the one of *positions* that promises the most bits per second.
 
-    *share* is each one's probability to be at the upper level. A build is paid for by the Runs
-    that will follow it there: as many as make it worth most.
+    *share* is the probability of each to be at the upper level. The cost of a build is spread
+    over the number of runs there that makes it worth most.
     """
-    table = bits(_KNOTS, distance * np.sqrt(_AHEAD))
-    told = np.stack([np.interp(share, _KNOTS, row) for row in table])
+    table = information(_KNOTS, distance * np.sqrt(_AHEAD))
+    bits = np.stack([np.interp(share, _KNOTS, row) for row in table])
     is_built = np.isin(positions, list(built))
     price = np.where(is_built, 0.0, costs.build)[None, :] + costs.run * _AHEAD[:, None]
-    rate = (told / price).max(axis=0) * np.where(is_built, 1.0, building(positions, skipped))
+    rate = (bits / price).max(axis=0) * np.where(
+        is_built, 1.0, build_probability(positions, skipped)
+    )
     return positions[int(np.argmax(rate))]

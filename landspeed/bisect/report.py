@@ -1,154 +1,205 @@
-"""The end of a bisection as facts, and as Markdown to be pasted into an issue or a mail."""
+"""The report of a bisection as a type: written as JSON, and validated when it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import exp
-from statistics import median
-from typing import Any, assert_never
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
-from builders.source.history import History
-from landspeed.bisect.commit_range import Candidate, CommitRange, Over
-from landspeed.bisect.model import Culprit, NoCulprit, Probe, Reversed
-from landspeed.bisect.replay import skipped, spent
-from landspeed.bisect.run import BisectResult
-from landspeed.compare.verdict import Verdict
+from pydantic import TypeAdapter, ValidationError
 
-Facts = Mapping[str, Any]
+from base.errors import RecordError
+from landspeed.bisect.commit_range import Candidate, RangeKind
+from landspeed.bisect.journal import Verification
+from landspeed.console.format import counted
+from landspeed.console.markdown import code
+
+Answer = Literal["culprit", "range", "no culprit", "reversed", "undecided", "refuted"]
+"""*range*: one of several candidates, of which those between cannot be built; *refuted*: the
+culprit did not differ from its parent when they were compared."""
 
 
-def report_facts(
-    bisected: BisectResult, history: History, command: str, explanation: str | None = None
-) -> dict[str, Any]:
-    """All that is known at the end, as JSON can hold it; *command* is what a person typed.
+@dataclass(frozen=True, kw_only=True)
+class CandidateSpan:
+    """Consecutive candidates by name, from ``first`` to ``last``; ``after`` is the one before.
 
-    *explanation* is Markdown that says where in the code the cost went, if that is known.
+    ``candidates`` has all of them unless they are many.
     """
-    case, journal, conclusion = bisected.case, bisected.journal, bisected.conclusion
-    line, left = case.line, conclusion.remainder
-    machine = case.session.machine
-    return {
-        "answer": answer_of(bisected),
-        "confidence": _confidence(bisected),
-        "exact": case.quest.is_exact,
-        "over": line.over.value,
-        "metric": case.metric.name,
-        "unit": case.metric.unit,
-        "higher_is_better": case.metric.higher_is_better,
-        "improvement": case.improvement,
-        "size": case.quest.size,
-        "good": vars(line[0]),
-        "bad": vars(line[line.last]),
-        "candidates": line.last,
-        "variant": case.variant.name,
-        "cell": {**case.cell.facts(1), "threads": None},
-        "seconds": case.seconds,
-        "machine": {"name": machine.name, "cpu": machine.cpu, "cores": machine.cores},
-        "epoch": machine.epoch.identifier,
-        "pgbench": str(case.pgbench.build.version),
-        "culprit": _culprit(bisected, history),
-        "left": _span(line, left.first, left.last),
-        "change": exp(case.sign * left.change) - 1,
-        "verification": bisected.verification,
-        "explanation": explanation,
-        "others": [_span(line, span.start, span.stop - 1) for span in conclusion.others],
-        "measurements": _measurements(bisected),
-        "skipped": _skipped(bisected),
-        "runs": len(journal.of("run")),
-        "builds": len(journal.of("built")),
-        "recorded": sum(len(event["values"]) for event in journal.of("recorded")),
-        "spent_seconds": round(spent(journal.events), 1),
-        "state": journal.path.name,
-        "command": command,
-    }
+
+    after: str
+    first: str
+    last: str
+    count: int
+    candidates: tuple[Candidate, ...] | None
 
 
-def answer_of(bisected: BisectResult) -> str:
-    """In a word or two: culprit, range, no culprit, reversed, undecided or refuted."""
-    decision = bisected.conclusion.decision
-    match decision:
-        case Culprit():
-            if _is_refuted(bisected):
-                return "refuted"
-            return "culprit" if decision.first == decision.last else "range"
-        case NoCulprit():
-            return "no culprit"
-        case Reversed():
-            return "reversed"
-        case None | Probe():
-            return "undecided"
-        case _:
-            assert_never(decision)
+@dataclass(frozen=True, kw_only=True)
+class ReportedCulprit(Candidate):
+    """The culprit, or the last of several that cannot be told apart (``steps``).
+
+    Releases have no author and no ``diffstat`` (the text of ``git diff --stat`` to the parent).
+    ``authored`` is a time as ISO 8601 has it.
+    """
+
+    parent: Candidate
+    steps: CandidateSpan
+    author: str | None = None
+    email: str | None = None
+    authored: str | None = None
+    diffstat: str | None = None
 
 
-def _is_refuted(bisected: BisectResult) -> bool:
-    verdict = (bisected.verification or {}).get("verdict", Verdict.UNDECIDED)
-    expected = Verdict.FASTER if bisected.case.improvement else Verdict.SLOWER
-    return verdict not in (expected, Verdict.UNDECIDED)
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """The runs of one candidate, in the metric's unit; ``change`` is the share against GOOD."""
+
+    position: int
+    name: str
+    date: str
+    subject: str
+    runs: int
+    median: float
+    change: float | None
+    least: float
+    most: float
 
 
-def _confidence(bisected: BisectResult) -> float | None:
-    decision = bisected.conclusion.decision
-    if decision is None or isinstance(decision, Probe):
-        return None
-    return decision.confidence
+@dataclass(frozen=True, kw_only=True)
+class SkippedCandidate:
+    """A candidate that could not be built or measured."""
+
+    position: int
+    name: str
+    reason: str
 
 
-def _culprit(bisected: BisectResult, history: History) -> dict[str, Any] | None:
-    decision, line = bisected.conclusion.decision, bisected.case.line
-    if not isinstance(decision, Culprit):
-        return None
-    parent, last = line[decision.first - 1], line[decision.last]
-    found = {
-        "parent": vars(parent),
-        **vars(last),
-        "steps": _span(line, decision.first, decision.last),
-    }
-    if line.over is Over.COMMITS:
-        commit = history.commit(last.ref)
-        found |= {"author": commit.author, "email": commit.email, "authored": commit.authored}
-        found["diffstat"] = history.difference(parent.ref, last.ref)
-    return found
+@dataclass(frozen=True, kw_only=True)
+class ReportedCell:
+    """What was run, with the names that records have; ``buffers`` is None for timed runs."""
+
+    mode: str
+    protocol: str
+    tier: str
+    scale: int
+    clients: int
+    threads: int | None = None
+    profile: str
+    buffers: str | None = None
 
 
-def _span(line: CommitRange, first: int, last: int) -> dict[str, Any]:
-    """Steps *first* … *last*: what they are and, if they are not too many, all of them."""
-    some: Sequence[Candidate] = line.candidates[first : last + 1]
-    return {
-        "after": line[first - 1].name,
-        "first": line[first].name,
-        "last": line[last].name,
-        "count": len(some),
-        "candidates": [vars(one) for one in some] if len(some) <= 50 else None,
-    }
+@dataclass(frozen=True, kw_only=True)
+class ReportedMachine:
+    """The machine that measured."""
+
+    name: str
+    cpu: str
+    cores: int
 
 
-def _measurements(bisected: BisectResult) -> list[dict[str, Any]]:
-    line, sign = bisected.case.line, bisected.case.sign
-    evidence = bisected.conclusion.evidence
-    own = {p: [exp(sign * v) for v in values] for p, values in evidence.samples.items() if values}
-    good = median(own[0]) if 0 in own else None
-    return [
-        {
-            "position": position,
-            "name": line[position].name,
-            "date": line[position].date,
-            "subject": line[position].subject,
-            "runs": len(values),
-            "median": median(values),
-            "change": median(values) / good - 1 if good else None,
-            "least": min(values),
-            "most": max(values),
-        }
-        for position, values in sorted(own.items())
-    ]
+@dataclass(frozen=True, kw_only=True)
+class SmallerSize:
+    """A size (a share) that would find the change between the ends, and about how many seconds."""
+
+    size: float
+    seconds: float
 
 
-def _skipped(bisected: BisectResult) -> list[dict[str, Any]]:
-    line = bisected.case.line
-    positions = line.positions
-    found = skipped(bisected.journal.events)
-    return [
-        {"position": positions[ref], "name": line[positions[ref]].name, "reason": reason}
-        for ref, reason in sorted(found.items(), key=lambda item: positions[item[0]])
-    ]
+@dataclass(frozen=True, kw_only=True)
+class BisectReport:
+    """All that is known at the end of a bisection.
+
+    ``size``, ``change`` and ``confidence`` are shares; ``confidence`` is None without an answer.
+    ``exact`` says that the metric is counted. ``seconds`` is the length of one run.
+    ``candidates`` is the number of steps. ``left`` are the candidates that remain likely and
+    ``others`` those at which the level changes beside the culprit. ``explanation`` is Markdown
+    that says in which functions the cost changed. ``recorded`` is the number of runs that were
+    used from the results. ``smaller`` is given if the ends differ by less than ``size``.
+    ``state`` is the file name of the journal, ``command`` what a person typed.
+    """
+
+    answer: Answer
+    confidence: float | None
+    exact: bool
+    over: RangeKind
+    metric: str
+    unit: str
+    higher_is_better: bool
+    improvement: bool
+    size: float
+    good: Candidate
+    bad: Candidate
+    candidates: int
+    variant: str
+    cell: ReportedCell
+    seconds: int
+    machine: ReportedMachine
+    epoch: str
+    pgbench: str
+    culprit: ReportedCulprit | None
+    left: CandidateSpan
+    change: float
+    verification: Verification | None
+    explanation: str | None
+    others: tuple[CandidateSpan, ...]
+    measurements: tuple[Measurement, ...]
+    skipped: tuple[SkippedCandidate, ...]
+    runs: int
+    builds: int
+    recorded: int
+    spent_seconds: float
+    smaller: SmallerSize | None = None
+    state: str
+    command: str
+
+    @classmethod
+    def parse(cls, facts: Any) -> Self:
+        """Return the report that *facts* (parsed JSON) hold; RecordError if they hold none."""
+        try:
+            return _ADAPTER.validate_python(facts)  # type: ignore[return-value]
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise RecordError(
+                "this is not the report of a bisection",
+                detail=f"{place}: {first['msg']}" if place else first["msg"],
+                hint='Write one with "landspeed bisect --json".',
+            ) from error
+
+    def facts(self) -> dict[str, Any]:
+        """Return the report as JSON can hold it."""
+        return dict(_ADAPTER.dump_python(self, mode="json"))
+
+    @property
+    def title(self) -> str:
+        """What was bisected and the answer, on one line of Markdown."""
+        return f"{self.metric} from {self.good.name} to {self.bad.name}: {self._headline}"
+
+    @property
+    def _headline(self) -> str:
+        match self.answer, self.culprit:
+            case "culprit", ReportedCulprit() as culprit:
+                return f"{culprit.name} {code(culprit.subject)}"
+            case "range", ReportedCulprit(steps=steps):
+                return (
+                    f"one of {counted(steps.count, self.over.noun)}, {steps.first} to {steps.last}"
+                )
+            case "reversed", _:
+                return f"BAD is {'worse' if self.improvement else 'better'} than GOOD"
+            case "refuted", _:
+                return "undecided, the culprit was refuted"
+            case _:
+                return self.answer
+
+    @property
+    def identity(self) -> str:
+        """What identifies the bisection, however often it is begun again with --fresh."""
+        return self.state.rpartition("-")[0]
+
+    @property
+    def ends(self) -> tuple[Measurement, Measurement] | None:
+        """The measurements of GOOD and of BAD; None if one is missing."""
+        by_position = {one.position: one for one in self.measurements}
+        good, bad = by_position.get(0), by_position.get(self.candidates)
+        return None if good is None or bad is None else (good, bad)
+
+
+_ADAPTER = TypeAdapter(BisectReport)

@@ -1,279 +1,265 @@
-"""A bisection's facts as Markdown: what a person pastes into an issue or a mail. Pure."""
+"""The report of a bisection as Markdown, to be pasted into an issue or a mail. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
+from base.errors import RecordError
 from benchmarks.workloads.cell_name import CellName
+from landspeed.bisect.report import BisectReport, CandidateSpan, Measurement
+from landspeed.bisect.sweep_report import SWEEP_ADAPTER, SweepReport, sweep_markdown
+from landspeed.console.format import change, counted, number, percent
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.progress import duration
 
-Facts = Mapping[str, Any]
+AnyReport = BisectReport | SweepReport
 _LONGEST_LIST = 20
 _LONGEST_COMMAND = 2000
+_MOST_CONFIDENT = 0.9999
 
 
-def markdown(facts: Facts) -> str:
-    """The report."""
-    return "\n".join(_lines(facts))
+def markdown(report: BisectReport, *, level: int = 1) -> str:
+    """Return *report* as Markdown whose first heading has *level*."""
+    below = "#" * (level + 1)
+    parts = (
+        [f"{'#' * level} {report.title}", ""],
+        _answer(report),
+        _verification(report),
+        _culprit(report),
+        _others(report, below),
+        _section(
+            f"{below} Where the cost changed", [report.explanation] if report.explanation else []
+        ),
+        _section(f"{below} Measurements", [_measurements(report)]),
+        _section(f"{below} Method", _method(report)),
+        _section(f"{below} To reproduce", _reproduce(report)),
+    )
+    return "\n".join(line for part in parts for line in part).rstrip("\n")
 
 
-def _lines(facts: Facts) -> Iterator[str]:
-    yield f"# {_title(facts)}"
-    yield ""
-    yield from _answer(facts)
-    yield ""
-    yield from _culprit(facts)
-    yield from _others(facts)
-    if facts["explanation"]:
-        yield "## Where the cost went"
-        yield ""
-        yield str(facts["explanation"])
-        yield ""
-    yield "## Measurements"
-    yield ""
-    yield from _measurements(facts)
-    yield ""
-    yield "## How it was found"
-    yield ""
-    yield from _method(facts)
-    yield ""
-    yield "## To reproduce"
-    yield ""
-    yield from _reproduce(facts)
+def _section(heading: str, lines: Iterator[str] | list[str]) -> Iterator[str]:
+    body = list(lines)
+    if body:
+        yield from (heading, "", *body, "")
 
 
-def _title(facts: Facts) -> str:
-    good, bad = facts["good"]["name"], facts["bad"]["name"]
-    return f"{facts['metric']} from {good} to {bad}: {_headline(facts)}"
-
-
-def _headline(facts: Facts) -> str:
-    culprit = facts["culprit"]
-    match facts["answer"]:
-        case "culprit":
-            return f"{culprit['name']} {code(culprit['subject'])}"
-        case "range":
-            steps = culprit["steps"]
-            return f"one of {steps['count']} {facts['over']}, {steps['first']} to {steps['last']}"
-        case "refuted":
-            return "no answer that held"
-        case answer:
-            return str(answer)
-
-
-def _answer(facts: Facts) -> Iterator[str]:
-    size, sure = _share(facts["size"]), _sure(facts)
-    one = "improvement" if facts["improvement"] else "regression"
-    match facts["answer"]:
-        case "culprit":
-            yield f"**{facts['culprit']['name']} changed {_what(facts)}{sure}.**"
-        case "range":
-            steps = facts["culprit"]["steps"]
+def _answer(report: BisectReport) -> Iterator[str]:
+    culprit, steps, kind = report.culprit, report.left, report.over
+    changed = f"changed {report.metric} by {change(1 + report.change)}{_confidence(report)}"
+    match report.answer:
+        case "culprit" if culprit:
+            yield f"**{culprit.name} {changed}.**"
+        case "range" if culprit:
+            steps = culprit.steps
             yield (
-                f"**One of {steps['count']} {facts['over']}, {steps['first']} to "
-                f"{steps['last']}, changed {_what(facts)}{sure}.** What lies between them cannot "
-                "be built or does not run, so they cannot be told apart."
+                f"**One of {counted(steps.count, kind.noun)}, {steps.first} to {steps.last}, "
+                f"{changed}.** The {kind} between them cannot be built or measured, so they cannot "
+                "be told apart."
             )
         case "no culprit":
-            yield (
-                f"**There is no {one} of {size} or more{sure}.** GOOD and BAD do not differ by "
-                "that much, or no single step between them is that large."
-            )
+            yield from _no_culprit(report)
         case "reversed":
-            better, worse = ("worse", "better") if facts["improvement"] else ("better", "worse")
-            yield f"**BAD is {better} than GOOD{sure}**, not {worse}."
-        case "refuted":
-            name = facts["culprit"]["name"]
+            better, worse = ("worse", "better") if report.improvement else ("better", "worse")
+            yield f"**BAD is {better} than GOOD{_confidence(report)}**, not {worse}.{_ends(report)}"
+        case "refuted" if culprit:
+            fresh = "counts" if report.exact else "runs"
+            drift = "" if report.exact else " The machine may have changed during the search."
             yield (
-                f"**Undecided.** The search came to {name}, but {_compared(facts)} it does not "
-                f"differ from its parent as it should.{_drifted(facts)}"
+                f"**Undecided.** The search found {culprit.name}, but on fresh {fresh} it does not "
+                f"differ from its parent as expected.{drift}"
             )
         case _:
-            yield from _undecided(facts)
-    yield from _verification(facts)
-
-
-def _undecided(facts: Facts) -> Iterator[str]:
-    left = facts["left"]
-    yield (
-        f"**Undecided: the budget is spent.** If there is a step it is, as likely as was asked "
-        f"for, one of {left['count']} {facts['over']}, {left['first']} to {left['last']}."
-    )
-
-
-def _what(facts: Facts) -> str:
-    return f"{facts['metric']} by {facts['change']:+.2%}"
-
-
-def _sure(facts: Facts) -> str:
-    if facts["confidence"] is None:
-        return ""
-    if facts["exact"]:
-        return " (an exact count)"
-    return f" (confidence {min(facts['confidence'], 0.9999):.2%})"
-
-
-def _verification(facts: Facts) -> Iterator[str]:
-    found = facts["verification"]
-    if found is None:
-        if facts["culprit"]:
-            yield ""
-            yield "It was not compared with its parent: no time was left for it."
-        return
-    low, high = found["interval"] or (None, None)
+            yield (
+                "**Undecided: the budget is spent.** If there is a change of that size, it is "
+                f"most likely in one of {counted(steps.count, kind.noun)}, {steps.first} to "
+                f"{steps.last}."
+            )
     yield ""
-    if facts["exact"]:
+
+
+def _no_culprit(report: BisectReport) -> Iterator[str]:
+    size, sure, ends = percent(report.size), _confidence(report), report.ends
+    if ends and abs(ends[1].median / ends[0].median - 1) >= report.size:
         yield (
-            f"Counted beside its parent: {found['verdict']}, ratio {found['ratio']:.5f} "
-            f"[{low:.5f} to {high:.5f}, by how well the two counts repeat]."
+            f"**No single {report.over.noun} changed {report.metric} by {size} or more{sure}.**"
+            f"{_ends(report)} The change may be spread over several {report.over}."
         )
-    else:
-        within = f" [{low:.4f} to {high:.4f}]" if low is not None else ""
+        return
+    yield f"**GOOD and BAD do not differ by {size} or more{sure}.**{_ends(report)}"
+    if report.smaller:
+        smaller = f"{100 * report.smaller.size:.6g}%"
+        yield ""
         yield (
-            f"Compared with its parent side by side, on fresh runs: {found['verdict']}, ratio "
-            f"{found['ratio']:.4f}{within}, {found['runs']} runs."
+            f"A bisection with `--size {smaller}` would look for this change; it takes about "
+            f"{duration(report.smaller.seconds)}."
         )
 
 
-def _compared(facts: Facts) -> str:
-    return "by fresh counts" if facts["exact"] else "compared side by side"
+def _ends(report: BisectReport) -> str:
+    if report.ends is None:
+        return ""
+    good, bad = (end.median for end in report.ends)
+    return f" GOOD has {number(good)} and BAD {number(bad)} {report.unit} ({change(bad / good)})."
 
 
-def _drifted(facts: Facts) -> str:
-    return "" if facts["exact"] else " The machine may have drifted meanwhile."
+def _confidence(report: BisectReport) -> str:
+    if report.confidence is None:
+        return ""
+    if report.exact:
+        return " (counted)"
+    return f" (confidence {100 * min(report.confidence, _MOST_CONFIDENT):.2f} %)"
 
 
-def _culprit(facts: Facts) -> Iterator[str]:
-    culprit = facts["culprit"]
+def _verification(report: BisectReport) -> Iterator[str]:
+    found = report.verification
+    if found is None:
+        if report.culprit:
+            yield from ("It was not compared with its parent, because no time was left.", "")
+        return
+    digits = 5 if report.exact else 4
+    how = (
+        "Counts of the culprit and its parent"
+        if report.exact
+        else "Compared with its parent on fresh, interleaved runs"
+    )
+    interval = ""
+    if found.interval:
+        low, high = (f"{end:.{digits}f}" for end in found.interval)
+        interval = f" [{low} to {high}{', from how well counts repeat' * report.exact}]"
+    runs = "" if report.exact else f", {counted(found.runs, 'run')}"
+    yield (f"{how}: {found.verdict}, ratio {found.ratio:.{digits}f}{interval}{runs}.")
+    yield ""
+
+
+def _culprit(report: BisectReport) -> Iterator[str]:
+    culprit = report.culprit
     if culprit is None:
         return
-    if culprit["steps"]["count"] > 1:
-        yield from _candidates(culprit["steps"])
-    elif "author" in culprit:
-        yield f"    commit {culprit['ref']}"
-        yield f"    Author: {plain(culprit['author'])} <{plain(culprit['email'])}>"
-        yield f"    Date:   {culprit['authored']}"
+    if culprit.steps.count > 1:
+        yield from _candidates(culprit.steps)
+    elif culprit.author is not None:
+        yield f"    commit {culprit.ref}"
+        yield f"    Author: {plain(culprit.author)} <{plain(culprit.email or '')}>"
+        yield f"    Date:   {culprit.authored}"
         yield ""
-        yield f"        {plain(culprit['subject'])}"
+        yield f"        {plain(culprit.subject)}"
     else:
-        before = culprit["parent"]["name"]
-        yield f"    {plain(culprit['subject'])}, {culprit['date']}; before it {before}"
+        yield f"    {plain(culprit.subject)}, {culprit.date}; after {culprit.parent.name}"
     yield ""
-    if "diffstat" in culprit:
-        yield from (f"    {line.strip()}" for line in culprit["diffstat"].splitlines())
+    if culprit.diffstat is not None:
+        yield from (f"    {line.strip()}" for line in culprit.diffstat.splitlines())
         yield ""
 
 
-def _candidates(span: Facts) -> Iterator[str]:
-    shown = (span["candidates"] or [])[:_LONGEST_LIST]
-    yield from (f"- {one['name']} {one['date']} {code(one['subject'])}" for one in shown)
-    if span["count"] > len(shown):
-        yield f"- … {span['count'] - len(shown)} more, up to {span['last']}"
+def _candidates(span: CandidateSpan) -> Iterator[str]:
+    shown = (span.candidates or ())[:_LONGEST_LIST]
+    yield from (f"- {one.name} {one.date} {code(one.subject)}" for one in shown)
+    if span.count > len(shown):
+        yield f"- … {span.count - len(shown)} more, up to {span.last}"
 
 
-def _others(facts: Facts) -> Iterator[str]:
-    if not facts["others"]:
-        return
-    yield "## More than one step"
-    yield ""
-    yield "The measurements cannot be explained by that step alone. The level also changed in:"
-    yield ""
-    for span in facts["others"]:
-        yield f"- {span['count']} {facts['over']} after {span['after']}, up to {span['last']}"
-    yield ""
+def _others(report: BisectReport, below: str) -> Iterator[str]:
+    lines = [
+        f"- {counted(span.count, report.over.noun)} after {span.after}, up to {span.last}"
+        for span in report.others
+    ]
+    if lines:
+        text = "One change alone does not explain the measurements. The level also changed within:"
+        yield from _section(f"{below} More than one change", [text, "", *lines])
 
 
-def _measurements(facts: Facts) -> Iterator[str]:
-    if not facts["measurements"]:
-        yield "None."
-    elif facts["exact"]:
-        yield from _counts(facts)
-    else:
-        yield from _run_table(facts)
-
-
-def _counts(facts: Facts) -> Iterator[str]:
-    titles = ("#", facts["over"][:-1], "date", facts["unit"], "against GOOD")
-    rows = ((*_place(row), _number(row["median"]), _change(row)) for row in facts["measurements"])
-    yield markdown_table(titles, rows, align="rllr")
-
-
-def _run_table(facts: Facts) -> Iterator[str]:
-    titles = ("#", facts["over"][:-1], "date", "runs", facts["unit"], "range", "against GOOD")
-    rows = (
-        (
-            *_place(row),
-            str(row["runs"]),
-            _number(row["median"]),
-            f"{_number(row['least'])} – {_number(row['most'])}" if row["runs"] > 1 else "",
-            _change(row),
-        )
-        for row in facts["measurements"]
+def _measurements(report: BisectReport) -> str:
+    if not report.measurements:
+        return "None."
+    noun = report.over.noun
+    if report.exact:
+        titles = ("#", noun, "date", report.unit, "against GOOD")
+        rows = [(*_place(one), number(one.median), _change(one)) for one in report.measurements]
+        return markdown_table(titles, rows, align="rllr")
+    return markdown_table(
+        ("#", noun, "date", "runs", f"median {report.unit}", "range", "against GOOD"),
+        [
+            (
+                *_place(one),
+                str(one.runs),
+                number(one.median),
+                f"{number(one.least)} – {number(one.most)}" if one.runs > 1 else "",
+                _change(one),
+            )
+            for one in report.measurements
+        ],
+        align="rllrrlr",
     )
-    yield markdown_table(titles, rows, align="rllrrlr")
-    yield ""
-    yield "A number of several runs is their median."
 
 
-def _place(row: Facts) -> tuple[str, str, str]:
-    return str(row["position"]), f"{row['name']} {code(row['subject'])}", row["date"]
+def _place(row: Measurement) -> tuple[str, str, str]:
+    return str(row.position), f"{row.name} {code(row.subject)}", row.date
 
 
-def _change(row: Facts) -> str:
-    return f"{row['change']:+.2%}" if row["change"] is not None else ""
+def _change(row: Measurement) -> str:
+    return "" if row.change is None else change(1 + row.change)
 
 
-def _method(facts: Facts) -> Iterator[str]:
-    asked, machine = facts["cell"], facts["machine"]
+def _method(report: BisectReport) -> Iterator[str]:
+    cell, machine = report.cell, report.machine
+    noun = "count" if report.exact else "run"
     yield (
-        f"{facts['runs']} {_runs(facts)} and {facts['builds']} builds among {facts['candidates']} "
-        f"{facts['over']} in {duration(facts['spent_seconds'])}, looking for a step of "
-        f"{_share(facts['size'])} or more."
+        f"{counted(report.runs, noun)} and {counted(report.builds, 'build')} among "
+        f"{counted(report.candidates, report.over.noun)} in {duration(report.spent_seconds)}, "
+        f"looking for a change of {percent(report.size)} or more."
     )
-    if facts["recorded"]:
-        yield (
-            f"{facts['recorded']} {_runs(facts)} that were recorded before were taken into account."
-        )
-    how = "counted by callgrind" if facts["exact"] else f"runs of {facts['seconds']} s"
+    if report.recorded:
+        yield f"{counted(report.recorded, f'earlier {noun}')} from the results were used as well."
+    how = "counted by callgrind" if report.exact else f"runs of {report.seconds} s"
     yield (
-        f"pgbench {facts['pgbench']}, {asked['mode']}, {asked['protocol']}, {asked['tier']} (scale "
-        f"{asked['scale']}), {asked['clients']} client{'s' * (asked['clients'] != 1)}, profile "
-        f"{asked['profile']}, variant {facts['variant']}; {how}."
+        f"pgbench {report.pgbench}, {cell.mode}, {cell.protocol}, {cell.tier} (scale "
+        f"{cell.scale}), {counted(cell.clients, 'client')}, profile {cell.profile}, variant "
+        f"{report.variant}; {how}."
     )
-    yield f"Machine {machine['name']}: {machine['cpu']}, {machine['cores']} cores."
-    if facts["skipped"]:
+    yield f"Machine {machine.name}: {machine.cpu}, {counted(machine.cores, 'core')}."
+    if report.skipped:
         yield ""
-        count = len(facts["skipped"])
-        yield f"{count} {'was' if count == 1 else 'were'} passed over:"
+        yield f"Skipped {counted(len(report.skipped), report.over.noun)}:"
         yield ""
-        for row in facts["skipped"][:_LONGEST_LIST]:
-            yield f"- {row['name']}: {code(row['reason'])}"
-        if count > _LONGEST_LIST:
-            yield f"- … {count - _LONGEST_LIST} more"
+        for one in report.skipped[:_LONGEST_LIST]:
+            yield f"- {one.name}: {code(one.reason)}"
+        if len(report.skipped) > _LONGEST_LIST:
+            yield f"- … {len(report.skipped) - _LONGEST_LIST} more"
 
 
-def _runs(facts: Facts) -> str:
-    return "counts" if facts["exact"] else "runs"
-
-
-def _reproduce(facts: Facts) -> Iterator[str]:
+def _reproduce(report: BisectReport) -> Iterator[str]:
     yield "```sh"
-    yield plain(facts["command"], longest=_LONGEST_COMMAND)
-    culprit = facts["culprit"]
-    if culprit:
-        verb = "explain" if facts["exact"] else f"compare --metric {facts['metric']}"
-        ends = f"{culprit['parent']['name']} {culprit['name']}"
-        yield f"landspeed {verb} {ends} --scenario {CellName.of(facts['cell'])}"
+    yield plain(report.command, longest=_LONGEST_COMMAND)
+    if report.culprit:
+        verb = "explain" if report.exact else f"compare --metric {report.metric}"
+        ends = f"{report.culprit.parent.name} {report.culprit.name}"
+        yield f"landspeed {verb} {ends} --scenario {CellName.of(vars(report.cell))}"
     yield "```"
     yield ""
-    yield f"The state is `{facts['state']}`; each run is a raw record."
+    yield f"Journal: `{report.state}`. Every run is kept as a raw record."
 
 
-def _share(share: float) -> str:
-    return f"{share * 100:.3g} %"
+def reports_markdown(reports: Sequence[AnyReport]) -> str:
+    """Return the reports of one bisection as Markdown."""
+    return "\n\n".join(
+        markdown(one) if isinstance(one, BisectReport) else sweep_markdown(one) for one in reports
+    )
 
 
-def _number(value: float) -> str:
-    return f"{value:,.1f}" if value >= 1000 else f"{value:.4g}"
+def parse_reports(facts: Any) -> list[AnyReport]:
+    """Return the reports in the parsed output of ``landspeed bisect --json``, at least one.
+
+    RecordError if it is something else.
+    """
+    if isinstance(facts, dict) and "order" in facts:
+        try:
+            return [SWEEP_ADAPTER.validate_python(facts)]
+        except ValidationError as error:
+            raise RecordError(
+                "this is not the report of a sweep", detail=error.errors()[0]["msg"]
+            ) from error
+    listed = facts if isinstance(facts, list) and facts else [facts]
+    return [BisectReport.parse(one) for one in listed]

@@ -1,10 +1,10 @@
-"""The rule for a noisy metric: what to measure next, and when it is enough. Pure.
+"""The rule for a timed metric: what to measure next, and when to stop. Pure.
 
-The ends come first, in pairs G B B G, so that a machine that drifts steadily favours neither,
-until it is clear that there is a step to look for. Then each Run goes where it tells most for
-what it costs, until one step has the confidence that was asked for. What is looked at is the
-posterior itself, and looking at it often does not change what it means (Berger and Wolpert,
-*The Likelihood Principle*, 1988).
+The ends are measured first, in the order G B B G, so that a machine that drifts steadily favours
+neither, until it is clear that there is a step to look for. Then each run is made where it gives
+the most information for its cost, until one step has the confidence that was asked for. The rule
+looks at the posterior itself, whose meaning does not change with the number of looks (Berger and
+Wolpert, *The Likelihood Principle*, 1988).
 """
 
 from __future__ import annotations
@@ -15,99 +15,92 @@ from landspeed.bisect.model import (
     Costs,
     Culprit,
     Decision,
-    Evidence,
     Hypothesis,
     NoCulprit,
+    Observations,
     Probe,
     Reversed,
 )
-from landspeed.bisect.posterior import Posterior, believe
+from landspeed.bisect.posterior import Posterior, posterior_of
 from landspeed.bisect.probe_choice import best_probe
 
 END_RUNS = 4
-"""How often both ends are measured at least, afresh."""
-# A server that is like neither end, because there are two steps, is on neither side of one however
-# often it is measured: what then tells is which end it is nearer to.
-_MOST_AN_END_RUN = 4
-# How likely a step must be before looking for it is worth more than the ends.
-_ENTER = 0.5
+"""The fewest fresh runs of each end."""
+# With two steps, a server between them is on neither side of one however often it is measured.
+# More runs of the ends then show to which end it is closer.
+_MOST_PER_END_RUN = 4
+# The probability of a step from which on looking for it is worth more than measuring the ends.
+_SEARCH_FROM = 0.5
 
 
-def decide(quest: Hypothesis, evidence: Evidence, costs: Costs) -> Decision:
-    """What to do next, knowing *evidence*; both ends can be built."""
-    if min(evidence.runs(0), evidence.runs(quest.last)) < END_RUNS:
-        return Probe(position=_poorer_end(quest, evidence))
-    return _decide(quest, evidence, costs, believe(quest, evidence))
-
-
-def _decide(quest: Hypothesis, evidence: Evidence, costs: Costs, belief: Posterior) -> Decision:
-    if belief.none >= _nothing_at(quest.confidence):
-        return NoCulprit(confidence=belief.none)
-    if belief.reversed >= quest.confidence:
-        return Reversed(confidence=belief.reversed)
-    found = best_block(quest, evidence, belief)
-    if found.confidence >= _named_at(quest.confidence):
-        # nothing is named of which one side was never seen
-        unseen = [p for p in (found.first - 1, found.last) if not evidence.runs(p)]
+def decide_timed(hypothesis: Hypothesis, observations: Observations, costs: Costs) -> Decision:
+    """Return what to measure next, or the answer; both ends can be built."""
+    ends = min(observations.runs(0), observations.runs(hypothesis.last))
+    to_end = Probe(position=_end_with_fewer_runs(hypothesis, observations))
+    if ends < END_RUNS:
+        return to_end
+    posterior = posterior_of(hypothesis, observations)
+    # Nobody looks again where no culprit was found: only a tenth of the error is allowed.
+    if posterior.none >= 1 - (1 - hypothesis.confidence) / 10:
+        return NoCulprit(confidence=posterior.none)
+    if posterior.reversed >= hypothesis.confidence:
+        return Reversed(confidence=posterior.reversed)
+    # A step of just the size asked for is at the edge of the prior, and the model is not the
+    # machine: more is demanded of the posterior than of the answer.
+    wanted = 1 - (1 - hypothesis.confidence) * 0.4
+    found = most_likely(hypothesis, observations, posterior)
+    if found.confidence >= wanted:
+        # Both sides of the culprit must have been measured.
+        unseen = [p for p in (found.first - 1, found.last) if not observations.runs(p)]
         return Probe(position=unseen[0]) if unseen else found
-    between = inside(quest, evidence)
-    # where the step is may be clear before it is that there is one
-    is_placed = found.confidence >= _named_at(quest.confidence) * belief.step
-    if belief.step < _ENTER or is_placed or not between:
-        return Probe(position=_poorer_end(quest, evidence))
-    upper = np.cumsum(belief.steps) / belief.step
-    position = best_probe(
-        between,
-        upper[between],
-        distance=belief.distance,
-        built=evidence.servers,
-        skipped=evidence.skipped,
-        costs=costs,
-    )
-    ends = min(evidence.runs(0), evidence.runs(quest.last))
-    if evidence.runs(position) >= _MOST_AN_END_RUN * ends:
-        position = _poorer_end(quest, evidence)
-    return Probe(position=position)
+    between = inside(hypothesis, observations)
+    # It may be clear where the step is before it is clear that there is one.
+    is_placed = found.confidence >= wanted * posterior.step
+    if posterior.step >= _SEARCH_FROM and between and not is_placed:
+        upper = np.cumsum(posterior.steps) / posterior.step
+        position = best_probe(
+            between,
+            upper[between],
+            distance=posterior.distance,
+            built=observations.servers,
+            skipped=observations.skipped,
+            costs=costs,
+        )
+        if observations.runs(position) < _MOST_PER_END_RUN * ends:
+            return Probe(position=position)
+    return to_end
 
 
-def _named_at(confidence: float) -> float:
-    # a step of just the size asked is at the edge of the prior, and a model is not the machine
-    return 1 - (1 - confidence) * 0.4
-
-
-def _nothing_at(confidence: float) -> float:
-    # nobody looks again where nothing was said to be: a tenth of the error is allowed
-    return 1 - (1 - confidence) / 10
-
-
-def best_block(quest: Hypothesis, evidence: Evidence, belief: Posterior) -> Culprit:
-    """The most likely step, or steps that cannot be told apart, whether likely enough or not."""
-    starts = [1, *(p + 1 for p in inside(quest, evidence))]
-    masses = np.add.reduceat(belief.steps, starts)
+def most_likely(
+    hypothesis: Hypothesis, observations: Observations, posterior: Posterior
+) -> Culprit:
+    """Return the most likely step, or steps that cannot be told apart, however likely."""
+    starts = [1, *(p + 1 for p in inside(hypothesis, observations))]
+    masses = np.add.reduceat(posterior.steps, starts)
     best = int(np.argmax(masses))
-    stop = starts[best + 1] if best + 1 < len(starts) else quest.last + 1
-    possible = np.flatnonzero(belief.steps[starts[best] : stop]) + starts[best]
+    stop = starts[best + 1] if best + 1 < len(starts) else hypothesis.last + 1
+    possible = np.flatnonzero(posterior.steps[starts[best] : stop]) + starts[best]
     if not len(possible):
-        return Culprit(first=1, last=quest.last, confidence=0.0)
+        return Culprit(first=1, last=hypothesis.last, confidence=0.0)
     return Culprit(first=int(possible[0]), last=int(possible[-1]), confidence=float(masses[best]))
 
 
-def interval(quest: Hypothesis, belief: Posterior) -> tuple[int, int]:
-    """The shortest span of steps that has the confidence asked for, given that there is a step."""
-    mass = np.cumsum(belief.steps) / belief.step
-    tail = (1 - quest.confidence) / 2
+def credible_range(hypothesis: Hypothesis, posterior: Posterior) -> tuple[int, int]:
+    """Return the central range of steps with the confidence asked for, if there is a step."""
+    mass = np.cumsum(posterior.steps) / posterior.step
+    tail = (1 - hypothesis.confidence) / 2
     first = int(np.searchsorted(mass, tail, side="right"))
     last = int(np.searchsorted(mass, 1 - tail, side="left"))
-    return max(1, first), min(quest.last, last)
+    return max(1, first), min(hypothesis.last, last)
 
 
-def inside(quest: Hypothesis, evidence: Evidence) -> list[int]:
-    """The positions between the ends that may be measured."""
-    return [p for p in range(1, quest.last) if p not in evidence.skipped]
+def inside(hypothesis: Hypothesis, observations: Observations) -> list[int]:
+    """Return the positions between the ends that may be measured."""
+    return [p for p in range(1, hypothesis.last) if p not in observations.skipped]
 
 
-def _poorer_end(quest: Hypothesis, evidence: Evidence) -> int:
-    good, bad = evidence.runs(0), evidence.runs(quest.last)
-    if good == bad:  # pairs take turns: G B, B G, …
-        return 0 if good % 2 == 0 else quest.last
-    return 0 if good < bad else quest.last
+def _end_with_fewer_runs(hypothesis: Hypothesis, observations: Observations) -> int:
+    good, bad = observations.runs(0), observations.runs(hypothesis.last)
+    if good == bad:  # pairs alternate: G B, B G, …
+        return 0 if good % 2 == 0 else hypothesis.last
+    return 0 if good < bad else hypothesis.last

@@ -1,6 +1,6 @@
 """``--over variants``: measure every block size between two, interleaved, and rank them.
 
-What is exact is counted once each, or read from the records.
+A counted metric is counted once for each, or read from the records.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TypedDict
 
 from base.build import BLOCK_SIZES, WAL_BLOCK_SIZES, Build, Variant
 from base.errors import MeasureError, UsageError
@@ -19,27 +20,36 @@ from benchmarks.machine.lock import measuring
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.points import Comparable, Point, count_samples, rows_of
 from benchmarks.workloads.scenario import Cell
-from landspeed.bisect.sweep_report import Ranking, counted_ranking, ranking
+from landspeed.bisect.sweep_report import SweepReport, counted_sweep, timed_sweep
 from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.run import compare
 from landspeed.compare.verdict import CountedValue
+from landspeed.console.format import counted
 from landspeed.console.progress import meter, say
 from landspeed.sampling.rounds import turns
 from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session, build_failure
 from landspeed.session.target import Target
 
-# As many of each, whatever they say: they may be dots as well.
+# The number is fixed beforehand, so that the runs may be published as points, too.
 _SAMPLES = 10
 _PRESET = "sweep"
 _clock = time.monotonic
 
 
+class _Described(TypedDict):
+    title: str
+    unit: str
+    confidence: float
+    higher_is_better: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """A Sweep is the variants between two, in one Cell: each gets as many Runs, interleaved.
+    """The variants to be ranked in one cell: each gets the same number of runs, interleaved.
 
-    Of an exact metric that is one count each.
+    ``seconds`` is the length of one run, ``budget`` the time in seconds of all, ``confidence`` a
+    share. A counted metric is counted once for each variant.
     """
 
     session: Session
@@ -49,17 +59,18 @@ class Sweep:
     pgbench: Pgbench
     seconds: int
     budget: float
+    confidence: float
 
 
 def targets_between(good: Target, bad: Target) -> tuple[Target, ...]:
-    """One REF in every variant from *good*'s to *bad*'s, in order of size.
+    """Return one REF in every variant from *good*'s to *bad*'s, in order of size.
 
-    UsageError unless they are one REF and differ in one block size.
+    UsageError unless they have the same REF and differ in one block size.
     """
     if good.ref != bad.ref:
         raise UsageError(
-            "variants are compared of one REF",
-            detail=f"GOOD is of {good.ref}, BAD of {bad.ref}.",
+            "GOOD and BAD are different REFs",
+            detail=f"GOOD is {good.ref}, BAD is {bad.ref}; variants are ranked for one REF.",
             hint="Write it like: landspeed bisect 18:bs1 18:bs32 --over variants.",
         )
     axes = [
@@ -68,28 +79,24 @@ def targets_between(good: Target, bad: Target) -> tuple[Target, ...]:
         if getattr(good.variant, name) != getattr(bad.variant, name)
     ]
     if len(axes) != 1:
-        what = "the same variant" if not axes else "different in both block sizes"
+        what = "the same variant" if not axes else "different values of both block sizes"
         raise UsageError(
-            f"GOOD and BAD are {what}",
-            hint="Let them differ in one: landspeed bisect 18:bs1 18:bs32 --over variants.",
+            f"GOOD and BAD have {what}",
+            hint="They must differ in one block size, such as 18:bs1 and 18:bs32.",
         )
     ((name, sizes),) = axes
     low, high = sorted(getattr(one.variant, name) for one in (good, bad))
     return tuple(
-        Target(ref=good.ref, variant=_with(good.variant, name, size))
+        Target(ref=good.ref, variant=Variant.of(good.variant.facts() | {name: size}))
         for size in sizes
         if low <= size <= high
     )
 
 
-def _with(variant: Variant, name: str, size: int) -> Variant:
-    return Variant.of(variant.facts() | {name: size})
+def sweep(asked: Sweep) -> SweepReport:
+    """Measure what is missing of *asked*, in rounds of random order, and rank the variants.
 
-
-def sweep(asked: Sweep) -> Ranking:
-    """Measure what is missing of *asked*, in rounds of random order, and rank what there is.
-
-    MeasureError if one variant has no Run when the budget is spent.
+    MeasureError if a variant has no run when the budget is spent.
     """
     outcomes = asked.session.build_all(asked.targets, jobs=None)
     error = build_failure(list(outcomes.values()))
@@ -110,15 +117,23 @@ def sweep(asked: Sweep) -> Ranking:
     missing = [name for name, runs in values.items() if not runs]
     if missing:
         raise MeasureError(
-            "the budget is spent before every variant was measured",
+            "the budget was spent before every variant was measured",
             detail=f"No run of {', '.join(missing)}.",
-            hint="Give it more time with --budget; the same command goes on where it was.",
+            hint="Give the same command a larger --budget: it continues.",
         )
-    return ranking(values, higher_is_better=asked.metric.higher_is_better)
+    return timed_sweep(values, **_described(asked))
 
 
-def _counted(asked: Sweep, builds: Sequence[Build]) -> Ranking:
-    higher_is_better = asked.metric.higher_is_better
+def _described(asked: Sweep) -> _Described:
+    return {
+        "title": f"{asked.metric.name} of {asked.targets[0].ref} by variant",
+        "unit": asked.metric.unit,
+        "confidence": asked.confidence,
+        "higher_is_better": asked.metric.higher_is_better,
+    }
+
+
+def _counted(asked: Sweep, builds: Sequence[Build]) -> SweepReport:
     plan = ComparePlan.of(
         [CompareSide.of(build, asked.cell) for build in builds],
         pgbench=asked.pgbench,
@@ -130,14 +145,17 @@ def _counted(asked: Sweep, builds: Sequence[Build]) -> Ranking:
     found = compare(asked.session, plan).comparison
     counts = map(CountedValue, found.blocks[-1], found.spreads)
     names = [build.variant.name for build in builds]
-    return counted_ranking(dict(zip(names, counts, strict=True)), higher_is_better=higher_is_better)
+    return counted_sweep(dict(zip(names, counts, strict=True)), **_described(asked))
 
 
 def _measure(asked: Sweep, points: list[Point]) -> None:
     have = Counter(count_samples(_comparable(asked).of(asked.session.records.table())))
     seed = random.SystemRandom().getrandbits(32)
     due = list(turns(points, have, samples=_SAMPLES, seed=seed))
-    say(f"measuring {len(points)} variants: {len(due)} runs of {asked.seconds} s are due")
+    say(
+        f"measuring {counted(len(points), 'variant')}: "
+        f"{counted(len(due), 'run')} of {asked.seconds} s to make"
+    )
     sampler = Sampler(
         session=asked.session,
         pgbench=asked.pgbench,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +19,19 @@ from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
 from benchmarks.workloads.metrics import Metric, metric_named
 from benchmarks.workloads.scenario import Cell
-from landspeed.bisect.commit_range import CommitRange, Over, commit_line, deep_line, release_line
+from landspeed.bisect.commit_range import (
+    CommitRange,
+    RangeKind,
+    commit_range,
+    commits_of_release,
+    release_range,
+)
 from landspeed.bisect.model import Culprit, Hypothesis
-from landspeed.bisect.report import answer_of, report_facts
-from landspeed.bisect.report_markdown import markdown
-from landspeed.bisect.report_profile import explanation
-from landspeed.bisect.run import BisectRequest, BisectResult, bisect
+from landspeed.bisect.report import BisectReport
+from landspeed.bisect.report_build import report_of
+from landspeed.bisect.report_markdown import AnyReport, reports_markdown
+from landspeed.bisect.run import BisectRequest, bisect
 from landspeed.bisect.sweep import Sweep, sweep, targets_between
-from landspeed.bisect.sweep_report import ranking_markdown
 from landspeed.cli.options.common import (
     any_metric_option,
     budget_option,
@@ -38,9 +44,10 @@ from landspeed.cli.options.common import (
 from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.scenario import scenario_options
-from landspeed.compare.prepare import cells_of
+from landspeed.compare.prepare import cell_of
 from landspeed.compare.side import SCENARIO, CompareScenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
+from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import Duration, Share, spell_duration
 from landspeed.console.progress import say
@@ -56,7 +63,7 @@ class _Asked:
 
     good: Target
     bad: Target
-    over: Over
+    over: RangeKind
     scenario: CompareScenario
     metric: Metric
     size: float
@@ -69,10 +76,9 @@ class _Asked:
     dry_run: bool
 
     def cell(self, session: Session) -> Cell:
-        profile, buffers = self.scenario.profile, self.metric.buffers
-        if buffers is not None:
+        if self.metric.exact:
             require_countable()  # before the first build
-        return cells_of(session, self.scenario, [profile], buffers)[profile]
+        return cell_of(session, self.scenario, self.metric.buffers)
 
 
 @click.command("bisect", epilog=f"A scenario is {SCENARIO}.")
@@ -80,8 +86,8 @@ class _Asked:
 @click.argument("bad")
 @click.option(
     "--over",
-    type=click.Choice([o.value for o in Over]),
-    default=Over.COMMITS.value,
+    type=click.Choice([o.value for o in RangeKind]),
+    default=RangeKind.COMMITS.value,
     show_default=True,
     help="What to search between GOOD and BAD.",
 )
@@ -143,7 +149,7 @@ def bisect_(
     asked = _Asked(
         good=ends[0],
         bad=ends[1],
-        over=Over(over),
+        over=RangeKind(over),
         metric=measured,
         size=size or (COUNTED_DIFFERENCE if measured.exact else _SIZE),
         **options,
@@ -152,7 +158,7 @@ def bisect_(
     require_limit(asked.memory, counted=asked.metric.exact)
     storage = Configuration.named(asked.scenario.profile).storage
     try:
-        if asked.over is Over.VARIANTS:
+        if asked.over is RangeKind.VARIANTS:
             _variants(asked, as_json=as_json)
         else:
             _candidates(asked, as_json=as_json)
@@ -167,7 +173,7 @@ def _require_meaning(asked: _Asked) -> None:
             "a budget of zero measures nothing",
             hint="Give some time, such as --budget 2h; finished runs are kept if it runs out.",
         )
-    if asked.deep and asked.over is not Over.RELEASES:
+    if asked.deep and asked.over is not RangeKind.RELEASES:
         raise UsageError(
             "--deep needs --over releases", hint="Add --over releases, or leave out --deep."
         )
@@ -190,16 +196,9 @@ def _variants(asked: _Asked, *, as_json: bool) -> None:
         pgbench=Pgbench(build=session.pgbench_build()),
         seconds=asked.scenario.seconds,
         budget=asked.budget,
+        confidence=asked.confidence,
     )
-    found = sweep(wanted)
-    title = f"{metric.name} of {asked.good.ref} by variant"
-    confidence: float = asked.confidence
-    text = ranking_markdown(found, title, metric.unit, confidence)
-    put_summary(text)
-    if as_json:
-        emit_json(found.facts())
-    else:
-        emit(text)
+    _put([sweep(wanted)], as_json=as_json)
 
 
 def _candidates(asked: _Asked, *, as_json: bool) -> None:
@@ -211,32 +210,39 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
         )
     session = Session.open(memory=asked.memory)
     sources = session.builder.sources
-    lines = {Over.COMMITS: commit_line, Over.RELEASES: release_line}
-    line = lines[asked.over](sources, asked.good.ref, asked.bad.ref)
+    ranges = {RangeKind.COMMITS: commit_range, RangeKind.RELEASES: release_range}
+    commits = ranges[asked.over](sources, asked.good.ref, asked.bad.ref)
     if asked.dry_run:
         # fails if an end cannot be built in this variant
         for end in (asked.good, asked.bad):
             session.named(end)
-        span = f"{line.last} {line.over} from {line[0].name} to {line[line.last].name}"
+        first, last = commits[0], commits[commits.last]
+        span = f"{counted(commits.last, commits.kind.noun)} from {first.name} to {last.name}"
         _show_dry_run(asked, span, as_json=as_json)
         return
-    found = [bisect(_case(asked, session, line), fresh=asked.fresh)]
+    found = [bisect(_request(asked, session, commits), fresh=asked.fresh)]
     decision = found[0].conclusion.decision
     if asked.deep and isinstance(decision, Culprit):
-        parent, culprit = line[decision.first - 1], line[decision.last]
+        parent, culprit = commits[decision.first - 1], commits[decision.last]
         say(f"bisecting the commits from {parent.name} to {culprit.name}")
-        deeper = deep_line(sources, parent, culprit)
-        found.append(bisect(_case(asked, session, deeper), fresh=asked.fresh))
-    facts = [report_facts(one, sources.history, _command(), explanation(one)) for one in found]
-    text = "\n\n".join(map(markdown, facts))
+        deeper = commits_of_release(sources, parent, culprit)
+        found.append(bisect(_request(asked, session, deeper), fresh=asked.fresh))
+    reports = [report_of(one, sources.history, _command()) for one in found]
+    _put(reports, as_json=as_json)
+    error = _unanswered(reports[-1])
+    if error is not None:
+        raise error
+
+
+def _put(reports: Sequence[AnyReport], *, as_json: bool) -> None:
+    """Print *reports*, and show them in the summary of a job of GitHub Actions."""
+    text = reports_markdown(reports)
     put_summary(text)
     if as_json:
+        facts = [one.facts() for one in reports]
         emit_json(facts[0] if len(facts) == 1 else facts)
     else:
         emit(text)
-    error = _unanswered(found[-1])
-    if error is not None:
-        raise error
 
 
 def _show_dry_run(asked: _Asked, span: str, *, as_json: bool) -> None:
@@ -264,32 +270,32 @@ def _command() -> str:
     return shlex.join(words)
 
 
-def _case(asked: _Asked, session: Session, line: CommitRange) -> BisectRequest:
+def _request(asked: _Asked, session: Session, commits: CommitRange) -> BisectRequest:
     return BisectRequest(
         session=session,
-        line=line,
+        commits=commits,
         variant=asked.good.variant,
         cell=asked.cell(session),
         metric=asked.metric,
         pgbench=Pgbench(build=session.pgbench_build()),
         seconds=asked.scenario.seconds,
-        quest=Hypothesis(
-            last=line.last,
+        hypothesis=Hypothesis(
+            last=commits.last,
             size=asked.size,
             confidence=asked.confidence,
-            is_exact=asked.metric.exact,
+            counted=asked.metric.exact,
         ),
         budget=asked.budget,
         improvement=asked.improvement,
     )
 
 
-def _unanswered(found: BisectResult) -> LandspeedError | None:
+def _unanswered(report: BisectReport) -> LandspeedError | None:
     """Return the error to exit with if the question was not answered."""
-    match answer_of(found):
+    match report.answer:
         case "reversed":
-            better, worse = ("worse", "better") if found.case.improvement else ("better", "worse")
-            hint = "Leave out --improvement" if found.case.improvement else "Add --improvement"
+            better, worse = ("worse", "better") if report.improvement else ("better", "worse")
+            hint = "Leave out --improvement" if report.improvement else "Add --improvement"
             return UsageError(
                 f"BAD is {better} than GOOD, not {worse}",
                 hint=f"{hint} to find the change; the runs are used again.",
@@ -299,7 +305,7 @@ def _unanswered(found: BisectResult) -> LandspeedError | None:
                 "undecided: the budget is spent",
                 hint="Give the same command a larger --budget; it resumes from here.",
             )
-        case "refuted" if found.case.quest.is_exact:
+        case "refuted" if report.exact:
             return MeasureError(
                 "the commit found does not differ from its parent",
                 detail="Fresh counts do not show the change.",

@@ -11,7 +11,6 @@ from rich.table import Table
 
 from base.errors import RefError, UsageError
 from benchmarks.workloads.metrics import METRICS
-from landspeed.bisect.report_markdown import markdown
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
 from landspeed.changepoints.confirmation import Confirmation, newest, status_counts_text
@@ -132,7 +131,7 @@ def changes_(
     say(status_counts_text(newest(session.records.confirmations.all()).values()))
     bisects = ConfirmedBisects(session=session, budget=budget, seconds=seconds)
     for note in bisects.of(found) if bisect_too else ():
-        say(f"bisected: {markdown(note.report).partition(chr(10))[0].removeprefix('# ')}")
+        say(f"bisected: {note.report.title}")
     error = run.failure(len(found), bisects.errors)
     if error is not None:
         raise error

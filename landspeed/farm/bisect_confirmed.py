@@ -15,14 +15,13 @@ from base.errors import LandspeedError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import exact_cell
 from benchmarks.workloads.metrics import metric_named
-from landspeed.bisect.commit_range import CommitRange, commit_line
+from landspeed.bisect.commit_range import CommitRange, commit_range
 from landspeed.bisect.model import Hypothesis
-from landspeed.bisect.report import report_facts
-from landspeed.bisect.report_profile import explanation
+from landspeed.bisect.report_build import report_of
 from landspeed.bisect.run import BisectRequest, bisect
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.changepoints.confirmation import Confirmation
-from landspeed.compare.prepare import cells_of
+from landspeed.compare.prepare import cell_of
 from landspeed.compare.side import CompareScenario, parse_scenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.progress import say
@@ -80,31 +79,31 @@ class ConfirmedBisects:
     def _bisect(self, one: Changepoint) -> BisectionNote:
         sources = self.session.builder.sources
         ends = [str(origin.commit) for origin in (one.before, one.after)]
-        found = bisect(self._request(one, commit_line(sources, *ends)))
+        found = bisect(self._request(one, commit_range(sources, *ends)))
         return BisectionNote(
             nomination=one.key,
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            report=report_facts(found, sources.history, _command(one, ends), explanation(found)),
+            report=report_of(found, sources.history, _command(one, ends)),
         )
 
-    def _request(self, one: Changepoint, line: CommitRange) -> BisectRequest:
+    def _request(self, one: Changepoint, commits: CommitRange) -> BisectRequest:
         metric, configuration = metric_named(one.metric), one.params.profile
-        question = parse_scenario(_scenario(one), profile=configuration, seconds=self.seconds)
-        cell = cells_of(self.session, question, [configuration])[configuration]
+        scenario = parse_scenario(_scenario(one), profile=configuration, seconds=self.seconds)
+        cell = cell_of(self.session, scenario)
         return BisectRequest(
             session=self.session,
-            line=line,
+            commits=commits,
             variant=one.variant,
             cell=cell
             if metric.buffers is None
             else exact_cell(cell.scenario, configuration, metric.buffers),
             metric=metric,
             pgbench=Pgbench(build=self.session.pgbench_build()),
-            seconds=question.seconds,
-            quest=Hypothesis(
-                last=line.last,
+            seconds=scenario.seconds,
+            hypothesis=Hypothesis(
+                last=commits.last,
                 size=COUNTED_DIFFERENCE if metric.exact else one.precision,
-                is_exact=metric.exact,
+                counted=metric.exact,
             ),
             budget=self.budget,
         )

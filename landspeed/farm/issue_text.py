@@ -108,8 +108,7 @@ def _lines(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
         yield ""
         yield "<details><summary>The bisection</summary>"
         yield ""
-        # Two levels deeper: this issue has headings of its own.
-        yield re.sub(r"^(#+ )", r"##\1", markdown(note.report), flags=re.M)
+        yield markdown(note.report, level=3)
         yield ""
         yield "</details>"
     yield ""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from base.files import digest_text
+from landspeed.bisect.report_markdown import AnyReport, reports_markdown
 from landspeed.farm.github import Comment, GitHub, Issue, IssuesDisabledError
 from landspeed.farm.issue_text import Mark, SubjectOf, body, title
 from landspeed.farm.regressions import Regression
 from landspeed.results.series import PlaceOf
 
 LABEL = "landspeed-regression"
-# On a line of its own, which text from a commit cannot be: see landspeed.bisect.report_markdown.
-_MARK = re.compile(r"^<!-- landspeed-bisection ([0-9a-f]{16}) -->$", re.M)
 
 
 class IssueAction(StrEnum):
@@ -134,16 +132,10 @@ def _is_same(one: str | None, other: str) -> bool:
     return (one or "").replace("\r\n", "\n").strip() == other.strip()
 
 
-def _identity(report: str) -> str:
-    """Return the identity in the mark of *report*; of a text without a mark, its digest."""
-    found = _MARK.search(report)
-    return found[1] if found else digest_text(report)[:16]
-
-
-def comment(github: GitHub, number: int, report: str) -> IssueAction:
-    """Put *report*, the Markdown of a bisection, under the issue *number*, once a bisection."""
-    mark = f"<!-- landspeed-bisection {_identity(report)} -->"
-    text = f"{mark}\n{report}"
+def comment(github: GitHub, number: int, reports: Sequence[AnyReport]) -> IssueAction:
+    """Put *reports* of a bisection under the issue *number*; the same bisection has one comment."""
+    mark = f"<!-- landspeed-bisection {digest_text(reports[0].identity)[:16]} -->"
+    text = f"{mark}\n{reports_markdown(reports)}\n"
 
     def existing() -> Comment | None:
         found = github.comments(number)

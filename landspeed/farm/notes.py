@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from base.errors import RecordError
+from landspeed.bisect.report import BisectReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,33 +16,34 @@ class BisectionNote:
 
     ``nomination``: The key of the changepoint.
     ``time``: When the bisection ended, ISO 8601, UTC.
-    ``report``: As landspeed.bisect.report writes it.
+    ``report``: The report itself.
     """
 
     nomination: str
     time: str
-    report: Mapping[str, Any]
+    report: BisectReport
 
     @classmethod
     def parse(cls, note: Mapping[str, Any]) -> Self:
         """Read a stored note; RecordError if it is none of a bisection."""
         try:
-            report = note["report"]
             return cls(
-                nomination=str(note["nomination"]), time=str(note["time"]), report={**report}
+                nomination=str(note["nomination"]),
+                time=str(note["time"]),
+                report=BisectReport.parse(note["report"]),
             )
-        except (KeyError, TypeError) as error:
-            raise RecordError("a note of a bisection is damaged", detail=repr(error)) from error
+        except (KeyError, TypeError, RecordError) as error:
+            detail = error.detail if isinstance(error, RecordError) else repr(error)
+            raise RecordError("a note of a bisection is damaged", detail=detail) from error
 
     @property
     def culprit(self) -> str | None:
         """The full hash of the commit, or the release, that was found; None if none was."""
-        found = self.report.get("culprit")
-        return str(found["ref"]) if found else None
+        return self.report.culprit.ref if self.report.culprit else None
 
     def facts(self) -> dict[str, Any]:
         """Return the note as it is stored."""
-        return {"nomination": self.nomination, "time": self.time, "report": dict(self.report)}
+        return {"nomination": self.nomination, "time": self.time, "report": self.report.facts()}
 
 
 def newest(notes: Iterable[BisectionNote]) -> list[BisectionNote]:

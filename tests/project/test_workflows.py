@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from benchmarks.workloads.metrics import METRICS
-from landspeed.bisect.commit_range import Over
+from landspeed.bisect.commit_range import RangeKind
 from landspeed.farm.runners import _LABELS
 from tests.kits.farm.act_kit import WORKFLOWS, third_party
 from tests.kits.verbs import every_command, every_verb
@@ -269,7 +269,7 @@ def test_the_choices_of_a_form_are_those_of_landspeed():
         assert form["metric"]["options"] == [metric.name for metric in METRICS]
         assert len(form) <= 10  # what GitHub's form holds everywhere
     form = workflow(WORKFLOWS / "bisect.yml")["on"]["workflow_dispatch"]["inputs"]
-    assert form["over"]["options"] == [over.value for over in Over]
+    assert form["over"]["options"] == [over.value for over in RangeKind]
 
 
 def test_what_the_environment_sets_is_an_option_that_there_is():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 
 from base.errors import LandspeedError, UsageError
+from landspeed.bisect.report_markdown import parse_reports
 from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.cli.options.dry_run import dry_run_option
@@ -28,7 +30,7 @@ from landspeed.session.session import Session
     "comment_on",
     type=click.IntRange(1),
     metavar="NUMBER",
-    help="Instead, add FILE, the report of a bisection, to this issue as a comment.",
+    help="Instead, add FILE, the JSON report of a bisection, to this issue as a comment.",
 )
 @json_option
 def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json: bool) -> None:
@@ -42,7 +44,7 @@ def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
     Examples:
       landspeed farm issues --dry-run
       landspeed farm issues
-      landspeed farm issues --comment 42 bisect.md
+      landspeed farm issues --comment 42 bisect.json
       landspeed farm issues --comment 42 --dry-run
     """
     if dry_run and comment_on is not None:
@@ -92,7 +94,15 @@ def _comment(number: int, file: Path) -> None:
     if not text.strip():
         say("the report is empty: nothing to comment")
         return
-    say(f"comment on issue {number}: {comment(GitHub.find(say), number, text)}")
+    try:
+        reports = parse_reports(json.loads(text))
+    except ValueError as error:
+        raise UsageError(
+            f'"{file}" is not JSON',
+            detail=str(error),
+            hint='Write it with "landspeed bisect --json".',
+        ) from error
+    say(f"comment on issue {number}: {comment(GitHub.find(say), number, reports)}")
 
 
 def _number(one: IssueUpdate) -> str:

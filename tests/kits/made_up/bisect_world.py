@@ -1,4 +1,4 @@
-"""A made-up line of commits to bisect: levels, noise, commits that do not build; and searches."""
+"""A made-up range of commits to bisect: levels, noise, commits that do not build; and searches."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from landspeed.bisect.model import Costs, Culprit, Decision, Evidence, Hypothesis, Probe
-from landspeed.bisect.rule_counted import decide_exactly
-from landspeed.bisect.rule_timed import decide
+from landspeed.bisect.model import Costs, Culprit, Decision, Hypothesis, Observations, Probe
+from landspeed.bisect.rule_counted import decide_counted
+from landspeed.bisect.rule_timed import decide_timed
 
 Noise = Callable[[np.random.Generator], float]
 SIGMA = 0.01
@@ -44,9 +44,9 @@ class Autoregressive:
 
 @dataclass(kw_only=True)
 class World:
-    """A World is a line of positions 0 … ``last`` whose level rises at ``steps`` (in logarithms).
+    """A range of positions 0 … ``last`` whose level changes at ``steps`` (in logarithms).
 
-    ``servers`` names positions that install the same; what is ``broken`` does not build.
+    Positions with one name in ``servers`` are the same server; those in ``broken`` do not build.
     """
 
     last: int
@@ -69,12 +69,12 @@ class World:
 
 @dataclass(frozen=True, kw_only=True)
 class Searched:
-    """A Searched is where a search came to, and what it cost; ``evidence`` where there is any."""
+    """The answer of a search, what it cost, and what it observed."""
 
     decision: Decision
     runs: int
     builds: int
-    evidence: Evidence = field(default_factory=Evidence)
+    observations: Observations = field(default_factory=Observations)
 
     def is_right(self, world: World) -> bool:
         """Whether it named the one step, or the span that cannot be told apart around it."""
@@ -86,20 +86,22 @@ class Searched:
 
 def search(
     world: World,
-    rule: Callable[[Evidence], Decision],
+    rule: Callable[[Observations], Decision],
     *,
     most: int = 600,
-    evidence: Evidence | None = None,
+    observations: Observations | None = None,
 ) -> Searched:
     """Follow *rule* through *world* until it decides, or *most* Runs are made."""
-    samples: dict[int, tuple[float, ...]] = dict(evidence.samples) if evidence else {}
-    servers: dict[int, str] = dict(evidence.servers) if evidence else {}
+    samples: dict[int, tuple[float, ...]] = dict(observations.samples) if observations else {}
+    servers: dict[int, str] = dict(observations.servers) if observations else {}
     skipped: set[int] = set()
     while True:
-        known = Evidence(samples=samples, skipped=frozenset(skipped), servers=servers)
+        known = Observations(samples=samples, skipped=frozenset(skipped), servers=servers)
         decision = rule(known)
         if not isinstance(decision, Probe) or world.runs >= most:
-            return Searched(decision=decision, runs=world.runs, builds=world.builds, evidence=known)
+            return Searched(
+                decision=decision, runs=world.runs, builds=world.builds, observations=known
+            )
         position = decision.position
         if position not in servers:
             world.builds += 1
@@ -107,21 +109,23 @@ def search(
                 skipped.add(position)
                 continue
             servers[position] = world.servers.get(position, f"server {position}")
-            if known.runs(position) or Evidence(samples=samples, servers=servers).runs(position):
-                continue  # a twin of what is measured
+            if known.runs(position) or Observations(samples=samples, servers=servers).runs(
+                position
+            ):
+                continue  # identical to a measured server
         samples[position] = (*samples.get(position, ()), world.run(position))
 
 
-def noisily(world: World, *, size: float, confidence: float = 0.95) -> Searched:
-    """The search for a step of *size* (a share) in *world*."""
-    quest = Hypothesis(last=world.last, size=size, confidence=confidence)
-    return search(world, lambda evidence: decide(quest, evidence, COSTS))
+def search_timed(world: World, *, size: float, confidence: float = 0.95) -> Searched:
+    """Search *world* for a step of *size* (a share) by the rule for timed metrics."""
+    hypothesis = Hypothesis(last=world.last, size=size, confidence=confidence)
+    return search(world, lambda observations: decide_timed(hypothesis, observations, COSTS))
 
 
-def exactly(world: World, *, size: float) -> Searched:
-    """The same by the rule for an exact metric."""
-    quest = Hypothesis(last=world.last, size=size)
-    return search(world, lambda evidence: decide_exactly(quest, evidence))
+def search_counted(world: World, *, size: float) -> Searched:
+    """Search *world* by the rule for counted metrics."""
+    hypothesis = Hypothesis(last=world.last, size=size)
+    return search(world, lambda observations: decide_counted(hypothesis, observations))
 
 
 def git_bisect(world: World) -> Searched:

@@ -170,7 +170,7 @@ def test_a_killed_bisection_goes_on_where_it_was(made, tmp_path):
     assert killed.returncode == -9
     resumed = made.run(replace(SLOWER, log=log), *words)
     assert resumed.returncode == 0, resumed.stderr
-    assert "going on where it stopped: 10 runs" in resumed.stderr
+    assert "continuing after 10 runs" in resumed.stderr
     one, other = (json.loads(done.stdout) for done in (whole, resumed))
     assert other["culprit"] == one["culprit"]
     assert other["measurements"] == one["measurements"]
@@ -256,8 +256,8 @@ def test_block_sizes_are_counted_once_each_ranked_and_told_apart_exactly(made, m
     assert set(found["runs"].values()) == {1}
     assert [pair["verdict"] for pair in found["neighbours"]] == ["SAME", "SLOWER", "SAME"]
     result = CliRunner().invoke(bisect_, words)
-    assert "| bs4 | bs8 | -0.10% | the same |" in result.stdout
-    assert "| bs8 | bs16 | +0.30% | differs |" in result.stdout
+    assert "| bs4 | bs8 | -0.10 % | the same |" in result.stdout
+    assert "| bs8 | bs16 | +0.30 % | differs |" in result.stdout
     assert "counting" not in result.stderr
 
 
@@ -308,7 +308,7 @@ def test_a_good_that_is_no_ancestor_is_refused_and_the_merge_base_is_offered(mad
         ),
         ((0, 5), ("--deep",), "--deep needs --over releases"),
         ((0, 5), ("--over", "releases"), f'"{"{good}"}" is not a release'),
-        ((0, 5), ("--over", "variants"), "variants are compared of one REF"),
+        ((0, 5), ("--over", "variants"), "GOOD and BAD are different REFs"),
         ((0, 5), ("--size", "0"), '"0" is not a share'),
     ],
 )
@@ -335,7 +335,7 @@ def test_one_bisection_is_made_by_one_landspeed_at_a_time(made, monkeypatch, tmp
     lock = state.with_name(f".{state.stem.removesuffix('-1')}.lock")
     with locked(lock):
         error = error_of(bisect(made, SLOWER, monkeypatch))
-    assert error.message == "another landspeed is at this very bisection"
+    assert error.message == "another landspeed carries out this bisection"
 
 
 def test_a_damaged_state_is_refused_and_fresh_begins_anew(made, monkeypatch, tmp_path):

@@ -11,7 +11,12 @@ from click.testing import CliRunner
 from base.build import Variant
 from base.errors import RefError, UsageError
 from builders.source import Sources
-from landspeed.bisect.commit_range import CommitRange, commit_line, deep_line, release_line
+from landspeed.bisect.commit_range import (
+    CommitRange,
+    commit_range,
+    commits_of_release,
+    release_range,
+)
 from landspeed.bisect.sweep import targets_between
 from landspeed.cli.bisect import bisect_
 from landspeed.session.target import Target
@@ -48,13 +53,13 @@ def sources(tmp_path: Path, upstream: GitUpstream) -> Sources:
     return harness.sources(*releases, order=("git",), upstream=str(upstream.directory))
 
 
-def subjects(line: CommitRange) -> list[str]:
-    return [candidate.subject for candidate in line.candidates]
+def subjects(commits: CommitRange) -> list[str]:
+    return [candidate.subject for candidate in commits.candidates]
 
 
 def test_commits_are_in_the_order_they_came_from_good_to_bad(sources):
     assert (
-        subjects(commit_line(sources, "master~4", "master"))
+        subjects(commit_range(sources, "master~4", "master"))
         == [*("a", "b", "c", "d", "stamp 18.0")][-5:]
     )
 
@@ -64,33 +69,38 @@ def test_a_merged_branch_is_one_commit_its_merge(sources, upstream):
     upstream.commit("18devel", "on the side")
     upstream.git("checkout", "--quiet", "master")
     upstream.git("merge", "--quiet", "-s", "ours", "-m", "a merge", "side")
-    assert subjects(commit_line(sources, "master~2", "master")) == ["d", "stamp 18.0", "a merge"]
+    assert subjects(commit_range(sources, "master~2", "master")) == ["d", "stamp 18.0", "a merge"]
 
 
 def test_releases_are_in_version_order(sources):
-    line = release_line(sources, "17.0", "18")
-    assert [c.ref for c in line.candidates] == ["17.0", "17.1", "18.0"]
-    assert line[0].date == "2024-09-26"
-    assert line.positions["17.1"] == 1
+    commits = release_range(sources, "17.0", "18")
+    assert [c.ref for c in commits.candidates] == ["17.0", "17.1", "18.0"]
+    assert commits[0].date == "2024-09-26"
+    assert commits.positions["17.1"] == 1
 
 
 def test_from_one_release_to_the_next_the_commits_begin_where_their_branches_parted(sources):
-    line = release_line(sources, "17.0", "18")
-    assert subjects(deep_line(sources, line[0], line[1])) == [
+    commits = release_range(sources, "17.0", "18")
+    assert subjects(commits_of_release(sources, commits[0], commits[1])) == [
         "stamp 17.0",
         "work towards 17.1",
         "stamp 17.1",
     ]
-    assert subjects(deep_line(sources, line[1], line[2])) == ["b", "c", "d", "stamp 18.0"]
+    assert subjects(commits_of_release(sources, commits[1], commits[2])) == [
+        "b",
+        "c",
+        "d",
+        "stamp 18.0",
+    ]
 
 
 def test_releases_in_the_wrong_order_and_commits_that_are_no_releases_are_refused(sources):
     with pytest.raises(RefError, match="GOOD comes after BAD"):
-        release_line(sources, "18", "17.0")
+        release_range(sources, "18", "17.0")
     with pytest.raises(RefError, match="is not a release"):
-        release_line(sources, "17.0", "master~1")
+        release_range(sources, "17.0", "master~1")
     with pytest.raises(UsageError, match="the same") as caught:
-        release_line(sources, "18", "18.0")
+        release_range(sources, "18", "18.0")
     assert "18 and 18.0" in caught.value.detail
 
 
@@ -98,13 +108,13 @@ def test_a_release_without_history_is_no_end_for_commits(tmp_path):
     harness = Harness(tmp_path)
     releases = [harness.released(name, "2025-01-01") for name in ("17.0", "17.1")]
     with pytest.raises(RefError, match="not as a commit") as caught:
-        commit_line(harness.sources(*releases), "17.0", "17.1")
+        commit_range(harness.sources(*releases), "17.0", "17.1")
     assert "--over releases" in caught.value.hint
 
 
 def test_releases_of_two_branches_are_no_line_and_where_they_parted_is_offered(sources, upstream):
     with pytest.raises(RefError, match="GOOD is not an ancestor of BAD") as caught:
-        commit_line(sources, "17.1", "18.0")
+        commit_range(sources, "17.1", "18.0")
     parted = upstream.git("rev-parse", "master~3")[:10]
     assert parted in caught.value.detail
     assert f"landspeed bisect {parted}" in caught.value.hint

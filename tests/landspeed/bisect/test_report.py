@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from base.errors import RecordError
 from benchmarks.counted.callgrind import Profile
-from landspeed.bisect.report_markdown import markdown
-from landspeed.bisect.report_profile import cost_table
-from landspeed.bisect.sweep_report import counted_ranking, ranking, ranking_markdown
+from landspeed.bisect.report import BisectReport
+from landspeed.bisect.report_build import cost_table
+from landspeed.bisect.report_markdown import markdown, parse_reports, reports_markdown
+from landspeed.bisect.sweep_report import SweepReport, counted_sweep, sweep_markdown, timed_sweep
 from landspeed.compare.verdict import CountedValue, Verdict
 from landspeed.profiling.diff import costs, whole_functions
 
@@ -37,21 +40,21 @@ def span(first: int, last: int) -> dict[str, Any]:
     }
 
 
-def row(position: int, runs: int, median: float) -> dict[str, Any]:
+def row(position: int, runs: int, median: float, good: float = 0.1) -> dict[str, Any]:
     facts = candidate(position)
     return {
         **{name: facts[name] for name in ("name", "date", "subject")},
         "position": position,
         "runs": runs,
         "median": median,
-        "change": median / 0.1 - 1,
+        "change": median / good - 1,
         "least": median * 0.99,
         "most": median * 1.01,
     }
 
 
 def facts(**changes: Any) -> dict[str, Any]:
-    """The facts of a culprit found at 37 of 64."""
+    """Return the JSON report of a culprit found at 37 of 64, as version 1 wrote it."""
     whole = {
         "answer": "culprit",
         "confidence": 0.981,
@@ -110,6 +113,11 @@ def facts(**changes: Any) -> dict[str, Any]:
     return whole | changes
 
 
+def bisect_report(**changes: Any) -> BisectReport:
+    """Return the report of a culprit found at 37 of 64."""
+    return BisectReport.parse(facts(**changes))
+
+
 RANGE = {**facts()["culprit"], "parent": candidate(35), "steps": span(36, 38)}
 CASES = {
     "culprit": facts(),
@@ -118,6 +126,22 @@ CASES = {
     "no-culprit": facts(
         answer="no culprit", culprit=None, verification=None, confidence=0.9963, skipped=[]
     ),
+    "no-difference": facts(
+        answer="no culprit",
+        culprit=None,
+        verification=None,
+        confidence=0.9963,
+        skipped=[],
+        measurements=[row(0, 4, 0.1), row(64, 4, 0.1009)],
+        smaller={"size": 0.009, "seconds": 725.0},
+    ),
+    "reversed": facts(
+        answer="reversed",
+        culprit=None,
+        verification=None,
+        measurements=[row(0, 4, 0.1), row(64, 4, 0.096)],
+    ),
+    "refuted": facts(answer="refuted", verification={**facts()["verification"], "verdict": "SAME"}),
     "undecided": facts(
         answer="undecided", culprit=None, verification=None, confidence=None, left=span(20, 40)
     ),
@@ -125,14 +149,74 @@ CASES = {
         exact=True,
         metric="instructions",
         unit="instructions/tx",
-        measurements=[row(0, 1, 54910.46), row(64, 1, 55459.1)],
+        measurements=[row(0, 1, 54910.46, 54910.46), row(64, 1, 55459.1, 54910.46)],
     ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_report_is_what_a_person_would_paste(name):
-    assert markdown(CASES[name]) + "\n" == (GOLDEN / f"bisect-{name}.md").read_text()
+    assert (
+        markdown(BisectReport.parse(CASES[name])) + "\n"
+        == (GOLDEN / f"bisect-{name}.md").read_text()
+    )
+
+
+def test_a_report_is_read_as_it_was_written_and_earlier_ones_are_read():
+    for case in CASES.values():
+        report = BisectReport.parse(case)
+        assert BisectReport.parse(json.loads(json.dumps(report.facts()))) == report
+        written = report.facts()
+        assert case.keys() <= written.keys()
+        plain = [key for key, value in case.items() if not isinstance(value, dict | list)]
+        assert {key: written[key] for key in plain} == {key: case[key] for key in plain}
+    assert bisect_report().identity == "good-bad"
+    assert bisect_report().title.startswith("latency from 0000000000 to 0000000040: ")
+
+
+@pytest.mark.parametrize(
+    ("damaged", "place"),
+    [
+        (facts(answer="perhaps"), "answer"),
+        (facts(left=None), "left"),
+        (facts(culprit={"ref": "a"}), "culprit"),
+        ({"answer": "culprit"}, "confidence"),
+        ([], ""),
+    ],
+)
+def test_a_damaged_report_is_refused_with_the_place(damaged, place):
+    with pytest.raises(RecordError, match="not the report of a bisection") as caught:
+        parse_reports(damaged)
+    assert caught.value.detail.startswith(place)
+
+
+def test_the_json_of_a_deep_bisection_and_of_a_sweep_are_read_as_well():
+    deep = parse_reports([facts(over="releases"), facts()])
+    assert len(deep) == 2
+    swept = sweep_of({"bs4": runs(0.1), "bs8": runs(0.101)}, higher_is_better=False)
+    assert parse_reports(json.loads(json.dumps(swept.facts()))) == [swept]
+    assert reports_markdown([swept]) == sweep_markdown(swept)
+
+
+def test_ends_that_do_not_differ_come_first_with_what_would_find_the_difference():
+    ends = [row(0, 1, 39042.4, 39042.4), row(64, 1, 39076.0, 39042.4)]
+    report = bisect_report(
+        answer="no culprit",
+        culprit=None,
+        exact=True,
+        metric="instructions",
+        unit="instructions/tx",
+        size=0.002,
+        measurements=ends,
+        verification=None,
+        smaller={"size": 0.0008, "seconds": 240.0},
+    )
+    assert markdown(report).split("\n")[2:5] == [
+        "**GOOD and BAD do not differ by 0.2 % or more (counted).** "
+        "GOOD has 39,042.4 and BAD 39,076.0 instructions/tx (+0.09 %).",
+        "",
+        "A bisection with `--size 0.08%` would look for this change; it takes about 4 min 00 s.",
+    ]
 
 
 def test_the_functions_that_cost_more_are_told_by_name():
@@ -146,9 +230,16 @@ def test_the_functions_that_cost_more_are_told_by_name():
 
 
 def test_a_refuted_and_a_reversed_answer_say_so():
-    refuted = facts(answer="refuted", verification={**facts()["verification"], "verdict": "SAME"})
+    refuted = bisect_report(
+        answer="refuted", verification={**facts()["verification"], "verdict": "SAME"}
+    )
     assert "does not differ from its parent" in " ".join(markdown(refuted).split())
-    assert "BAD is better than GOOD" in markdown(facts(answer="reversed", culprit=None))
+    assert "BAD is better than GOOD" in markdown(bisect_report(answer="reversed", culprit=None))
+
+
+def sweep_of(values: dict[str, list[float]], *, higher_is_better: bool) -> SweepReport:
+    described = {"title": "latency of 18", "unit": "ms", "confidence": 0.95}
+    return timed_sweep(values, higher_is_better=higher_is_better, **described)
 
 
 def runs(level: float, count: int = 10) -> list[float]:
@@ -157,7 +248,7 @@ def runs(level: float, count: int = 10) -> list[float]:
 
 def test_block_sizes_are_ranked_and_neighbours_told_apart_where_they_differ():
     values = {"bs2": runs(0.12), "bs4": runs(0.1001), "bs8": runs(0.1)}
-    found = ranking(values, higher_is_better=False)
+    found = sweep_of(values, higher_is_better=False)
     assert found.order == ("bs8", "bs4", "bs2")
     first, second = found.neighbours
     assert (first.first, first.second) == ("bs2", "bs4")
@@ -166,30 +257,36 @@ def test_block_sizes_are_ranked_and_neighbours_told_apart_where_they_differ():
     assert first.p < 1e-6
     assert second.p is not None
     assert second.p > 0.3
-    text = ranking_markdown(found, "latency of 18", "ms", 0.95)
+    text = sweep_markdown(found)
     assert text + "\n" == (GOLDEN / "bisect-ranking.md").read_text()
 
 
 def test_p_values_of_several_pairs_are_raised_and_one_run_has_none():
-    two = ranking({"bs4": runs(0.1), "bs8": runs(0.101)}, higher_is_better=False)
+    two = sweep_of({"bs4": runs(0.1), "bs8": runs(0.101)}, higher_is_better=False)
     values = {"bs4": runs(0.1), "bs8": runs(0.101), "bs16": runs(0.101), "bs32": runs(0.101)}
-    four = ranking(values, higher_is_better=False)
+    four = sweep_of(values, higher_is_better=False)
     assert two.neighbours[0].p is not None
     assert four.neighbours[0].p == pytest.approx(3 * two.neighbours[0].p)
     assert [pair.p for pair in four.neighbours[1:]] == [1.0, 1.0]
-    lonely = ranking({"bs4": [1.0], "bs8": [2.0]}, higher_is_better=True)
+    lonely = sweep_of({"bs4": [1.0], "bs8": [2.0]}, higher_is_better=True)
     assert lonely.order == ("bs8", "bs4")
     assert lonely.neighbours[0].p is None
-    assert "too few runs" in ranking_markdown(lonely, "t", "tx/s", 0.95)
+    assert "too few runs" in sweep_markdown(lonely)
 
 
 def test_counted_block_sizes_differ_by_a_fifth_of_a_percent_unless_they_repeat_worse():
     values = {"bs4": 50_000.0, "bs8": 49_500.0, "bs16": 49_550.0, "bs32": 49_680.0}
     spreads = {"bs4": 2.0, "bs8": 1.0, "bs16": 1.5, "bs32": 30.0}
     counts = {name: CountedValue(values[name], spreads[name]) for name in values}
-    found = counted_ranking(counts, higher_is_better=False)
+    found = counted_sweep(
+        counts,
+        title="instructions of 18",
+        unit="instructions/tx",
+        confidence=0.95,
+        higher_is_better=False,
+    )
     assert found.order == ("bs8", "bs16", "bs32", "bs4")
     verdicts = [pair.verdict for pair in found.neighbours]
     assert verdicts == [Verdict.FASTER, Verdict.SAME, Verdict.UNDECIDED]
-    text = ranking_markdown(found, "instructions of 18", "instructions/tx", 0.95)
+    text = sweep_markdown(found)
     assert text + "\n" == (GOLDEN / "bisect-ranking-counted.md").read_text()

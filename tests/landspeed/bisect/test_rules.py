@@ -9,27 +9,42 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from landspeed.bisect.model import Costs, Culprit, Evidence, Hypothesis, NoCulprit, Probe, Reversed
-from landspeed.bisect.posterior import believe
-from landspeed.bisect.probe_choice import bits, building
-from landspeed.bisect.rule_counted import decide_exactly, rises
-from landspeed.bisect.rule_timed import decide, interval
-from landspeed.bisect.two_changes import two_steps
-from tests.kits.made_up.bisect_world import SIGMA, World, asv_find, exactly, git_bisect, noisily
+from landspeed.bisect.model import (
+    Costs,
+    Culprit,
+    Hypothesis,
+    NoCulprit,
+    Observations,
+    Probe,
+    Reversed,
+)
+from landspeed.bisect.posterior import posterior_of
+from landspeed.bisect.probe_choice import build_probability, information
+from landspeed.bisect.rule_counted import decide_counted, level_changes
+from landspeed.bisect.rule_timed import credible_range, decide_timed
+from landspeed.bisect.two_changes import two_changes
+from tests.kits.made_up.bisect_world import (
+    SIGMA,
+    World,
+    asv_find,
+    git_bisect,
+    search_counted,
+    search_timed,
+)
 
 SIZE = float(np.expm1(2 * SIGMA))
-QUESTION = Hypothesis(last=16, size=SIZE)
+HYPOTHESIS = Hypothesis(last=16, size=SIZE)
 
 
 def world(number: int = 1, *, last: int = 1024, **changes) -> World:
     return World(last=last, dice=np.random.default_rng([7, number]), **changes)
 
 
-def measured(levels: dict[int, float], *, runs: int = 6, **more) -> Evidence:
+def measured(levels: dict[int, float], *, runs: int = 6, **more) -> Observations:
     """*runs* samples at each position, evenly around its level, that differ by about sigma."""
     spread = SIGMA * np.linspace(-1.4, 1.4, runs)
     samples = {p: tuple(level + spread) for p, level in levels.items()}
-    return Evidence(samples=samples, servers={p: f"server {p}" for p in levels} | more)
+    return Observations(samples=samples, servers={p: f"server {p}" for p in levels} | more)
 
 
 # --- the exact rule ----------------------------------------------------------------------------
@@ -39,7 +54,7 @@ def measured(levels: dict[int, float], *, runs: int = 6, **more) -> Evidence:
 @settings(max_examples=150)
 def test_the_exact_rule_is_always_right_in_log_n_plus_2_measurements(last, data):
     step = data.draw(st.integers(1, last))
-    searched = exactly(world(last=last, steps={step: 0.01}, sigma=1e-6), size=0.002)
+    searched = search_counted(world(last=last, steps={step: 0.01}, sigma=1e-6), size=0.002)
     assert searched.decision == Culprit(first=step, last=step, confidence=1.0)
     assert searched.runs <= math.ceil(math.log2(last)) + 2 if last > 1 else 2
 
@@ -50,7 +65,7 @@ def test_the_exact_rule_names_the_range_that_does_not_build_around_the_step(last
     step = data.draw(st.integers(1, last))
     broken = frozenset(data.draw(st.sets(st.integers(1, last - 1))))
     made = world(last=last, steps={step: 0.01}, sigma=1e-6, broken=broken)
-    found = exactly(made, size=0.002).decision
+    found = search_counted(made, size=0.002).decision
     assert isinstance(found, Culprit)
     assert found.first <= step <= found.last
     assert set(range(found.first, found.last)) <= broken
@@ -58,22 +73,26 @@ def test_the_exact_rule_names_the_range_that_does_not_build_around_the_step(last
 
 
 def test_the_exact_rule_says_no_culprit_reversed_and_that_the_level_crept_up():
-    quest = Hypothesis(last=64, size=0.002)
+    hypothesis = Hypothesis(last=64, size=0.002)
     for change, answer in ((0.001, NoCulprit), (-0.01, Reversed)):
-        searched = exactly(world(last=64, steps={20: change}, sigma=1e-6), size=0.002)
+        searched = search_counted(world(last=64, steps={20: change}, sigma=1e-6), size=0.002)
         assert isinstance(searched.decision, answer)
         assert searched.runs == 2
-    crept = exactly(world(last=64, steps=dict.fromkeys(range(1, 65), 1e-4), sigma=0), size=0.002)
+    crept = search_counted(
+        world(last=64, steps=dict.fromkeys(range(1, 65), 1e-4), sigma=0), size=0.002
+    )
     assert isinstance(crept.decision, NoCulprit)
-    assert max(rise.change for rise in rises(crept.evidence)) < quest.threshold
+    assert max(rise.change for rise in level_changes(crept.observations)) < hypothesis.threshold
 
 
 def test_the_exact_rule_finds_the_largest_of_several_steps_and_shows_the_others():
     steps = {10: 0.003, 40: 0.005, 60: 0.004}
-    searched = exactly(world(last=64, steps=steps, sigma=1e-6), size=0.002)
+    searched = search_counted(world(last=64, steps=steps, sigma=1e-6), size=0.002)
     assert isinstance(searched.decision, Culprit)
     named = searched.decision.last
-    others = [r for r in rises(searched.evidence) if r.change > 0.002 and r.last != named]
+    others = [
+        r for r in level_changes(searched.observations) if r.change > 0.002 and r.last != named
+    ]
     hidden = set(steps) - {named}
     assert hidden
     assert all(any(rise.first <= step <= rise.last for rise in others) for step in hidden)
@@ -81,7 +100,9 @@ def test_the_exact_rule_finds_the_largest_of_several_steps_and_shows_the_others(
 
 def test_a_twin_costs_the_exact_rule_no_measurement():
     servers = dict.fromkeys(range(30), "before") | dict.fromkeys(range(30, 65), "after")
-    searched = exactly(world(last=64, steps={30: 0.01}, sigma=0, servers=servers), size=0.002)
+    searched = search_counted(
+        world(last=64, steps={30: 0.01}, sigma=0, servers=servers), size=0.002
+    )
     assert searched.decision == Culprit(first=30, last=30, confidence=1.0)
     assert searched.runs == 2
 
@@ -93,8 +114,8 @@ def test_the_posterior_does_not_ask_for_the_unit_nor_for_the_order_of_the_runs()
     plain = measured({0: 0.0, 8: 0.0, 16: 2 * SIGMA})
     moved = {p: tuple(v + 5 for v in reversed(values)) for p, values in plain.samples.items()}
     one, other = (
-        believe(QUESTION, evidence)
-        for evidence in (plain, Evidence(samples=moved, servers=plain.servers))
+        posterior_of(HYPOTHESIS, observations)
+        for observations in (plain, Observations(samples=moved, servers=plain.servers))
     )
     assert one.steps == pytest.approx(other.steps, abs=1e-4)
     assert one.none == pytest.approx(other.none, abs=1e-4)
@@ -102,36 +123,38 @@ def test_the_posterior_does_not_ask_for_the_unit_nor_for_the_order_of_the_runs()
 
 
 def test_the_posterior_lies_where_the_level_rises_and_evenly_where_nothing_is_known():
-    belief = believe(QUESTION, measured({0: 0.0, 8: 0.0, 16: 3 * SIGMA}))
-    assert belief.steps[9:].sum() > 0.97
-    assert belief.steps[9:] == pytest.approx(belief.steps[9], rel=1e-9)
-    assert belief.change == pytest.approx(3 * SIGMA, rel=0.15)
-    assert interval(QUESTION, belief)[0] >= 9
+    posterior = posterior_of(HYPOTHESIS, measured({0: 0.0, 8: 0.0, 16: 3 * SIGMA}))
+    assert posterior.steps[9:].sum() > 0.97
+    assert posterior.steps[9:] == pytest.approx(posterior.steps[9], rel=1e-9)
+    assert posterior.change == pytest.approx(3 * SIGMA, rel=0.15)
+    assert credible_range(HYPOTHESIS, posterior)[0] >= 9
 
 
 def test_one_wild_run_does_not_move_the_posterior_much():
-    evidence = measured({0: 0.0, 8: 0.0, 16: 2 * SIGMA})
-    wild = {**evidence.samples, 8: (*evidence.samples[8], 12 * SIGMA)}
-    belief = believe(QUESTION, Evidence(samples=wild, servers=evidence.servers))
-    assert belief.steps[9:].sum() > 0.8
+    observations = measured({0: 0.0, 8: 0.0, 16: 2 * SIGMA})
+    wild = {**observations.samples, 8: (*observations.samples[8], 12 * SIGMA)}
+    posterior = posterior_of(HYPOTHESIS, Observations(samples=wild, servers=observations.servers))
+    assert posterior.steps[9:].sum() > 0.8
 
 
 def test_no_step_lies_between_two_commits_that_are_one_server():
-    evidence = measured({0: 0.0, 16: 2 * SIGMA})
-    servers = {**evidence.servers, 3: "server 0", 11: "server 16"}
-    belief = believe(QUESTION, Evidence(samples=evidence.samples, servers=servers))
-    assert belief.steps[:4].sum() + belief.steps[12:].sum() == 0
-    assert belief.step > 0.9
+    observations = measured({0: 0.0, 16: 2 * SIGMA})
+    servers = {**observations.servers, 3: "server 0", 11: "server 16"}
+    posterior = posterior_of(
+        HYPOTHESIS, Observations(samples=observations.samples, servers=servers)
+    )
+    assert posterior.steps[:4].sum() + posterior.steps[12:].sum() == 0
+    assert posterior.step > 0.9
 
 
 def test_ends_that_are_one_server_are_no_culprit_and_that_is_certain():
-    evidence = Evidence(samples={0: (0.1,) * 4}, servers={0: "same", 16: "same"})
-    assert decide(QUESTION, evidence, Costs()) == NoCulprit(confidence=1.0)
+    observations = Observations(samples={0: (0.1,) * 4}, servers={0: "same", 16: "same"})
+    assert decide_timed(HYPOTHESIS, observations, Costs()) == NoCulprit(confidence=1.0)
 
 
 def test_a_run_at_equal_odds_tells_most_and_no_more_than_a_bit():
     shares = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
-    told = bits(shares, np.array([0.0, 2.0, 50.0]))
+    told = information(shares, np.array([0.0, 2.0, 50.0]))
     assert told[0] == pytest.approx(0, abs=1e-9)
     assert told[1][2] == pytest.approx(0.486, abs=0.001)  # the capacity at 0 dB
     assert told[2][2] == pytest.approx(1)
@@ -140,8 +163,8 @@ def test_a_run_at_equal_odds_tells_most_and_no_more_than_a_bit():
 
 
 def test_what_is_next_to_a_commit_that_does_not_build_is_less_likely_to_build():
-    assert list(building([1, 2, 3], [])) == [1, 1, 1]
-    near, further, far = building([5, 7, 20], [4])
+    assert list(build_probability([1, 2, 3], [])) == [1, 1, 1]
+    near, further, far = build_probability([5, 7, 20], [4])
     assert near < further < far < 1
 
 
@@ -152,16 +175,16 @@ def test_both_ends_are_measured_first_in_pairs_that_take_turns():
     order: list[int] = []
     while len(order) < 8:
         samples = {p: (0.0,) * order.count(p) for p in set(order)}
-        probe = decide(QUESTION, Evidence(samples=samples), Costs())
+        probe = decide_timed(HYPOTHESIS, Observations(samples=samples), Costs())
         assert isinstance(probe, Probe)
         order.append(probe.position)
     assert order == [0, 16, 16, 0, 0, 16, 16, 0]
 
 
 def test_what_is_built_is_measured_again_rather_than_something_new_built_dearly():
-    evidence = measured({0: 0.0, 9: SIGMA, 16: 2 * SIGMA})
-    cheap = decide(QUESTION, evidence, Costs(run=1, build=0))
-    dear = decide(QUESTION, evidence, Costs(run=1, build=1000))
+    observations = measured({0: 0.0, 9: SIGMA, 16: 2 * SIGMA})
+    cheap = decide_timed(HYPOTHESIS, observations, Costs(run=1, build=0))
+    dear = decide_timed(HYPOTHESIS, observations, Costs(run=1, build=1000))
     assert dear == Probe(position=9)
     assert cheap != dear
 
@@ -171,7 +194,7 @@ def test_a_step_of_two_sigma_is_found_among_1024_commits():
     for number in range(16):
         step = int(np.random.default_rng(number).integers(1, 1025))
         made = world(number, steps={step: 2 * SIGMA})
-        searched = noisily(made, size=SIZE)
+        searched = search_timed(made, size=SIZE)
         right.append(searched.is_right(made))
         runs.append(searched.runs)
         builds.append(searched.builds)
@@ -181,34 +204,34 @@ def test_a_step_of_two_sigma_is_found_among_1024_commits():
 
 
 def test_where_there_is_no_step_that_is_said():
-    searched = [noisily(world(number, steps={}), size=SIZE) for number in range(20)]
+    searched = [search_timed(world(number, steps={}), size=SIZE) for number in range(20)]
     assert sum(isinstance(one.decision, NoCulprit) for one in searched) >= 19
     assert all(one.builds <= 4 for one in searched[:10])
 
 
 def test_a_step_within_commits_that_do_not_build_is_named_as_their_range():
     made = world(last=64, steps={33: 4 * SIGMA}, broken=frozenset(range(30, 41)))
-    found = noisily(made, size=SIZE).decision
+    found = search_timed(made, size=SIZE).decision
     assert isinstance(found, Culprit)
     assert (found.first, found.last) == (30, 41)
 
 
 def test_a_bad_that_is_better_than_good_is_told_as_such():
-    searched = noisily(world(last=64, steps={20: -4 * SIGMA}), size=SIZE)
+    searched = search_timed(world(last=64, steps={20: -4 * SIGMA}), size=SIZE)
     assert isinstance(searched.decision, Reversed)
     assert searched.builds == 2
 
 
 def test_commits_none_of_which_build_leave_the_whole_range():
     made = world(last=8, steps={5: 4 * SIGMA}, broken=frozenset(range(1, 8)))
-    found = noisily(made, size=SIZE).decision
+    found = search_timed(made, size=SIZE).decision
     assert isinstance(found, Culprit)
     assert (found.first, found.last) == (1, 8)
 
 
 def test_two_steps_are_told_from_one():
-    one = two_steps(QUESTION, measured({0: 0, 4: 0, 8: 0.04, 12: 0.04, 16: 0.04}, runs=8))
-    two = two_steps(QUESTION, measured({0: 0, 4: 0, 8: 0.03, 12: 0.03, 16: 0.06}, runs=8))
+    one = two_changes(HYPOTHESIS, measured({0: 0, 4: 0, 8: 0.04, 12: 0.04, 16: 0.04}, runs=8))
+    two = two_changes(HYPOTHESIS, measured({0: 0, 4: 0, 8: 0.03, 12: 0.03, 16: 0.06}, runs=8))
     assert one is not None
     assert one.probability < 0.5
     assert two is not None
@@ -223,7 +246,7 @@ def test_of_two_steps_one_is_named_however_far_they_are_above_the_noise(heights)
         made = world(number, last=64, steps={})
         low, high = sorted(made.dice.choice(np.arange(1, 65), 2, replace=False).tolist())
         made.steps = {low: heights[0] * SIGMA, high: heights[1] * SIGMA}
-        searched = noisily(made, size=SIZE)
+        searched = search_timed(made, size=SIZE)
         assert searched.is_right(made)
         runs.append(searched.runs)
     # a server between them is like neither end: it was measured until the budget was spent
@@ -232,7 +255,7 @@ def test_of_two_steps_one_is_named_however_far_they_are_above_the_noise(heights)
 
 
 def test_two_measured_commits_cannot_tell_two_steps_from_one():
-    assert two_steps(QUESTION, measured({0: 0.0, 16: 0.04})) is None
+    assert two_changes(HYPOTHESIS, measured({0: 0.0, 16: 0.04})) is None
 
 
 def test_searches_that_ask_once_are_often_wrong_on_the_same_commits():
@@ -248,6 +271,6 @@ def test_searches_that_ask_once_are_often_wrong_on_the_same_commits():
 
 
 def test_an_exact_rule_asks_for_the_ends_first():
-    quest = Hypothesis(last=8, size=0.002)
-    assert decide_exactly(quest, Evidence()) == Probe(position=0)
-    assert decide_exactly(quest, Evidence(samples={0: (1.0,)})) == Probe(position=8)
+    hypothesis = Hypothesis(last=8, size=0.002)
+    assert decide_counted(hypothesis, Observations()) == Probe(position=0)
+    assert decide_counted(hypothesis, Observations(samples={0: (1.0,)})) == Probe(position=8)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from base.errors import RemoteError
+from landspeed.bisect.report_markdown import markdown
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.farm.github import GitHub
 from landspeed.farm.issue_text import Mark
@@ -19,6 +21,7 @@ from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import Failure, GitHubApi, github_api
 from tests.kits.made_up.changepoint_kit import place_of, step, subject_of
 from tests.kits.made_up.synthetic_series import commit
+from tests.landspeed.bisect.test_report import bisect_report
 
 # --- the issues -------------------------------------------------------------------------------
 
@@ -255,22 +258,16 @@ def test_nobody_there_is_one_clear_error(github):
 # --- comments, and the verb ------------------------------------------------------------------
 
 
-MARK = "<!-- landspeed-bisection 0123456789abcdef -->"
-
-
 def test_a_bisections_report_is_one_comment_however_often_it_runs(github, api):
-    report = f"# title\n\nThe state is `x`.\n{MARK}\n"
-    assert comment(github, 5, report) is IssueAction.OPENED
-    assert comment(github, 5, report) is IssueAction.UNCHANGED
-    assert comment(github, 5, report.replace("title", "found")) is IssueAction.UPDATED
-    assert comment(github, 5, report.replace("0123", "3210")) is IssueAction.OPENED
+    report = bisect_report(state="aaa-bbb-12345678-1.json")
+    assert comment(github, 5, [report]) is IssueAction.OPENED
+    assert comment(github, 5, [report]) is IssueAction.UNCHANGED
+    again = replace(report, state="aaa-bbb-12345678-2.json", runs=99)
+    assert comment(github, 5, [again]) is IssueAction.UPDATED
+    other = replace(report, state="aaa-bbb-87654321-1.json")
+    assert comment(github, 5, [other]) is IssueAction.OPENED
     assert len(api.comments[5]) == 2
-    assert "# found" in api.comments[5][0]["body"]
-
-
-def test_text_from_a_commit_cannot_name_another_bisection(github, api):
-    comment(github, 5, f"# one\n\n- `{MARK}`\n{MARK.replace('0123', '3210')}\n")
-    assert api.comments[5][0]["body"].startswith(MARK.replace("0123", "3210"))
+    assert "99 runs" in api.comments[5][0]["body"]
 
 
 def test_the_verb_says_what_is_missing_and_dry_run_asks_nobody(tmp_path):
@@ -297,10 +294,16 @@ def test_a_number_of_an_issue_is_checked_before_there_is_a_report(tmp_path):
 
 def test_the_verb_comments_what_a_file_holds(tmp_path: Path, api):
     farm = Farm.make(tmp_path, commits=1)
-    file = tmp_path / "bisect.md"
-    file.write_text("# found\n")
+    file = tmp_path / "bisect.json"
+    report = bisect_report()
+    file.write_text(json.dumps(report.facts()))
     farm.landspeed("farm", "issues", "--comment", "3", str(file), **api.environment())
-    assert api.comments[3][0]["body"].endswith("# found\n")
+    assert api.comments[3][0]["body"].endswith(f"{markdown(report)}\n")
+    file.write_text("# found\n")
+    done = farm.landspeed(
+        "farm", "issues", "--comment", "3", str(file), check=False, **api.environment()
+    )
+    assert "is not JSON" in done.stderr
     file.write_text("")
     done = farm.landspeed("farm", "issues", "--comment", "3", str(file), **api.environment())
     assert "nothing to comment" in done.stderr

@@ -117,6 +117,11 @@ def test_a_damaged_note_of_a_bisection_is_one_clear_error(damaged):
         BisectionNote.parse(damaged)
 
 
+def naming(ref: str) -> Mapping[str, Any]:
+    whole = bisection_facts()
+    return whole | {"culprit": whole["culprit"] | {"ref": ref}}
+
+
 def hostile_bisection() -> Mapping[str, Any]:
     found = dict(bisection_facts())
     evil = {"subject": HOSTILE, "author": "@evil <b>", "email": "x>\n# @postgres"}
@@ -152,9 +157,9 @@ def test_the_bisections_report_is_in_it():
 
 def test_a_bisection_is_found_by_its_nomination_or_its_culprit():
     key = step(3, 4).key
-    by_key = note({"culprit": None}, key, time="2")
-    by_culprit = note({"culprit": {"ref": commit(4)}}, "wide")
-    other = note({"culprit": {"ref": commit(5)}}, "other")
+    by_key = note(bisection_facts(culprit=None), key, time="2")
+    by_culprit = note(naming(commit(4)), "wide")
+    other = note(naming(commit(5)), "other")
     (one,) = regressions([step(3, 4)], place_of, [by_key, by_culprit, other, by_key])
     assert {found.nomination for found in one.bisections} == {key, "wide"}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from builders.catalog import Catalog
+from landspeed.bisect.report_markdown import parse_reports, reports_markdown
 from tests.kits.farm.act_kit import ActRun, Hub, needs_act
 from tests.kits.farm.forked import forked
 from tests.kits.farm.github_api import github_api
@@ -118,8 +119,11 @@ def test_a_counted_bisection_needs_no_machine_of_ours_and_its_report_is_the_summ
     )
     assert run.outputs("check")["runner"] == '["ubuntu-24.04"]'
     assert f"commit {CULPRIT}" in run.summary("bisect")
-    (report,) = (hub.stubs / "artifacts").glob("*/report/bisect.md")
-    assert report.read_text().strip() == run.summary("bisect").strip()
+    (report,) = (hub.stubs / "artifacts").glob("*/report/bisect.json")
+    assert (
+        reports_markdown(parse_reports(json.loads(report.read_text()))).strip()
+        == run.summary("bisect").strip()
+    )
     (comment,) = api.comments[42]
     assert report.read_text().strip() in comment["body"]
     # a count is one for good: it is drawn like any other
@@ -140,7 +144,7 @@ def test_a_timed_bisection_asks_for_the_bench_and_goes_on_where_it_stopped(hub, 
 
     second = dispatch(hub, made, metric="latency", scenario="read-write//small/c4", budget="8h")
     assert_fine(second)
-    assert f"going on where it stopped: {len(before)} runs" in second.log("bisect")
+    assert f"continuing after {len(before)} runs" in second.log("bisect")
     assert f"commit {CULPRIT}" in second.summary("bisect")
     assert [name for name in branch_of(hub) if name.startswith("bisect/")] == [journal]
 
@@ -155,7 +159,7 @@ def test_a_runner_that_is_killed_goes_on_from_the_results_that_it_keeps(hub, mad
     assert sum(event["event"] == "run" for event in before) >= len(runs_of(hub)) - 1
     run = hub.run("bisect.yml", inputs=inputs)
     assert_fine(run)
-    assert "going on where it stopped" in run.log("bisect")
+    assert "continuing after" in run.log("bisect")
     assert events_in(kept)[: len(before)] == before
 
 

@@ -1,15 +1,22 @@
-"""The reader of landspeed.toml: where sources of PostgreSQL may come from, in which order."""
+"""The tables of landspeed.toml, and [sources]: where sources of PostgreSQL may come from."""
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from base.errors import UsageError
 
@@ -18,35 +25,115 @@ _SCHEMES = ("https://", "http://", "ssh://", "git://", "file://")
 _SCP_LIKE = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:")
 _SUITE = re.compile(r"[a-z][a-z0-9-]*")
 _REMOTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+# The names of the settings of [sources] in the file, where their tables stand before a dot.
+_SOURCE_KEYS = {
+    "order": "order",
+    "git.upstream": "upstream",
+    "git.remotes": "remotes",
+    "tarball.url": "tarball_url",
+    "debian.mirror": "debian_mirror",
+    "debian.suites": "debian_suites",
+}
+
+
+def read_table(path: Path, name: str) -> dict[str, Any]:
+    """Return the table *name* of the TOML file at *path*; empty if there is no file."""
+    try:
+        table = tomllib.loads(path.read_text()).get(name, {})
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f'"{path}" is not valid TOML', detail=str(error)) from error
+    if not isinstance(table, dict):
+        raise UsageError(f'"{path}": {name} is not a table', hint=f"Begin it with [{name}].")
+    return table
+
+
+def problem(error: ValidationError) -> str:
+    """Say what the first problem of *error* is."""
+    first = error.errors()[0]
+    key = ".".join(map(str, first["loc"]))
+    match first["type"]:
+        case "extra_forbidden":
+            return f"unknown key {key}"
+        case "value_error":
+            return str(first["ctx"]["error"])
+        case _:
+            return f"{key} cannot be {first['input']!r}: {first['msg']}"
+
+
+class EnvironmentFirst(BaseSettings):
+    """Settings of which an environment variable outranks the value in the file.
+
+    An empty variable counts as unset: a workflow passes those that nobody has set as empty.
+    """
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, enable_decoding=False)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Rank the environment before what the file says, which is passed to the constructor."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+
+def _split(value: Any) -> Any:
+    return value.split() if isinstance(value, str) else value
+
+
+def _split_pairs(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    pairs = [word.partition("=") for word in value.split()]
+    return {name: location for name, _, location in pairs}
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+"""A list, which an environment variable holds as words with spaces between them."""
 
 
 class SourceKind(StrEnum):
-    """A SourceKind is one way to come by the source of a release."""
+    """The ways to obtain the source of a release."""
 
     GIT = "git"
     TARBALL = "tarball"
     DEBIAN = "debian"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceConfig:
-    """A SourceConfig is the ``[sources]`` section of landspeed.toml.
+def _unique(kinds: tuple[SourceKind, ...]) -> tuple[SourceKind, ...]:
+    return tuple(dict.fromkeys(kinds))
 
-    ``upstream`` is the URL or the local clone of the git upstream, empty for none; ``remotes``
-    are the other repositories, by name, whose branches may be built as NAME/BRANCH;
-    ``tarball_url`` holds ``{version}``; ``debian_mirror`` is empty for the machine's own.
+
+class SourceConfig(BaseModel):
+    """The ``[sources]`` table of landspeed.toml.
+
+    ``upstream`` is the URL or the local clone of the git upstream, empty for none. ``remotes`` are
+    other repositories by name, whose branches may be built as NAME/BRANCH. ``tarball_url`` holds
+    ``{version}``. An empty ``debian_mirror`` stands for the mirror that this machine uses.
     """
 
-    order: tuple[SourceKind, ...] = (SourceKind.GIT, SourceKind.TARBALL, SourceKind.DEBIAN)
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+    order: Annotated[tuple[SourceKind, ...], BeforeValidator(_split), AfterValidator(_unique)] = (
+        tuple(SourceKind)
+    )
     upstream: str = ""
-    remotes: Mapping[str, str] = field(default_factory=dict)
+    remotes: Annotated[dict[str, str], BeforeValidator(_split_pairs)] = {}
     tarball_url: str = (
         "https://ftp.postgresql.org/pub/source/v{version}/postgresql-{version}.tar.bz2"
     )
     debian_mirror: str = ""
-    debian_suites: tuple[str, ...] = ("bullseye", "bookworm", "trixie", "sid")
+    debian_suites: Words = ("bullseye", "bookworm", "trixie", "sid")
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         if self.tarball_url and "{version}" not in self.tarball_url:
             raise _invalid("sources.tarball.url", self.tarball_url, "It must hold {version}.")
         for suite in self.debian_suites:
@@ -61,84 +148,57 @@ class SourceConfig:
             if not location:
                 raise _invalid("sources.git.remotes", name, "It needs a URL or a path.")
             _require_location(f"sources.git.remotes.{name}", location)
+        return self
 
     @classmethod
-    def load(cls, path: Path) -> SourceConfig:
-        """What *path* says, the defaults for what it leaves out or when it is not there.
+    def load(cls, path: Path) -> Self:
+        """Return the settings in *path*, with defaults for what the file leaves out.
 
-        $LANDSPEED_UPSTREAM and $LANDSPEED_REMOTES (``NAME=URL NAME=URL``) outrank it, where set.
+        $LANDSPEED_UPSTREAM and $LANDSPEED_REMOTES (``NAME=URL NAME=URL``) outrank the file. Raises
+        UsageError.
         """
-        return _outranked(cls._read(path))
-
-    @classmethod
-    def _read(cls, path: Path) -> Self:
+        settings: dict[str, Any] = {}
+        for key, value in _dotted(read_table(path, "sources")).items():
+            if key not in _SOURCE_KEYS:
+                raise _unreadable(path, f"unknown key {key}")
+            settings[_SOURCE_KEYS[key]] = value
         try:
-            document = tomllib.loads(path.read_text())
-        except FileNotFoundError:
-            return cls()
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f'"{path}" is not valid TOML', detail=str(error)) from error
-        try:
-            return cls(**_settings(document.get("sources", {}), path.parent))
-        except (TypeError, ValueError, AttributeError) as error:
-            raise UsageError(
-                f'"{path}": [sources] cannot be understood', detail=str(error)
-            ) from error
+            if "upstream" in settings:
+                settings["upstream"] = _absolute(settings["upstream"], path.parent)
+            if "remotes" in settings:
+                named = dict(settings["remotes"]).items()
+                settings["remotes"] = {name: _absolute(one, path.parent) for name, one in named}
+            return cls(**_SourceSettings(**settings).model_dump())
+        except ValidationError as error:
+            raise _unreadable(path, problem(error)) from error
+        except (TypeError, ValueError) as error:
+            raise _unreadable(path, str(error)) from error
 
     @property
     def upstream_directory(self) -> Path | None:
-        """The local clone that is the git upstream, or None when it is a URL or not configured."""
+        """The local clone that is the git upstream; None if it is a URL or not configured."""
         remote = self.upstream.startswith(_SCHEMES) or _SCP_LIKE.match(self.upstream)
         return Path(self.upstream) if self.upstream and not remote else None
 
 
-def _settings(section: dict[str, Any], base: Path) -> dict[str, Any]:
-    """The constructor's arguments in *section*; a key nobody reads is an error."""
-    known = {
-        "order": None,
-        "git": {"upstream", "remotes"},
-        "tarball": {"url"},
-        "debian": {"mirror", "suites"},
-    }
-    for key, inner in known.items():
-        unknown = set(section.get(key, ())) - inner if inner else set()
-        if unknown:
-            raise ValueError(f"unknown key {key}.{min(unknown)}")
-    if set(section) - set(known):
-        raise ValueError(f"unknown key {min(set(section) - set(known))}")
-    git, tarball, debian = (section.get(kind, {}) for kind in ("git", "tarball", "debian"))
-    settings: dict[str, Any] = {}
-    if "order" in section:
-        settings["order"] = tuple(dict.fromkeys(SourceKind(name) for name in section["order"]))
-    if git.get("upstream"):
-        settings["upstream"] = _anchored(str(git["upstream"]), base)
-    if "remotes" in git:
-        named = dict(git["remotes"]).items()
-        settings["remotes"] = {name: _anchored(str(where), base) for name, where in named}
-    if "url" in tarball:
-        settings["tarball_url"] = str(tarball["url"])
-    if "mirror" in debian:
-        settings["debian_mirror"] = str(debian["mirror"])
-    if "suites" in debian:
-        settings["debian_suites"] = tuple(map(str, debian["suites"]))
-    return settings
+class _SourceSettings(SourceConfig, EnvironmentFirst):
+    model_config = SettingsConfigDict(env_prefix="LANDSPEED_")
 
 
-def _anchored(upstream: str, base: Path) -> str:
-    """*upstream* with a relative path made absolute below *base*, the file's directory."""
-    if "://" in upstream or "::" in upstream or _SCP_LIKE.match(upstream):
-        return upstream
-    return str((base / Path(upstream).expanduser()).absolute())
+def _dotted(table: dict[str, Any]) -> dict[str, Any]:
+    """Return *table* with the keys of its own tables joined to theirs by dots."""
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        inner = value.items() if isinstance(value, dict) else ()
+        flat |= {f"{key}.{name}": one for name, one in inner} or {key: value}
+    return flat
 
 
-def _outranked(config: SourceConfig) -> SourceConfig:
-    upstream, remotes = (os.environ.get(f"LANDSPEED_{n}", "") for n in ("UPSTREAM", "REMOTES"))
-    if upstream:
-        config = replace(config, upstream=upstream)
-    if remotes:
-        pairs = [word.partition("=") for word in remotes.split()]
-        config = replace(config, remotes={name: location for name, _, location in pairs})
-    return config
+def _absolute(location: str, base: Path) -> str:
+    """Return *location*; a relative path is taken from *base*, the directory of the file."""
+    if not location or "://" in location or "::" in location or _SCP_LIKE.match(location):
+        return location
+    return str((base / Path(location).expanduser()).absolute())
 
 
 def _require_location(key: str, location: str) -> None:
@@ -150,3 +210,7 @@ def _require_location(key: str, location: str) -> None:
 
 def _invalid(key: str, value: str, why: str) -> UsageError:
     return UsageError(f'invalid {key}: "{value}"', detail=why, hint=f"Correct it in {CONFIG_NAME}.")
+
+
+def _unreadable(path: Path, why: str) -> UsageError:
+    return UsageError(f'"{path}": invalid [sources]', detail=why)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -56,11 +55,10 @@ def plan_(
       landspeed farm plan --json
     """
     session = Session.open()
-    track = TrackingConfig.load(session.paths.project / CONFIG_NAME)
-    track = replace(
-        track,
-        branches=branches or track.branches,
-        budget=spell_duration(budget) if budget else track.budget,
+    track = TrackingConfig.load(
+        session.paths.project / CONFIG_NAME,
+        branches=branches,
+        budget=spell_duration(budget) if budget else None,
     )
     session.builder.sources.refresh()
     plan = tracking_plan(session, track, scan_records(session))

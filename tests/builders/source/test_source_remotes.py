@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,7 @@ def sources_of(tmp_path: Path, upstream: str, **remotes: str) -> Sources:
     return Sources(
         paths=made.paths,
         catalog=made.catalog,
-        config=replace(made.config, remotes=remotes),
+        config=made.config.model_copy(update={"remotes": remotes}),
     )
 
 

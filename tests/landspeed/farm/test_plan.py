@@ -242,15 +242,15 @@ def test_an_upstream_that_cannot_be_reached_ends_it_and_plans_nothing(farm, tmp_
     ("text", "said"),
     [
         ('branch = ["master"]', "unknown key branch"),
-        ("depth = 0", "a depth of 0"),
+        ("depth = 0", "depth must be at least 1"),
         ('depth = "many"', "depth cannot be"),
         ('preset = "slow"', "does not exist"),
         ('variants = ["bs3"]', "invalid block size"),
         ('modes = ["write-only"]', "write-only"),
         ('budget = "much"', "is not a duration"),
         ('releases = "x"', "is not a PostgreSQL version"),
-        ('machines = ["a b"]', '"a b" is no name'),
-        ('machines = ["$(id)"]', "is no name"),
+        ('machines = ["a b"]', '"a b" is not the name'),
+        ('machines = ["$(id)"]', "is not the name"),
     ],
 )
 def test_what_cannot_be_tracked_is_refused(text, said, tmp_path):

@@ -1,6 +1,6 @@
-"""Every error landspeed shows a person, in PostgreSQL's own voice, one exit code each.
+"""The errors that landspeed shows a person, in PostgreSQL's style, with one exit code each.
 
-A message names what went wrong, ``detail`` what was seen, ``hint`` what to do next.
+The message says what failed, ``detail`` what was seen, ``hint`` what to do.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 
 class LandspeedError(Exception):
-    """A LandspeedError is a failure with a message, a detail, a hint and an exit code."""
+    """A failure with a message, a detail, a hint and an exit code."""
 
     exit_code = 1
 

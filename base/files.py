@@ -124,7 +124,7 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True, busy: str = "
             yield handle
         finally:
             if not shared:
-                os.ftruncate(handle, 0)  # nobody is to be told of an owner that let go
+                os.ftruncate(handle, 0)  # the next error must not name an owner that let go
     finally:
         os.close(handle)
 

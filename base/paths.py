@@ -1,4 +1,4 @@
-"""Where landspeed keeps things on this machine, and the user its servers run as."""
+"""Directories of landspeed on this machine, and the user that its servers run as."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVER_USER = "landspeed"
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """Paths are the cache (can be rebuilt) and the project (holds the results).
+    """The cache, which can be rebuilt, and the project, which holds the results.
 
     ``cache`` is $LANDSPEED_CACHE, else $XDG_CACHE_HOME/landspeed, else
     ~/.cache/landspeed (/var/cache/landspeed for root, whose home servers

@@ -19,7 +19,7 @@ _STAGES = ("devel", "alpha", "beta", "rc", "")
 
 @dataclass(frozen=True, order=True)
 class Version:
-    """A Version is an ordered PostgreSQL version: ``8.3.23``, ``17.11``, ``19devel``.
+    """An ordered PostgreSQL version: ``8.3.23``, ``17.11``, ``19devel``.
 
     ``major`` is ``(8, 3)`` before 10 and ``(17,)`` from 10 on; development
     stages sort before the ``.0`` release.
@@ -103,7 +103,7 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class VersionRange:
-    """A VersionRange is a half-open span of majors, ``[since, until)``; None is unbounded.
+    """A half-open range of versions, ``[since, until)``; None is unbounded.
 
     A development version of a major is inside whatever its release is inside:
     ``18devel`` is in ``since = "18"``.
@@ -127,10 +127,10 @@ class VersionRange:
         return self.until is None or edge < (self.until.major, self.until.number)
 
     def covers(self, version: Version, sign: str | None, has: Callable[[str], bool] | None) -> bool:
-        """Whether *version* is inside; of one in development at an edge its source tells.
+        """Whether *version* is inside; at an edge, the source of a development version decides.
 
-        The number changes on the first day of a development, and what makes the edge on some
-        later one: that day has come if the source *has* the file *sign*, where both are known.
+        The version number changes on the first day of a development, but the change that makes
+        the edge comes later: it is there if the source *has* the file *sign*, where both are given.
         """
         if not version.is_release and sign and has:
             for edge, inside in ((self.since, True), (self.until, False)):

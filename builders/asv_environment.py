@@ -24,7 +24,7 @@ from builders.sandbox import Progress
 
 
 class PgBuild(Environment):  # type: ignore[misc]
-    """A PgBuild is one Variant: asv installs commits of PostgreSQL into it."""
+    """The environment of one variant: asv installs commits of PostgreSQL into it."""
 
     tool_name = "pgbuild"
 

@@ -27,7 +27,7 @@ _END_SECONDS = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """An Order asks for one Build: a Source in a Variant, by a BuildSystem or the usual one."""
+    """A request for one build: a source in a variant, by a build system or the usual one."""
 
     source: Source
     variant: Variant
@@ -40,12 +40,12 @@ class Order:
 
 
 Outcomes = dict[Order, Build | LandspeedError]
-"""What became of each Order: its Build, or the error it ended with."""
+"""The result of each order: its build, or the error that it ended with."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildSetProgress:
-    """A Standing is how far a set is: the share of all work, what is done, what is being done."""
+    """How far a set of builds is: the share of all work done, the outcomes, the builds running."""
 
     share: float
     outcomes: Mapping[Order, Build | LandspeedError]

@@ -1,4 +1,4 @@
-"""Source × Variant in, Build out: looked up in the store, or built once whoever asks."""
+"""Build a source in a variant: look it up in the store, or build it once for all who ask."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def cores() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Builder:
-    """A Builder turns Sources into Builds in one Sandbox and keeps them in one Store.
+    """Builds sources in one sandbox and keeps the builds in one store.
 
-    If it ``keeps_trees``, and the Sandbox builds in place, commits are built in a tree that goes
-    from one to the next; releases, which are far apart, always in a clean one. What is
-    installed is the same.
+    With ``keeps_trees``, and if the sandbox builds in place, commits are built incrementally in a
+    tree that moves from one commit to the next. Releases differ too much and are always built in
+    a clean tree. The installed files are the same either way.
     """
 
     paths: Paths

@@ -19,7 +19,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """A Release is a published Version: its tag, its date, the sha256 of its .tar.bz2 if known."""
+    """A published version: its date, and the sha256 of its .tar.bz2 if known."""
 
     version: Version
     date: datetime.date
@@ -42,7 +42,7 @@ class Release:
 
 @dataclass(frozen=True, kw_only=True)
 class Catalog:
-    """A Catalog is the known Releases in ascending order of version."""
+    """The known releases in ascending order of version."""
 
     releases: tuple[Release, ...]
 

@@ -131,7 +131,7 @@ def _digest(external: ExternalServer) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalServers:
-    """ExternalServers are the servers of others that are registered on this machine."""
+    """The servers registered on this machine that landspeed did not build."""
 
     root: Path
 

@@ -1,19 +1,20 @@
-"""The IncrementalTree: a source tree that stays with its objects: the next commit costs what changed.
+"""A source tree that keeps its object files, so that the next commit only compiles what changed.
 
-What it installs must be what a clean build of the same commit installs, byte for byte. A tree
-is continued only where that is certain, else it starts anew, which ccache makes cheap:
+It must install exactly what a clean build of the same commit installs, byte for byte. A tree is
+continued only if that is certain. Otherwise it starts again from a clean tree, which ccache makes
+cheap. These conditions must hold:
 
-- It ended its last build whole (the stamp is the last thing written, and removed first), with
-  this very recipe, in this place, and no file of it was touched since (size, times, inode); nor
-  did the machine's packages change (-MMD leaves system headers out).
+- The last build in the tree succeeded with the same recipe, in the same directory, and no file
+  was touched since (size, times, inode). The stamp that says so is removed first and written
+  last. The machine's packages did not change either, because -MMD leaves system headers out.
 - Between the commits only files changed whose dependents make and ninja know for certain: C
-  sources and headers, grammars, catalog data. A build description, a script, a new or a removed
-  file in the server's directories: anew. (PostgreSQL's make does not rebuild an object when its
-  Makefile changes, and a new header may hide another one.)
-- PostgreSQL's make does not link a program again when a library of its own changed (pgbench:
-  $(OBJS) | submake-libpgport): what is linked is always removed first.
-- A build that fails in a continued tree, or changes a file that git knows (a shipped gram.c
-  that is older than its gram.y), proves nothing: it is done again, anew.
+  sources and headers, grammars, catalog data. Build descriptions, scripts, and new or removed
+  files in the server's directories need a clean tree: PostgreSQL's make does not rebuild an
+  object when its Makefile changes, and a new header may hide another one.
+- PostgreSQL's make does not link a program again when one of its own libraries changed (pgbench:
+  $(OBJS) | submake-libpgport), so everything that is linked is removed first.
+- A build that fails in a continued tree, or that changes a file in git (such as a shipped gram.c
+  that is older than its gram.y), proves nothing. It is repeated in a clean tree.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class _Trust:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A Work is what is left to do in a IncrementalTree: the Recipe's due steps, and since when."""
+    """The steps of a recipe that an incremental tree still needs, and when its update began."""
 
     recipe: Recipe
     since_ns: int
@@ -91,7 +92,7 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class IncrementalTree:
-    """A IncrementalTree is a source tree with its objects that goes from commit to commit.
+    """A source tree with its object files that moves from commit to commit.
 
     Whoever uses it holds its lock.
     """
@@ -239,9 +240,9 @@ def _is_tap_test(path: PurePosixPath) -> bool:
 
 @contextmanager
 def taken(root: Path, name: str, sources: Sources) -> Iterator[tuple[IncrementalTree, int]]:
-    """The first IncrementalTree called *name* below *root* that nobody is in, and its lock's descriptor.
+    """Yield the first unused tree called *name* below *root*, and the descriptor of its lock.
 
-    Builds side by side each get one of their own.
+    Builds that run side by side each get a tree of their own.
     """
     for number in count(1):
         kept = IncrementalTree(directory=root / f"{name}.{number}", sources=sources)

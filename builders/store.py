@@ -19,7 +19,7 @@ _DEFAULT_LIMIT_GB = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """A Store keeps Builds under their identifiers; ``limit`` is its size in bytes."""
+    """Builds under their identifiers; ``limit`` is the size of the store in bytes."""
 
     root: Path
     limit: int

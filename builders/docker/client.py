@@ -128,7 +128,7 @@ def _not_installed(error: OSError) -> BuildError:
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A Worker is the first process of a running container, asked for one step at a time."""
+    """The first process of a running container, which runs one step at a time."""
 
     name: str
     began: float

@@ -54,7 +54,7 @@ _DOCKER_FAILED = 125  # docker run's own, see docker-run(1)
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """A Container is the Sandbox of one Toolchain, with the limits it runs under.
+    """The sandbox of one toolchain in Docker, with its limits.
 
     ``memory`` is in bytes, ``cpus`` in processors; None is no limit. ``jobs`` is how many
     processes compile at once where ``cpus`` does not say fewer.

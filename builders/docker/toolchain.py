@@ -17,7 +17,7 @@ _COMPILER = re.compile(r"(gcc|clang)-[0-9]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:
-    """A Toolchain is the compiler ``cc`` of one release of Debian: ``bookworm-gcc-12``."""
+    """The compiler ``cc`` of one release of Debian: ``bookworm-gcc-12``."""
 
     debian: str
     cc: str

@@ -1,4 +1,4 @@
-"""The Gauge: how far a build is, from what it leaves on disk."""
+"""How far a build is, from its log and its object files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
 
 @dataclass(frozen=True, kw_only=True)
 class BuildProgress:
-    """A Gauge is how far a build is: ninja counts for us, under make object files are counted.
+    """How far a build is: ninja's own count, or under make the number of object files.
 
-    ``source`` is the tree that is built in, ``expected`` its number of objects.
+    ``source`` is the tree that is built in, ``expected`` its number of object files.
     """
 
     source: Path
@@ -26,7 +26,7 @@ class BuildProgress:
 
     @classmethod
     def of(cls, recipe: Recipe, *, source: Path, log: Path, counted: Path | None = None) -> Self:
-        """The Gauge of *recipe* in *source*; *counted* has the same files, if *source* has none."""
+        """Return that of *recipe* in *source*; *counted* has its files while *source* is empty."""
         return cls(source=source, log=log, expected=_count_sources(counted or source, recipe))
 
     def share(self) -> float:

@@ -36,7 +36,7 @@ _INSTEAD = {
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Progress is what a build is doing: its step and the share done, 0 … 1."""
+    """What a build is doing: its step, and the share done from 0 to 1."""
 
     step: str
     share: float
@@ -44,11 +44,11 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A Host is the Sandbox of this very machine.
+    """The sandbox that is this machine.
 
-    ``ccache`` is the compiler cache's directory; ``jobs`` how many processes compile at once,
-    all builds of one ``job_server`` together. It ``builds_in_place``: objects stay where the
-    source is.
+    ``ccache`` is the directory of the compiler cache. ``jobs`` is how many processes compile at
+    once, in all builds of one ``job_server`` together. It ``builds_in_place``: object files stay
+    in the source tree.
     """
 
     ccache: Path
@@ -229,7 +229,7 @@ def _search_path() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Watch:
-    """A _Watch sees to it that no process of a step outlives us: see builders.sandbox.process_session."""
+    """Ends all processes of a step if we die: see builders.sandbox.process_session."""
 
     watcher: subprocess.Popen[bytes]
     lock: int

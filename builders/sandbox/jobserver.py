@@ -17,7 +17,7 @@ _TOKEN = b"+"
 
 @dataclass(frozen=True, kw_only=True)
 class JobServer:
-    """A JobServer is a pipe with a token for each job that no build owns; its two descriptors."""
+    """A pipe with a token for each job that no build owns: its two file descriptors."""
 
     taking: int
     giving: int

@@ -22,7 +22,7 @@ _URI = re.compile(r"(?:https?|file|mirror\+\S+?)://\S+")
 
 @dataclass(frozen=True, kw_only=True)
 class Apt:
-    """An Apt is an isolated apt state below *directory* that knows the sources of *suites*.
+    """An isolated apt state below *directory* that knows the sources of *suites*.
 
     Of the system's configuration only ``Acquire::…`` (proxies, timeouts) is taken over;
     its update hooks, which clean or notify the system, are not.

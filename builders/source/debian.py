@@ -28,7 +28,7 @@ _ORIG = re.compile(r"postgresql-[\d.]+_([^_]+)\.orig\.tar\.(?:bz2|gz|xz)")
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """A Package is a Debian source package that holds the tarball of an upstream release."""
+    """A Debian source package that holds the tarball of an upstream release."""
 
     name: str
     version: str
@@ -39,7 +39,7 @@ class Package:
 
 @dataclass(frozen=True, kw_only=True)
 class Index:
-    """An Index is what the suites offered; times are seconds since the epoch.
+    """The packages that the suites offered; times are in seconds since the epoch.
 
     ``refreshed`` is when the lists were last fetched, ``attempted`` when that was last tried.
     """
@@ -65,7 +65,7 @@ class Index:
 
 @dataclass(frozen=True, kw_only=True)
 class DebianArchive:
-    """A DebianArchive fetches release tarballs out of Debian's source packages."""
+    """Fetches release tarballs out of Debian's source packages."""
 
     apt: Apt
     clock: Callable[[], float] = time.time

@@ -1,4 +1,4 @@
-"""How the source of a release is come by: the configured sources, tried in their order."""
+"""Obtain the source of a release from the configured sources, in their order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Prospect:
-    """A Prospect is what one source promises for a release, as far as is known offline."""
+    """What one source is expected to have for a release, as far as is known offline."""
 
     kind: SourceKind
     is_possible: bool
@@ -41,7 +41,7 @@ class Prospect:
 
 @dataclass(frozen=True, kw_only=True)
 class Offers:
-    """An Offers is what upstream's tags and Debian's index were last seen to hold."""
+    """What upstream's tags and Debian's index were last seen to hold."""
 
     tags: dict[Version, TaggedRelease]
     packages: dict[Version, Package]
@@ -49,7 +49,7 @@ class Offers:
 
 @dataclass(frozen=True, kw_only=True)
 class Fetcher:
-    """A Fetcher brings the trees of releases into the repository."""
+    """Brings the trees of releases into the repository."""
 
     repository: Repository
     upstream: Upstream

@@ -26,7 +26,7 @@ _DISK = ("No space left on device", "Read-only file system", "Permission denied"
 
 @dataclass(frozen=True, kw_only=True)
 class Git:
-    """A Git runs git commands on the repository at *directory*; failures are SourceErrors.
+    """Runs git commands on the repository at *directory*; failures are SourceErrors.
 
     Everything that came from a user must reach it as a full ref name, a hash, or behind
     ``--end-of-options``: it does not guess which argument is which.

@@ -13,7 +13,7 @@ _FORM = "%H%x00%cI%x00%an%x00%ae%x00%aI%x00%s"
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """A Commit is one of upstream's: its full hash, when it came (ISO 8601), whose it is."""
+    """A commit of upstream: full hash, commit and author date (ISO 8601), author, subject."""
 
     hash: str
     date: str
@@ -30,7 +30,7 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """A History answers what lies between commits that are here, named by full hashes."""
+    """Commits between two others; all are named by full hashes and must be in the repository."""
 
     git: Git
 

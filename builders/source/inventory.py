@@ -15,7 +15,7 @@ from builders.source.view import Entry
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseStatus:
-    """A ReleaseStatus is what is known of a release without asking anyone.
+    """What is known of a release without the network.
 
     ``tree`` is its tree if that is here and ``taken_from`` says from where; ``reach`` holds one
     line per configured source: how that would bring it, or why it cannot. ``is_reachable`` is
@@ -37,7 +37,7 @@ class ReleaseStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """An Inventory looks only at what is on this machine: catalog, index, tags, trees."""
+    """What is known from this machine alone: catalog, index, tags, trees."""
 
     fetcher: Fetcher
 

@@ -15,14 +15,14 @@ _VIEW = "releases"
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Position:
-    """A Place is a position on a line of history: a branch's own commits, the oldest first."""
+    """The position of a commit among the commits of its branch, counted from the oldest."""
 
     branch: str
     position: int
 
 
 def positions(git: Git, commits: Collection[str], *, ours: bool = False) -> dict[str, Position]:
-    """The Place of each of *commits* that is on a branch, or one of *ours*: full hash → Place.
+    """Return the position of each of *commits* that is on a branch, or on one of *ours*, by hash.
 
     What several branches share belongs to master, else to the first of them by name; of a merge
     only the first parent is on the branch, as PostgreSQL has no merges and forks do.

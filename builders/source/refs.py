@@ -16,21 +16,21 @@ _HASH = re.compile(r"[0-9a-f]{4,40}")
 
 @dataclass(frozen=True, kw_only=True)
 class Major:
-    """A Major asks for the newest release of a major version that can be had: ``18``, ``9.6``."""
+    """The newest available release of a major version: ``18``, ``9.6``."""
 
     version: Version
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exact:
-    """An Exact asks for one release, by its number or its tag: ``17.11``, ``REL_17_11``."""
+    """One release, by its number or its tag: ``17.11``, ``REL_17_11``."""
 
     version: Version
 
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """A Revision asks for a commit: a branch, tag or (abbreviated) hash, and ``~3^2`` after it."""
+    """A commit: a branch, tag or (abbreviated) hash, perhaps followed by ``~3^2``."""
 
     base: str
     suffix: str

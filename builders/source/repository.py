@@ -51,7 +51,7 @@ _MESON = re.compile(rb"^project\(.*?^\s*version:\s*'([^']+)'", re.MULTILINE | re
 
 @dataclass(frozen=True, kw_only=True)
 class TreeRef:
-    """A TreeRef is a release whose tree is here: its tree, its day, what it was taken from."""
+    """A release whose tree is in the repository: tree hash, date, and where it came from."""
 
     version: Version
     tree: str

@@ -1,4 +1,4 @@
-"""Sources: every release and commit that can be built, whichever way it is come by."""
+"""Every release and commit that can be built, from whichever source it comes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A Source is a clean tree at a release or commit, known by its git tree hash."""
+    """A clean tree of a release or commit, identified by its git tree hash."""
 
     version: Version
     origin: Origin
@@ -40,7 +40,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """A Sources resolves refs to Sources and exports their trees, by one bare repository."""
+    """Resolves refs to sources and exports their trees, through one bare repository."""
 
     paths: Paths
     catalog: Catalog

@@ -31,7 +31,7 @@ class UnreachableError(SourceError):
 
 @dataclass(frozen=True, kw_only=True)
 class Download:
-    """A Download takes one file from *url* into *directory*; it is there under its name or not.
+    """A download of one file; its name appears in *directory* only when it is complete.
 
     What has arrived is kept as NAME.partial and continued by the next try, by this process
     or a later one, where the server can.

@@ -16,7 +16,7 @@ _READ_ERRORS = (tarfile.TarError, EOFError, OSError, UnicodeError)
 
 @dataclass(kw_only=True)
 class ImportResult:
-    """An Imported is what was seen on the way: the newest mtime (seconds), how many files."""
+    """What an import saw: the newest mtime in seconds, and the number of files."""
 
     newest: int = 0
     files: int = 0

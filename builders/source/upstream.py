@@ -39,7 +39,7 @@ MINUTES = 600
 
 @dataclass(frozen=True, kw_only=True)
 class TaggedRelease:
-    """A TaggedRelease is a release that upstream's git has: its commit, tree and time."""
+    """A release that upstream's git has: its commit, tree and time."""
 
     version: Version
     commit: str
@@ -49,7 +49,7 @@ class TaggedRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """An Upstream brings the history of PostgreSQL into the repository, and names its commits.
+    """Brings the history of PostgreSQL into the repository and resolves names of commits.
 
     master, the REL…_STABLE branches and those that are shown appear as real branches; everything
     upstream calls anything is under refs/landspeed. Where a branch was rewritten, what it was

@@ -1,4 +1,4 @@
-"""The Session: the parts a command needs, put together for this machine and this project."""
+"""The parts that a command needs, put together for this machine and this project."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from landspeed.session.target import Target
 
 @dataclass(frozen=True)
 class Session:
-    """A Session holds builder, records and machine; each is made when used.
+    """The builder, the records and the machine of a command; each is made when it is used.
 
-    With ``memory``, in bytes, its machine is this one with servers in that limit.
+    ``memory``, in bytes, limits the servers of the machine.
     """
 
     paths: Paths
@@ -40,7 +40,7 @@ class Session:
         *,
         memory: int | None = None,
     ) -> Session:
-        """The Session of the project we are in; it builds on the Host, or where *in_* says."""
+        """Return the session of the current project; *in_* chooses the sandbox, or the host."""
         paths = Paths.find()
         return cls(paths=paths, sandbox=in_(paths), memory=memory)
 
@@ -133,7 +133,7 @@ class Session:
             return build_many(self.builder, due, at_once=at_once, tell=tell)
 
     def pgbench_build(self) -> Build:
-        """The Build whose pgbench is the one client."""
+        """Return the build whose pgbench drives every server."""
         return self.build(self.builder.newest_stable(), Variant())
 
     def named(self, target: Target) -> Source | Build:
@@ -157,11 +157,11 @@ def _doing(standing: BuildSetProgress, due: int) -> str:
 def _became(order: Order, outcome: Build | LandspeedError) -> str:
     if isinstance(outcome, Build):
         return f"built {order.label} ({outcome.cpu_seconds:.0f} CPU s)"
-    return f"failed: {order.label}, told at the end"
+    return f"failed: {order.label}; the error follows at the end"
 
 
 def build_failure(outcomes: Sequence[Build | LandspeedError]) -> LandspeedError | None:
-    """The error that a set of builds ends with, each one's own told before; None if all went well.
+    """Return the error for a set of builds, after printing each one's own; None if none failed.
 
     A set of one ends with its own error.
     """

@@ -1,4 +1,4 @@
-"""Targets: what a person asks to have built or measured, ``REF[:VARIANT]``."""
+"""Targets, which a person asks to build or measure: ``REF[:VARIANT]``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from builders.external import is_name
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A Target is a REF (release, tag, branch or commit) in a build Variant: ``18:bs4``.
+    """A REF (release, tag, branch or commit) in a build variant: ``18:bs4``.
 
     ``@NAME`` is a server that was registered under that name, in the variant it has.
     """

@@ -21,7 +21,7 @@ from landspeed.cli.options.common import (
 from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.scenario import scenario_options
-from landspeed.compare.plan import ComparePlan
+from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
 from landspeed.compare.run import compare
@@ -98,12 +98,7 @@ def compare_(
       landspeed compare 18 --aa --budget 5min
     """
     words = sides * 2 if aa and len(sides) == 1 else sides
-    parsed = [Side.parse(word, variant, scenario.profile) for word in words]
-    if len(parsed) < 2:
-        raise UsageError(
-            "nothing to compare it with",
-            hint="Name two sides or more, or give --aa to compare one with a copy of itself.",
-        )
+    parsed = _at_least_two([Side.parse(word, variant, scenario.profile) for word in words])
     measured = metric_named(metric)
     require_limit(memory, counted=measured.exact)
     session = Session.open(memory=memory)
@@ -128,6 +123,19 @@ def compare_(
         plan.require_different()
         say(_announced(plan))
         state = compare(session, plan, fresh=fresh)
+    _put(plan, state, as_json=as_json)
+
+
+def _at_least_two(sides: list[Side]) -> list[Side]:
+    if len(sides) < 2:
+        raise UsageError(
+            "nothing to compare it with",
+            hint="Name two sides or more, or give --aa to compare one with a copy of itself.",
+        )
+    return sides
+
+
+def _put(plan: ComparePlan, state: CompareState, *, as_json: bool) -> None:
     put_summary(comparison_markdown(plan, state))
     if as_json:
         emit_json(comparison_facts(plan, state))

@@ -47,15 +47,20 @@ class Summary:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % t interval of the mean, mean ± t · s / √n; None for a single value.
+        """The 95 % t interval of the mean; None for a single value.
 
-        It assumes independent runs ("Student", The probable error of a mean, Biometrika 6(1),
-        1908). They are: a server is started for each.
+        It is computed for the logarithm of the mean, so that it cannot begin below zero:
+        mean · exp(± t · s / (mean · √n)). Where a value is not above 0, which neither latency nor
+        TPS can be, it is mean ± t · s / √n. It assumes independent runs, which they are: a server
+        is started for each. SOURCES: "Student", The probable error of a mean, Biometrika 6(1),
+        1908; G. W. Oehlert, A note on the delta method, The American Statistician 46(1), 1992.
         """
         if self.stddev is None:
             return None
         half = interval_quantile(self.count - 1) * self.stddev / math.sqrt(self.count)
-        return self.mean - half, self.mean + half
+        if self.minimum <= 0:
+            return self.mean - half, self.mean + half
+        return self.mean * math.exp(-half / self.mean), self.mean * math.exp(half / self.mean)
 
     def facts(self) -> dict[str, Any]:
         """Return the summary as JSON can hold it."""

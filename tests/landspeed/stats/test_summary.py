@@ -29,10 +29,12 @@ def test_a_single_value_has_neither_deviation_nor_interval() -> None:
 
 
 @given(st.lists(st.floats(1e-3, 1e6), min_size=2, max_size=30))
-def test_the_interval_is_students(values: list[float]) -> None:
+def test_the_interval_is_students_on_a_logarithmic_scale(values: list[float]) -> None:
     summary = Summary.of(values)
     assert summary is not None
     assert summary.interval is not None
     if np.std(values) > 1e-6 * np.mean(values):
-        wanted = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
-        assert summary.interval == pytest.approx(wanted, rel=1e-6)
+        share = stats.sem(values) / np.mean(values)
+        wanted = stats.t.interval(0.95, len(values) - 1, np.log(np.mean(values)), share)
+        assert summary.interval == pytest.approx(np.exp(wanted), rel=1e-6)
+        assert 0 < summary.interval[0] <= summary.mean <= summary.interval[1]

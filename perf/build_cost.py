@@ -24,7 +24,7 @@ from builders.store import Store
 from landspeed.console.progress import say
 from perf.figure import Figure, cpu_seconds
 
-# What configure wants by default: without these headers a plain build ends in an error.
+# configure requires these headers by default.
 _HEADERS = {
     "libreadline-dev": "readline/readline.h",
     "zlib1g-dev": "zlib.h",

@@ -1,4 +1,4 @@
-"""How often a comparison errs, and what it takes: simulated, on noise as machines have it.
+"""How often a comparison errs, and how many blocks it takes, simulated with realistic noise.
 
 About 4 minutes. Each of the false-alarm figures is the share of A/A comparisons that would
 have ended FASTER or SLOWER at any of 100 looks, and its exact 95 % upper limit.
@@ -48,7 +48,7 @@ def blocks_to_decide(noise: Noise, effect: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print all figures."""
     for name, noise in NOISES.items():
         alarms = false_alarms(noise)
         Figure(

@@ -1,7 +1,7 @@
-"""The step detector on made-up series, beside asv's own and a naive threshold on the very same.
+"""The changepoint detector on simulated series, compared with asv's and with a naive threshold.
 
 ``python -m perf.detector`` prints one JSON line for each figure (some minutes on one core):
-false alarms and how soon steps are found, each series read as commits come, one after the other.
+false alarms and how soon changes are found, each series read as commits come, one after the other.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from perf.noise import BEYOND, STATED, Noise, normal
 
 COMMITS = 200
 SEED = 4
-NOISE = 0.02  # as a share: what a standard deviation of the made-up numbers is
+NOISE = 0.02  # the standard deviation of the simulated numbers, as a share
 HISTORIES = (30, 60, 100, 150)
-_NEAR = 3  # a step is found if it is named within so many commits of where it is
+_NEAR = 3  # a change is found if it is placed within so many commits of where it is
 _EVER = 10**6
 
 Alarms = Callable[[Floats], list[list[tuple[int, int]]]]
@@ -67,7 +67,7 @@ def false_alarms(detector: Alarms, noise: Noise, series: int, seed: int) -> floa
 def delays(
     detector: Alarms, size: float, history: int, *, series: int, seed: int, noise: Noise = normal
 ) -> Floats:
-    """How many commits after a step of *size* deviations, *history* commits in, it is named."""
+    """Return how many commits after a change of *size* deviations at *history* it is found."""
     logs = NOISE * noise(np.random.default_rng(seed), series, history + 40)
     logs[:, history:] += NOISE * size
     found = []
@@ -94,7 +94,7 @@ def alarm_figures(series: int, few: int, seed: int) -> Iterator[Figure]:
 
 
 def delay_figures(series: int, few: int, seed: int) -> Iterator[Figure]:
-    """How soon steps are found: 3 deviations after some histories, other sizes, other noise."""
+    """How soon changes are found: 3 deviations after some histories, other sizes, other noise."""
     for history in HISTORIES:
         found = delays(ours, 3, history, series=series, seed=seed)
         asv = delays(of_asv, 3, history, series=few, seed=seed)
@@ -128,7 +128,7 @@ def _shares(found: Floats) -> str:
 
 
 def step_figures(series: int, seed: int) -> Iterator[Figure]:
-    """What is said of a step of 3 deviations after 100 commits of 200: place, size, and others."""
+    """Place, size and false neighbours of a change of 3 deviations after 100 of 200 commits."""
     logs = NOISE * normal(np.random.default_rng(seed), series, COMMITS)
     logs[:, 100:] += 3 * NOISE
     scans = scan_points(list(np.exp(logs)))
@@ -153,7 +153,7 @@ def step_figures(series: int, seed: int) -> Iterator[Figure]:
 
 
 def few_figures(series: int, seed: int) -> Iterator[Figure]:
-    """Short lines, judged by their Runs: false alarms, and a step of 5 % where Runs vary by 2 %."""
+    """Short series, judged by runs: false alarms, and changes of 5 % where runs vary by 2 %."""
     chance = np.random.default_rng(seed)
     for kind in ("normal", "t(3)"):
         for points, runs in ((2, 8), (4, 3), (4, 8), (20, 8), (40, 3)):
@@ -172,7 +172,7 @@ def few_figures(series: int, seed: int) -> Iterator[Figure]:
 
 
 def family_figures(families: int, seed: int) -> Iterator[Figure]:
-    """200 series of one machine, 10 of which step by 3 deviations: what is named, and what not."""
+    """200 series of one machine, 10 of which change by 3 deviations: which are found."""
     chance = np.random.default_rng(seed)
     false_shares, found, alone = [], [], []
     for _ in range(families):
@@ -201,7 +201,7 @@ def family_figures(families: int, seed: int) -> Iterator[Figure]:
 
 
 def time_figures(seed: int) -> Iterator[Figure]:
-    """Seconds for 1,000 series of 200 commits, a twentieth of which have a step."""
+    """Seconds for 1,000 series of 200 commits, a twentieth of which have a change."""
     logs = NOISE * normal(np.random.default_rng(seed), 1000, COMMITS)
     logs[::20, 120:] += 4 * NOISE
     lines = list(np.exp(logs))

@@ -1,4 +1,4 @@
-"""A Figure: one measured number, printed as a line of JSON."""
+"""A measured number, printed as a line of JSON."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A Figure is one measured number with its unit, and what it is held against.
+    """One measured number with its unit and its goal.
 
-    ``goal`` is the bound it should keep (``"<= 0.85"``), ``beside`` what was measured in the
-    same run to make a ratio of it.
+    ``goal`` is the bound it should keep (``"<= 0.85"``), ``beside`` what else was measured in
+    the same run.
     """
 
     figure: str

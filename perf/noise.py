@@ -1,4 +1,4 @@
-"""Noise as benchmarks have it, made up: independent, autocorrelated, heavy-tailed; variance 1."""
+"""Simulated noise: independent, autocorrelated, heavy-tailed; each with variance 1."""
 
 from __future__ import annotations
 

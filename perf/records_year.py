@@ -37,7 +37,7 @@ LOOSE_RUNS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A Figure is one measured number with its unit."""
+    """One measured number with its unit."""
 
     figure: str
     value: float
@@ -45,7 +45,7 @@ class Figure:
 
 
 class _Clock:
-    """A _Clock adds up the seconds spent in the parts that are measured."""
+    """Sum of the seconds spent in the measured parts."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -1,6 +1,6 @@
-"""The second ``make demo``: seconds until it knows that there is nothing to do.
+"""Seconds of a second ``make demo``, which finds nothing to do.
 
-``python -m perf.second_demo`` runs it once so that all is there, and then once more with a clock.
+``python -m perf.second_demo`` runs it once so that everything is there, and then times it.
 """
 
 from __future__ import annotations

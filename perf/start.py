@@ -1,4 +1,4 @@
-"""What starting costs: CPU seconds of verbs that have nothing to do, beside those of Python alone.
+"""CPU seconds of commands that have nothing to do, compared with those of Python alone.
 
 ``python -m perf.start``, in a project without records.
 """

@@ -1,6 +1,6 @@
-"""What it costs to look and find nothing: track.yml, as it is, under act, with nothing new.
+"""Time and API calls of the workflow track.yml under act when nothing is new.
 
-``python -m perf.track``; needs act on PATH. Servers are made up, all else is real.
+``python -m perf.track``; needs act on PATH. The servers are simulated, all else is real.
 """
 
 from __future__ import annotations

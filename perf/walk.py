@@ -1,4 +1,4 @@
-"""What walking commits costs: 20 neighbours, each built where the one before it was.
+"""CPU time of building 20 successive commits in one incremental tree.
 
 ``python -m perf.walk [REF]`` makes 20 commits on top of release REF (18), as wide as
 PostgreSQL's own are, builds the release once in a cache of its own, and then each commit. The

@@ -1,6 +1,6 @@
 """The posterior probability of each step, of no step, and of a step downwards. Pure.
 
-A Bayesian change point (Smith 1975; Carlin, Gelfand and Smith 1992) with two unknown levels
+A Bayesian changepoint (Smith 1975; Carlin, Gelfand and Smith 1992) with two unknown levels
 and unknown noise, summed over a grid instead of sampled:
 
 - The logarithm of a run's value is the level of its server plus Student-t noise (Lange, Little

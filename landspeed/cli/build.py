@@ -121,12 +121,7 @@ def build_(
         if builds and builds[0].identifier != archived:
             BuildArchive(file=archive).write(builds[0])
         _note_failures(session, outcomes)
-    runs = [runs_here(one) for one in builds]
-    if as_json:
-        pairs = zip(builds, runs, strict=True)
-        emit_json([{"prefix": str(b.prefix), "runs_here": r, **b.facts()} for b, r in pairs])
-    for one in () if as_json else builds:
-        emit(str(one.prefix))
+    _show_builds(builds, as_json=as_json)
     error = build_failure(list(outcomes.values()))
     if error is not None:
         raise error
@@ -160,6 +155,15 @@ def _check(session: Session, targets: Sequence[Target], jobs: int | None, *, as_
     error = check_failure(rows)
     if error is not None:
         raise error
+
+
+def _show_builds(builds: Sequence[Build], *, as_json: bool) -> None:
+    runs = [runs_here(one) for one in builds]
+    if as_json:
+        pairs = zip(builds, runs, strict=True)
+        emit_json([{"prefix": str(b.prefix), "runs_here": r, **b.facts()} for b, r in pairs])
+    for one in () if as_json else builds:
+        emit(str(one.prefix))
 
 
 def _show(builds: Sequence[Build], *, as_json: bool) -> None:

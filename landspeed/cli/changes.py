@@ -122,6 +122,19 @@ def changes_(
             as_json=as_json,
         )
         return
+    _confirm(session, given, budget, seconds, fresh=fresh, bisect_too=bisect_too, as_json=as_json)
+
+
+def _confirm(
+    session: Session,
+    given: Sequence[Changepoint],
+    budget: float,
+    seconds: int,
+    *,
+    fresh: bool,
+    bisect_too: bool,
+    as_json: bool,
+) -> None:
     run = ConfirmRun(session=session, budget=budget, seconds=seconds, fresh=fresh)
     found = run.of(given)
     if as_json:

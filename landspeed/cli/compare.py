@@ -97,12 +97,8 @@ def compare_(
       landspeed compare 17 18 --scale large --memory 1g --clients 8
       landspeed compare 18 --aa --budget 5min
     """
-<<<<<<< HEAD
     words = sides * 2 if aa and len(sides) == 1 else sides
     parsed = _at_least_two([Side.parse(word, variant, scenario.profile) for word in words])
-=======
-    parsed = _parsed(sides, variant, scenario, aa=aa)
->>>>>>> 892b551 (cli: each function fits on a screen)
     measured = metric_named(metric)
     require_limit(memory, counted=measured.exact)
     session = Session.open(memory=memory)
@@ -127,38 +123,19 @@ def compare_(
         plan.require_different()
         say(_announced(plan))
         state = compare(session, plan, fresh=fresh)
-<<<<<<< HEAD
     _put(plan, state, as_json=as_json)
 
 
 def _at_least_two(sides: list[Side]) -> list[Side]:
     if len(sides) < 2:
-=======
-    _show(plan, state, as_json=as_json)
-
-
-def _parsed(
-    sides: tuple[str, ...], variant: Variant, scenario: CompareScenario, *, aa: bool
-) -> list[Side]:
-    words = sides * 2 if aa and len(sides) == 1 else sides
-    parsed = [Side.parse(word, variant, scenario.profile) for word in words]
-    if len(parsed) < 2:
->>>>>>> 892b551 (cli: each function fits on a screen)
         raise UsageError(
             "nothing to compare it with",
             hint="Name two sides or more, or give --aa to compare one with a copy of itself.",
         )
-<<<<<<< HEAD
     return sides
 
 
 def _put(plan: ComparePlan, state: CompareState, *, as_json: bool) -> None:
-=======
-    return parsed
-
-
-def _show(plan: ComparePlan, state: CompareState, *, as_json: bool) -> None:
->>>>>>> 892b551 (cli: each function fits on a screen)
     put_summary(comparison_markdown(plan, state))
     if as_json:
         emit_json(comparison_facts(plan, state))

@@ -155,17 +155,27 @@ class Sources:
         return [f"Remote, as {name}/BRANCH: {location}" for name, location in pairs]
 
     def _find_commit(self, revision: Revision) -> str | None:
-        """A hash that is here needs no fetch; a branch is asked for again after ten minutes."""
+        """Return the commit that *revision* names, if any.
+
+        A hash that is here needs no fetch. The upstream is fetched again after ten minutes, and
+        for a name that is not known.
+        """
         if revision.may_be_hash:
             found = self._upstream.find(revision)
             if found:
                 return found
+        is_recent = self._upstream.age <= MINUTES
         self._refresh_upstream(MINUTES)
         remote = self._upstream.remote_of(revision)
         if remote:
             with self._lock():
                 self._upstream.refresh_remote(remote)
-        return self._upstream.find(revision)
+        found = self._upstream.find(revision)
+        if found is None and is_recent and not remote:
+            # It may have been pushed since the upstream was last fetched.
+            self._refresh_upstream(0)
+            found = self._upstream.find(revision)
+        return found
 
     def look_up(self, ref: str) -> tuple[Version, Source | None]:
         """What *ref* would resolve to as far as is known here, and its Source if that is here.

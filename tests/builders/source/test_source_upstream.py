@@ -256,3 +256,12 @@ def test_upstream_is_not_asked_again_within_minutes(
     found = sources.resolve("master")
     postgres.commit("18devel", "fourth")
     assert sources.resolve("master") == found
+
+
+def test_a_branch_that_was_pushed_since_the_last_fetch_is_found(
+    sources: Sources, postgres: GitUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builders.source.sources.MINUTES", upstream.MINUTES)
+    sources.resolve("master")
+    postgres.git("branch", "newbranch")
+    assert sources.resolve("newbranch").origin.commit == postgres.git("rev-parse", "newbranch")

@@ -124,16 +124,16 @@ def test_the_ledger_is_json_with_an_account_for_every_cell(store: RecordStore) -
     assert all(cell["variation"]["runs"] == 15 for cell in facts["cells"])
 
 
-def test_no_records_are_an_empty_ledger(store: RecordStore) -> None:
+def test_no_records_are_an_empty_report(store: RecordStore) -> None:
     nothing = Alarms.of([])
     assert aa_report(store.table()) == AAReport(cells=(), blind=nothing, replayed=nothing)
 
 
-def test_the_page_tells_the_ledger_and_loads_nothing_from_elsewhere(store: RecordStore) -> None:
-    assert "Nothing is recorded yet" in ledger_body(aa_report(store.table()))
+def test_the_page_shows_the_report_and_loads_nothing_from_elsewhere(store: RecordStore) -> None:
+    assert "is recorded yet" in ledger_body(aa_report(store.table()))
     compared(store, "abc-1", blocks=20)
     page = ledger_body(aa_report(store.table()))
-    assert "Nothing is recorded yet" not in page
+    assert "is recorded yet" not in page
     assert "bs8/read-only/prepared/small-5/c1/default 3 s" in page
     assert "0 of 1 (0 % … 97.5 %)" in page
     assert "http" not in page

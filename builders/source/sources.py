@@ -151,29 +151,21 @@ class Sources:
         )
 
     def _remotes(self) -> list[str]:
-        pairs = self.config.remotes.items()
-        return [f"Remote, as {name}/BRANCH: {location}" for name, location in pairs]
+        return [f"Remote, as {one}/BRANCH: {at}" for one, at in self.config.remotes.items()]
 
     def _find_commit(self, revision: Revision) -> str | None:
-        """Return the commit that *revision* names, if any.
-
-        A hash that is here needs no fetch. The upstream is fetched again after ten minutes, and
-        for a name that is not known.
-        """
-        if revision.may_be_hash:
-            found = self._upstream.find(revision)
-            if found:
-                return found
-        is_recent = self._upstream.age <= MINUTES
+        """Return the commit of *revision*; upstream is fetched if the name is not known."""
+        found = self._upstream.find(revision) if revision.may_be_hash else None
+        if found:
+            return found
+        before = self._upstream.age
         self._refresh_upstream(MINUTES)
-        remote = self._upstream.remote_of(revision)
-        if remote:
+        if remote := self._upstream.remote_of(revision):
             with self._lock():
                 self._upstream.refresh_remote(remote)
         found = self._upstream.find(revision)
-        if found is None and is_recent and not remote:
-            # It may have been pushed since the upstream was last fetched.
-            self._refresh_upstream(0)
+        if found is None and before <= MINUTES and not remote:
+            self._refresh_upstream(0)  # it may have been pushed since
             found = self._upstream.find(revision)
         return found
 

@@ -250,6 +250,19 @@ def test_the_linters_are_added_to_a_venv_made_without_them(checkout):
     assert lock_files(checkout.setup("--dev")) == ["requirements/dev.txt"]
 
 
+def test_the_job_that_may_write_gets_few_packages_and_no_compiler(checkout):
+    done = checkout.setup("--results", INSTALLED="git ca-certificates")
+    assert lock_files(done) == ["requirements/results.txt"]
+    assert done.of("apt-get") == done.of("useradd") == []
+    assert not any("asv_machine" in call for call in done.calls)
+    assert (
+        set(checkout.setup("--results", INSTALLED="git ca-certificates").of("python")) <= ONLY_LOOKS
+    )
+    # what is there for more serves, and what is there for less is completed
+    assert lock_files(checkout.setup()) == ["requirements/run.txt"]
+    assert lock_files(checkout.setup("--results")) == []
+
+
 def lock_files(done: Outcome) -> list[str]:
     """The files that pip installed from, all of them with hashes."""
     installs = [call for call in done.calls if "pip install" in call and "--no-deps" not in call]
@@ -351,7 +364,7 @@ def locked(kind: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["run", "dev"])
+@pytest.mark.parametrize("kind", ["run", "dev", "results"])
 def test_every_locked_package_has_hashes(kind):
     text = (PROJECT / f"requirements/{kind}.txt").read_text()
     for stanza in re.split(r"\n(?=\S)", text):
@@ -363,7 +376,9 @@ def test_everything_that_pyproject_asks_for_is_locked():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     assert project["dependency-groups"]["build"] == project["build-system"]["requires"]
     run = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
-    for kind, wanted in (("run", run), ("dev", project["project"]["optional-dependencies"]["dev"])):
+    dev = project["project"]["optional-dependencies"]["dev"]
+    results = project["dependency-groups"]["results"]
+    for kind, wanted in (("run", run), ("dev", dev), ("results", results)):
         for requirement in map(Requirement, wanted):
             versions = locked(kind).get(canonicalize_name(requirement.name), set())
             assert versions, f'{requirement} is not locked: run "make lock"'
@@ -371,5 +386,5 @@ def test_everything_that_pyproject_asks_for_is_locked():
 
 
 def test_linters_get_the_very_packages_that_a_plain_set_up_gets():
-    assert locked("run").items() <= locked("dev").items()
+    assert locked("results").items() <= locked("run").items() <= locked("dev").items()
     assert not {"pytest", "mypy", "zizmor"} & set(locked("run"))

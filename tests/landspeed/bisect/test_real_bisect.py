@@ -18,11 +18,10 @@ from benchmarks.counted.count import exact_cell
 from benchmarks.workloads.metrics import metric_named
 from benchmarks.workloads.scenario import CacheState, Mode, Protocol, Scenario, Tier
 from builders.builder import Builder
-from landspeed.bisect.commit_range import line_between
+from landspeed.bisect.commit_range import range_between
 from landspeed.bisect.model import Culprit, Hypothesis, NoCulprit
-from landspeed.bisect.report import answer_of, report_facts
+from landspeed.bisect.report_build import answer_of, report_of
 from landspeed.bisect.report_markdown import markdown
-from landspeed.bisect.report_profile import explanation
 from landspeed.bisect.run import BisectRequest, BisectResult, bisect
 from landspeed.session.session import Session
 from tests.conftest import make_project
@@ -138,18 +137,18 @@ def bisected(
 ) -> BisectResult:
     session, history = made
     ends = (history.tips[good], history.tips[bad])
-    line = line_between(session.builder.sources.history, *ends)
+    commits = range_between(session.builder.sources.history, *ends)
     scenario = Scenario(mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=1)
     return bisect(
         BisectRequest(
             session=session,
-            line=line,
+            commits=commits,
             variant=Variant(),
             cell=exact_cell(scenario, "default", CacheState.WARM),
             metric=metric_named("instructions"),
             pgbench=Pgbench(build=pgbench_build),
             seconds=0,
-            quest=Hypothesis(last=line.last, size=0.002, is_exact=True),
+            hypothesis=Hypothesis(last=commits.last, size=0.002, counted=True),
             budget=3600.0,
             **more,
         )
@@ -158,7 +157,7 @@ def bisected(
 
 def told(found: BisectResult, made: tuple[Session, History]) -> str:
     history = made[0].builder.sources.history
-    text = markdown(report_facts(found, history, "landspeed bisect", explanation(found)))
+    text = markdown(report_of(found, history, "landspeed bisect"))
     print(text)
     return text
 
@@ -169,17 +168,17 @@ def test_the_commit_that_costs_one_per_cent_is_named_among_64(made, pgbench_buil
     decision = found.conclusion.decision
     assert isinstance(decision, Culprit)
     assert (decision.first, decision.last) == (PLANTED, PLANTED)
-    assert 0.005 < found.conclusion.remainder.change < 0.02
+    assert 0.005 < found.conclusion.progress.change < 0.02
     assert answer_of(found) == "culprit"
     assert found.verification is not None
-    assert found.verification["verdict"] == "SLOWER"
+    assert found.verification.verdict == "SLOWER"
     # two ends and ⌈log2 64⌉; one more since what lies in the middle does not build
     assert len(found.journal.of("run")) <= 2 + 6 + 1
     assert found.journal.of("skipped")
     assert "execMain.c" in text
     assert "| `standard_ExecutorRun` |" in text
-    records = found.case.session.records
-    assert records.get(found.journal.of("run")[0]["record"]).sample.instructions > 10_000
+    records = found.request.session.records
+    assert records.get(str(found.journal.of("run")[0].record)).sample.instructions > 10_000
 
 
 def test_without_that_commit_there_is_no_culprit(made, pgbench_build):
@@ -196,6 +195,6 @@ def test_an_improvement_of_one_per_cent_is_found_likewise(made, pgbench_build):
     assert answer_of(found) == "culprit"
     decision = found.conclusion.decision
     assert isinstance(decision, Culprit)
-    assert found.case.line[decision.last].subject == "less"
+    assert found.request.commits[decision.last].subject == "less"
     assert found.verification is not None
-    assert found.verification["verdict"] == "FASTER"
+    assert found.verification.verdict == "FASTER"

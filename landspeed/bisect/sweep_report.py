@@ -59,8 +59,11 @@ class SweepReport:
 
     @property
     def identity(self) -> str:
-        """What identifies the sweep, however often it is carried out."""
-        return self.title
+        """What identifies the sweep, however often it is carried out.
+
+        With the mark of a heading, as comments of earlier versions were identified.
+        """
+        return f"# {self.title}"
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""

@@ -12,6 +12,7 @@ import pytest
 
 from base.errors import RemoteError
 from landspeed.bisect.report_markdown import markdown
+from landspeed.bisect.sweep_report import timed_sweep
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.farm.github import GitHub
 from landspeed.farm.issue_text import Mark
@@ -24,6 +25,11 @@ from tests.kits.made_up.synthetic_series import commit
 from tests.landspeed.bisect.test_report import bisect_report
 
 # --- the issues -------------------------------------------------------------------------------
+
+
+# The digests by which earlier versions marked a comment: of the journal's name without its number
+# and suffix, "aaa-bbb-12345678", and of a ranking's first line, "# latency of 18 by variant".
+OLD_BISECTION, OLD_RANKING = "447fb0b9be5df48d", "ef16a8ca691265ca"
 
 
 @pytest.fixture
@@ -268,6 +274,29 @@ def test_a_bisections_report_is_one_comment_however_often_it_runs(github, api):
     assert comment(github, 5, [other]) is IssueAction.OPENED
     assert len(api.comments[5]) == 2
     assert "99 runs" in api.comments[5][0]["body"]
+
+
+@pytest.mark.parametrize(
+    ("digest", "report"),
+    [
+        (OLD_BISECTION, bisect_report(state="aaa-bbb-12345678-3.json")),
+        (
+            OLD_RANKING,
+            timed_sweep(
+                {"bs4": [1.0, 1.1], "bs8": [1.0, 1.1]},
+                title="latency of 18 by variant",
+                unit="ms",
+                confidence=0.95,
+                higher_is_better=False,
+            ),
+        ),
+    ],
+)
+def test_a_comment_of_an_earlier_version_is_updated(digest, report, github, api):
+    api.comments[5] = [{"id": 1000, "body": f"<!-- landspeed-bisection {digest} -->\n# old\n"}]
+    assert comment(github, 5, [report]) is IssueAction.UPDATED
+    assert len(api.comments[5]) == 1
+    assert "# old" not in api.comments[5][0]["body"]
 
 
 def test_the_verb_says_what_is_missing_and_dry_run_asks_nobody(tmp_path):

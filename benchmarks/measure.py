@@ -33,7 +33,8 @@ from benchmarks.server.home import ServerHome
 from benchmarks.server.pooler import Pooler, pooling
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import TOPOLOGIES
-from benchmarks.workloads.scenario import Cell, Mode
+from benchmarks.workloads.custom_scripts import Script
+from benchmarks.workloads.scenario import Cell
 from benchmarks.workloads.sysbench_modes import SysbenchMode
 
 _TOO_LITTLE = (
@@ -117,7 +118,7 @@ def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Te
     home = ServerHome.open(paths, root)
     client = Sysbench(mode) if isinstance(mode, SysbenchMode) else pgbench
     return Templates(
-        own=None if isinstance(mode, Mode) else mode,
+        own=mode if isinstance(mode, Script | SysbenchMode) else None,
         topology=topology,
         home=home,
         client=client.at_home(home),

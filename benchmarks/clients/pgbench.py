@@ -21,6 +21,7 @@ from benchmarks.clients.pgbench_output import (
 from benchmarks.machine.spawn import clean_environment
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.custom_scripts import Script
+from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import AnyMode, Cell, Mode, Scenario
 
 _SCRIPTS: Mapping[AnyMode, str] = {
@@ -145,6 +146,31 @@ class Pgbench:
         argv = [*self._base(host, user), *options, database]
         done = self._run(argv, cwd=host.parent, timeout=_COUNTED_SECONDS)
         whole = f"transactions actually processed: {transactions}/{transactions}\n"
+        if done.status != 0 or whole not in done.stdout:
+            raise _failed("pgbench was aborted", done)
+        return tuple(argv)
+
+    def execute(
+        self,
+        host: Path,
+        *,
+        user: str,
+        database: str,
+        protocol: Protocol,
+        script: Path,
+        executions: int,
+        seed: int,
+        counter: str,
+    ) -> tuple[str, ...]:
+        """Execute *script* so many times in one session; return the argv.
+
+        The variable *counter* is 0 at the start. MeasureError if one execution fails.
+        """
+        options = ["-n", "-f", str(script), "-M", protocol.value, "-c", "1", "-j", "1"]
+        options += ["-t", str(executions), f"--random-seed={seed}", "-D", f"{counter}=0"]
+        argv = [*self._base(host, user), *options, database]
+        done = self._run(argv, cwd=host.parent, timeout=_COUNTED_SECONDS)
+        whole = f"transactions actually processed: {executions}/{executions}\n"
         if done.status != 0 or whole not in done.stdout:
             raise _failed("pgbench was aborted", done)
         return tuple(argv)

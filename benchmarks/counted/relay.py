@@ -9,6 +9,7 @@ case that is made sure of.
 
 from __future__ import annotations
 
+import re
 import selectors
 import socket
 import struct
@@ -28,6 +29,8 @@ _TICK_SECONDS = 0.2
 _PATIENCE_SECONDS = 60.0
 _KEY_DATA = b"K"
 _HEADER = struct.Struct("!cI")
+# A row of two columns: a process id and where the WAL ends. See DataRow in the protocol's formats.
+_MARKED = re.compile(rb"D.{4}\x00\x02\x00{3}.\d+\x00{3}.([0-9A-F]{1,8}/[0-9A-F]{1,8})", re.DOTALL)
 
 
 @dataclass(kw_only=True)
@@ -62,12 +65,13 @@ class Relay:
     """Forwards each message to a backend only while that sleeps; no byte is changed.
 
     It listens at *here* and speaks to the server's socket *there*. ``backends`` are the process
-    ids that served it, in their order.
+    ids that served it, in their order; ``positions`` are the ends of the WAL that marks answered.
     """
 
     here: Path
     there: Path
     backends: list[int] = field(default_factory=list)
+    positions: list[str] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _held: ExitStack = field(default_factory=ExitStack)
@@ -124,6 +128,8 @@ class Relay:
             data = _received(talk.server)
             if talk.backend is None and talk.listen(data) is not None and talk.backend:
                 self.backends.append(talk.backend)
+            elif marked := _MARKED.search(data):
+                self.positions.append(marked[1].decode())
             return _sent(talk.client, data)
         data = _received(talk.client)
         if data and talk.backend is not None:

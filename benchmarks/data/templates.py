@@ -17,6 +17,7 @@ from base.errors import BusyError, NotApplicableError, StorageError, UsageError
 from base.files import digest_text, locked, remove_tree, require_free, storage_errors, write_atomic
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.clients.sysbench import Sysbench
+from benchmarks.data.datasets import DatasetLoader
 from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_bytes
 from benchmarks.machine.processes import end_orphan
 from benchmarks.server.citus import distribute, introduce
@@ -101,7 +102,7 @@ class Templates:
     home: ServerHome
     client: Pgbench | Sysbench
     limit_bytes: int
-    own: Script | SysbenchMode | None = None
+    own: Script | SysbenchMode | DatasetLoader | None = None
     topology: Topology | None = None
 
     def ensure(self, build: Build, scale: int) -> Template:
@@ -233,7 +234,8 @@ class Templates:
             first = connections[0]
             if self.topology:
                 introduce(self.topology, dict(zip(self.topology.servers, connections, strict=True)))
-            self.client.initialise(servers[0].host, user=SUPERUSER, database=DATABASE, scale=scale)
+            loader = self.own if isinstance(self.own, DatasetLoader) else self.client
+            loader.initialise(servers[0].host, user=SUPERUSER, database=DATABASE, scale=scale)
             if self.own and self.own.load:
                 first.execute(self.own.load.encode())
             if self.topology:

@@ -20,7 +20,8 @@ class Dialect:
     ``wal_position`` is the SQL that says where WAL is being written; a position
     ``X/Y`` is X × ``wal_file_bytes`` + Y bytes. ``database_statistics_lag`` is true
     where counts reach pg_stat_database some time after the backend that made them ended.
-    ``load_settings`` are for loading a template only.
+    ``load_settings`` are for loading a template only, ``database_statements`` are executed in each
+    new database.
     """
 
     socket_directory_setting: str
@@ -29,6 +30,7 @@ class Dialect:
     database_statistics_lag: bool
     load_settings: dict[str, str]
     initdb_options: tuple[str, ...] = ()
+    database_statements: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, version: Version) -> Self:

@@ -14,7 +14,9 @@ from typing import Any
 
 from base.errors import UsageError
 from benchmarks.machine.machine import Limits
+from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script
+from benchmarks.workloads.protocol import Protocol as Protocol  # noqa: PLC0414  part of a scenario
 from benchmarks.workloads.sysbench_modes import SysbenchMode
 
 CLIENT_COUNTS = (1, 4, 8, 16, 32, 64, 128, 256)
@@ -46,16 +48,8 @@ class Mode(StrEnum):
         return self is not Mode.READ_ONLY
 
 
-AnyMode = Mode | Script | SysbenchMode
-"""What a transaction does: as pgbench has it, as somebody's files have it, as sysbench has it."""
-
-
-class Protocol(StrEnum):
-    """How a client sends its queries (pgbench's ``-M``)."""
-
-    SIMPLE = "simple"
-    EXTENDED = "extended"
-    PREPARED = "prepared"
+AnyMode = Mode | Script | SysbenchMode | Workload
+"""What a transaction does: pgbench's own, somebody's files, sysbench's, or the catalog's."""
 
 
 class Tier(StrEnum):

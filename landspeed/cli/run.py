@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from base.build import Variant
+from base.errors import UsageError
+from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
-from landspeed.campaign.campaign import Campaign, Request, failed, summary
+from landspeed.campaign.campaign import Campaign, Request, Tally, failed, summary
 from landspeed.campaign.plan import BuildPlan, MeasurementPlan
-from landspeed.cli.options.common import emit_json, json_option, metric_option, variant_options
+from landspeed.campaign.workloads import count_workloads
+from landspeed.cli.options.common import (
+    emit,
+    emit_json,
+    json_option,
+    metric_option,
+    variant_options,
+)
 from landspeed.cli.options.dry_run import dry_run_option
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.preset import chosen_preset, preset_options
+from landspeed.cli.options.workloads import catalog_text, workload_options
 from landspeed.cli.plan import show_plan
 from landspeed.cli.publish import publish_now, tell_where
+from landspeed.console.format import counted
 from landspeed.console.progress import say
 from landspeed.session.session import Session
-from landspeed.session.target import parse_targets
+from landspeed.session.target import Target, parse_targets
 
 
 @click.command("run")
@@ -30,6 +42,7 @@ from landspeed.session.target import parse_targets
 @preset_options
 @metric_option
 @memory_option
+@workload_options
 @click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results arrive.")
 @dry_run_option
 @json_option
@@ -41,6 +54,7 @@ def run_(
     scales: tuple[str, ...],
     metric: str,
     memory: int | None,
+    workloads: list[Workload],
     publish_too: bool,
     dry_run: bool,
     as_json: bool,
@@ -52,7 +66,8 @@ def run_(
 
     With --metric instructions, landspeed counts the instructions, WAL bytes and blocks of one
     transaction, with warm and with cold buffers, for one client and each mode and protocol of the
-    preset. Counts are exact on any machine.
+    preset. Counts are exact on any machine. --workload and --suite count workloads of the catalog
+    instead, see "landspeed list --workloads".
 
     \b
     Examples:
@@ -62,8 +77,14 @@ def run_(
       landspeed run 13 18 --preset quick --metric instructions
       landspeed run 13 18 --preset archaeology --clients 8 --memory 1g
       landspeed run 18 18:bs4 --preset regular --dry-run
+      landspeed run 13 18 --workload 'sort-*' --metric instructions
+      landspeed run 17 18 --suite small --metric instructions
     """
     targets = parse_targets(refs, variant)
+    if workloads:
+        require_limit(memory, counted=True)
+        _run_workloads(targets, workloads, metric, publish_too, dry_run=dry_run, as_json=as_json)
+        return
     request = Request(
         targets=targets,
         preset=chosen_preset(preset or "quick", **changes),
@@ -77,6 +98,40 @@ def run_(
         return
     refresh = (lambda: publish_now(session)) if publish_too else None
     tally = Campaign(session=session, requests=[request], publish=refresh).run()
+    _finish(session, tally, publish_too=publish_too, as_json=as_json)
+
+
+def _run_workloads(
+    targets: Sequence[Target],
+    workloads: list[Workload],
+    metric: str,
+    publish_too: bool,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Count *workloads* of the catalog on *targets*; UsageError for any other metric."""
+    if metric != INSTRUCTIONS:
+        raise UsageError(
+            "workloads of the catalog are counted, not timed",
+            hint="Add --metric instructions.",
+        )
+    if dry_run:
+        if as_json:
+            emit_json([one.facts() for one in workloads])
+        else:
+            emit(catalog_text(workloads))
+        say(f"{counted(len(workloads), 'workload')} on {counted(len(targets), 'target')}")
+        return
+    session = Session.open()
+    tally = count_workloads(session, targets, workloads)
+    if publish_too:
+        publish_now(session)
+    _finish(session, tally, publish_too=publish_too, as_json=as_json)
+
+
+def _finish(session: Session, tally: Tally, *, publish_too: bool, as_json: bool) -> None:
+    """Print what was measured, and raise the error if anything failed."""
     for warning in tally.warnings():
         say(str(warning))
     say(summary(tally))

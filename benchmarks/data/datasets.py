@@ -1,0 +1,63 @@
+"""Load the datasets of the catalog: a database for each, in one data directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from base.errors import MeasureError
+from base.files import digest_text
+from base.version import Version
+from benchmarks.server.home import PORT, ServerHome
+from benchmarks.workloads.catalog import dataset_for, dataset_names, dataset_texts
+from benchmarks.workloads.dialect import Dialect
+
+# Every version has a default of its own; what ANALYZE finds must not depend on it.
+_STATISTICS_TARGET = "SET default_statistics_target = 100"
+
+
+class DatasetLoader:
+    """Loads a template with all datasets that its version can have, as pgbench loads its tables."""
+
+    load = ""
+    size = 20.0
+    """The disk space of all datasets, in units of pgbench's scale: 300 MB."""
+
+    @property
+    def data(self) -> str:
+        """What tells these data from others."""
+        return digest_text("\n".join([_STATISTICS_TARGET, *dataset_texts()]))
+
+    def at_home(self, home: ServerHome) -> DatasetLoader:
+        """Return what loads data where servers live: no program, so the same."""
+        del home
+        return self
+
+    def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
+        """Make and fill the databases; MeasureError if that fails."""
+        del scale
+        with _connected(host, user, database) as connection:
+            said = connection.info.parameter_status("server_version") or ""
+        version = Version.said_in(said)
+        for name in dataset_names():
+            dataset = dataset_for(name, version)
+            if dataset is None:
+                continue
+            try:
+                with _connected(host, user, database) as connection:
+                    connection.execute(f'CREATE DATABASE "{name}"'.encode())
+                with _connected(host, user, name) as connection:
+                    prepare = Dialect.of(version).database_statements
+                    for statement in (*prepare, dataset.sql, _STATISTICS_TARGET):
+                        connection.execute(statement.encode())
+                    connection.execute(b"VACUUM FREEZE ANALYZE")
+            except psycopg.Error as error:
+                raise MeasureError(
+                    f'could not load dataset "{name}" into PostgreSQL {version}', detail=str(error)
+                ) from error
+
+
+def _connected(host: Path, user: str, database: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(host=str(host), port=PORT, user=user, dbname=database, autocommit=True)

@@ -1,0 +1,206 @@
+"""The catalog of workloads: one stanza in a family's TOML file and one SQL file for each.
+
+A workload guards one part of PostgreSQL. Its SQL is a script in pgbench's language: one execution
+of the script is what is counted or timed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from base.errors import UsageError
+from base.files import digest_text
+from base.version import Version, VersionRange
+from benchmarks.workloads.protocol import Protocol
+
+FAMILIES = (
+    *("statements", "expressions", "scans", "joins"),
+    *("planner", "writing", "utility", "connections"),
+)
+SUITES = ("small", "standard", "all")
+"""Each suite contains the ones before it."""
+
+_HERE = Path(__file__).parent
+_SQL = _HERE / "sql"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """Tables that workloads of a family share, in SQL that every version of ``range`` knows."""
+
+    name: str
+    title: str
+    sql: str
+    range: VersionRange
+
+    @classmethod
+    def parse(cls, row: dict[str, Any]) -> Self:
+        """Return the dataset of a row of datasets.toml."""
+        path = _SQL / "datasets" / f"{row.get('file', row['name'])}.sql"
+        return cls(name=row["name"], title=row["title"], sql=path.read_text(), range=_range_of(row))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One entry of the catalog.
+
+    ``script`` is executed once per transaction. ``session`` is SQL executed once when a session
+    begins, ``before`` are statements that restore the tables before each series of executions.
+    ``lengths`` are the numbers of executions in a short and in a long series; their difference is
+    what is counted. A workload that ``connects`` opens a connection for each execution.
+    ``guards`` says which part of PostgreSQL would show in it.
+    """
+
+    name: str
+    family: str
+    title: str
+    guards: str
+    dataset: str
+    script: str
+    protocol: Protocol
+    range: VersionRange
+    session: str
+    before: tuple[str, ...]
+    lengths: tuple[int, int]
+    writes: bool
+    connects: bool
+    suite: str
+
+    @classmethod
+    def parse(cls, family: str, row: dict[str, Any]) -> Self:
+        """Return the workload of a row of *family*'s TOML file."""
+        path = _SQL / family / f"{row.get('file', row['name'])}.sql"
+        short, long = row["lengths"]
+        return cls(
+            name=row["name"],
+            family=family,
+            title=row["title"],
+            guards=row["guards"],
+            dataset=row["dataset"],
+            script=path.read_text(),
+            protocol=Protocol(row.get("protocol", Protocol.PREPARED)),
+            range=_range_of(row),
+            session=row.get("session", ""),
+            before=tuple(row.get("before", ())),
+            lengths=(short, long),
+            writes=row.get("writes", False),
+            connects=row.get("connects", False),
+            suite=row.get("suite", "all"),
+        )
+
+    @property
+    def value(self) -> str:
+        """What records and points call it."""
+        return self.name
+
+    @property
+    def size(self) -> float:
+        """How many times as large as pgbench's own its tables are."""
+        return 1.0
+
+    @property
+    def data(self) -> str:
+        """What tells its tables from those of other modes at the same scale."""
+        return self.dataset
+
+    def facts(self) -> dict[str, Any]:
+        """Return the workload as JSON can hold it."""
+        return {
+            "name": self.name,
+            "family": self.family,
+            "title": self.title,
+            "guards": self.guards,
+            "dataset": self.dataset,
+            "protocol": self.protocol.value,
+            "versions": str(self.range),
+            "suite": self.suite,
+        }
+
+    def digest(self, version: Version) -> str:
+        """Return a digest of all that decides what is counted: SQL, dataset, series."""
+        dataset = dataset_for(self.dataset, version)
+        told = [
+            self.script,
+            self.session,
+            *self.before,
+            self.protocol.value,
+            *map(str, self.lengths),
+        ]
+        return digest_text("\n".join([*told, dataset.sql if dataset else ""]))[:10]
+
+    def runs_on(self, version: Version) -> bool:
+        """Return whether servers of *version* understand the workload and its dataset."""
+        return version in self.range and dataset_for(self.dataset, version) is not None
+
+
+@cache
+def workloads() -> tuple[Workload, ...]:
+    """Return all workloads that have SQL of their own, family by family.
+
+    pgbench's three built-in scripts are rows of the catalog as well; they are the modes
+    ``read-only``, ``read-write`` and ``tpcb-like`` of `benchmarks.workloads.scenario`.
+    """
+    return tuple(
+        Workload.parse(family, row)
+        for family in FAMILIES
+        for row in _rows(family, "workload")
+        if not row.get("builtin")
+    )
+
+
+def choose(patterns: Sequence[str], suite: str | None = None) -> list[Workload]:
+    """Return the workloads whose names match one of *patterns* (``copy-*``), or those of *suite*.
+
+    UsageError for a pattern that matches none.
+    """
+    if suite is not None and suite not in SUITES:
+        raise UsageError(f'suite "{suite}" does not exist', hint=f"There are {', '.join(SUITES)}.")
+    chosen = {
+        one.name
+        for one in workloads()
+        if suite is not None and SUITES.index(one.suite) <= SUITES.index(suite)
+    }
+    for pattern in patterns:
+        matched = {one.name for one in workloads() if fnmatchcase(one.name, pattern)}
+        if not matched:
+            raise UsageError(
+                f'no workload is called "{pattern}"',
+                hint='"landspeed list --workloads" shows all; * stands for any letters.',
+            )
+        chosen |= matched
+    return [one for one in workloads() if one.name in chosen]
+
+
+def dataset_for(name: str, version: Version) -> Dataset | None:
+    """Return the dataset called *name* as *version* spells it; None if it has no such thing."""
+    return next((one for one in _datasets() if one.name == name and version in one.range), None)
+
+
+def dataset_names() -> Iterable[str]:
+    """Return the names of all datasets."""
+    return dict.fromkeys(one.name for one in _datasets())
+
+
+def dataset_texts() -> list[str]:
+    """Return the SQL of all datasets in all spellings."""
+    return [one.sql for one in _datasets()]
+
+
+@cache
+def _datasets() -> tuple[Dataset, ...]:
+    return tuple(Dataset.parse(row) for row in _rows("datasets", "dataset"))
+
+
+def _rows(name: str, kind: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = tomllib.loads((_HERE / f"{name}.toml").read_text())[kind]
+    return rows
+
+
+def _range_of(row: dict[str, Any]) -> VersionRange:
+    return VersionRange.parse(since=row.get("since"), until=row.get("until"))

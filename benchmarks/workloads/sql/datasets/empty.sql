@@ -1,0 +1,1 @@
+-- Nothing but what initdb makes.

@@ -1,0 +1,1 @@
+SELECT max(length(to_tsvector('english', doc))) FROM vals WHERE id <= 100;

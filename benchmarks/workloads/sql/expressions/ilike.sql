@@ -1,0 +1,1 @@
+SELECT count(*) FROM vals WHERE doc ILIKE '%ELEPHANTS%slowly%';

@@ -1,0 +1,1 @@
+SELECT count(t::json) FROM docs;

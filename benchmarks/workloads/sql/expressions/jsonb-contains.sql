@@ -1,0 +1,1 @@
+SELECT count(*) FROM docs WHERE jb @> '{"tags": ["t7"]}' AND id > 0;

@@ -1,0 +1,1 @@
+SELECT count(t::jsonb) FROM docs;

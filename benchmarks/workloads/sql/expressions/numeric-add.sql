@@ -1,0 +1,1 @@
+SELECT sum(n + n * 2 - 1.5) FROM vals;

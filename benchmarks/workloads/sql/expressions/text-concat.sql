@@ -1,0 +1,1 @@
+SELECT max(length(t || '-' || t || i)) FROM vals;

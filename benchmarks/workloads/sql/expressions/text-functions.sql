@@ -1,0 +1,1 @@
+SELECT max(upper(substr(t, 3, 12)) || replace(t, 'a', 'bb') || lpad(t, 50)) FROM vals;

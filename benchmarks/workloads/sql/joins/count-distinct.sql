@@ -1,0 +1,1 @@
+SELECT count(DISTINCT val), count(DISTINCT dim) FROM facts;

@@ -1,0 +1,1 @@
+SELECT count(*) FROM (SELECT DISTINCT dim, few FROM facts) AS d;

@@ -1,0 +1,1 @@
+SELECT dim, sum(val), count(*) FROM facts GROUP BY dim;

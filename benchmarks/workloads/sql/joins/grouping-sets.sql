@@ -1,0 +1,1 @@
+SELECT dim, few, sum(val) FROM facts GROUP BY GROUPING SETS ((dim), (few), ());

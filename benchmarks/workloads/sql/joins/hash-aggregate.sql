@@ -1,0 +1,1 @@
+SELECT dim, sum(val), count(*), avg(amount) FROM facts GROUP BY dim;

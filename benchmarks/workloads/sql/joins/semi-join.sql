@@ -1,0 +1,1 @@
+SELECT count(*) FROM facts WHERE id IN (SELECT fact FROM others WHERE val < 5000);

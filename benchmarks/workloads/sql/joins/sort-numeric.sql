@@ -1,0 +1,1 @@
+SELECT amount FROM facts ORDER BY amount OFFSET 9999;

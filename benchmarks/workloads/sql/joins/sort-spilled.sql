@@ -1,0 +1,1 @@
+SELECT t, val FROM facts ORDER BY val, t OFFSET 9999;

@@ -1,0 +1,1 @@
+SELECT val, t FROM facts ORDER BY val LIMIT 10;

@@ -1,0 +1,1 @@
+SELECT val FROM facts ORDER BY val OFFSET 9999;

@@ -1,0 +1,1 @@
+SELECT trigger_name FROM information_schema.triggers WHERE event_object_table = 'j1';

@@ -1,0 +1,1 @@
+SELECT max(other) FROM v8 WHERE id = 7;

@@ -1,0 +1,3 @@
+\set x random(0, 900)
+\set y random(0, 900)
+SELECT count(*) FROM points WHERE p <@ box(point(:x, :y), point(:x + 50, :y + 50));

@@ -1,0 +1,1 @@
+SELECT min(val), max(val), min(created), max(created) FROM items;

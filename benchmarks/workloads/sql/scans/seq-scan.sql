@@ -1,0 +1,1 @@
+SELECT count(*), sum(val) FROM items WHERE val % 3 = 1;

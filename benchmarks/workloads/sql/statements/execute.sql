@@ -1,0 +1,1 @@
+EXECUTE of_numbers (42);

@@ -1,0 +1,1 @@
+SELECT loop_sum(1000);

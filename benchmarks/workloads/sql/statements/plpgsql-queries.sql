@@ -1,0 +1,1 @@
+SELECT loop_queries(100);

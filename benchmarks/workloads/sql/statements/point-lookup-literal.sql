@@ -1,0 +1,2 @@
+\set id random(1, 10000)
+SELECT val FROM numbers WHERE id = :id;

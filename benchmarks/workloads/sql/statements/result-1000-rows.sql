@@ -1,0 +1,1 @@
+SELECT id, val FROM numbers WHERE id <= 1000;

@@ -1,0 +1,1 @@
+SELECT sum(val_of(id)) FROM numbers WHERE id <= 50;

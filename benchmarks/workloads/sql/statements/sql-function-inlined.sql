@@ -1,0 +1,1 @@
+SELECT sum(add_one(val)) FROM numbers WHERE id <= 500;

@@ -1,0 +1,1 @@
+SELECT count(*) FROM some_numbers(500);

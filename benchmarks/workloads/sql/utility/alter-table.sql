@@ -1,0 +1,4 @@
+BEGIN;
+ALTER TABLE clustered ADD COLUMN more int;
+ALTER TABLE clustered DROP COLUMN more;
+ROLLBACK;

@@ -1,0 +1,3 @@
+BEGIN;
+ANALYZE clustered;
+ROLLBACK;

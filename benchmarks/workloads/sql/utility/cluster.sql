@@ -1,0 +1,3 @@
+BEGIN;
+CLUSTER clustered USING clustered_val;
+ROLLBACK;

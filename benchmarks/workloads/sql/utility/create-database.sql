@@ -1,0 +1,2 @@
+CREATE DATABASE made;
+DROP DATABASE made;

@@ -1,0 +1,3 @@
+BEGIN;
+CREATE INDEX made ON heap USING gist (area);
+ROLLBACK;

@@ -1,0 +1,2 @@
+UPDATE dirty SET val = val + 1 WHERE id <= 500;
+VACUUM dirty;

@@ -1,0 +1,3 @@
+BEGIN;
+INSERT INTO plain VALUES (1, 2, 'a short text');
+ROLLBACK;

@@ -1,0 +1,1 @@
+COPY broad FROM 'broad.csv' CSV;

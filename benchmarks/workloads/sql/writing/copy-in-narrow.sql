@@ -1,0 +1,1 @@
+COPY narrow FROM 'narrow.copy';

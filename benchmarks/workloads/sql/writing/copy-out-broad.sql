@@ -1,0 +1,1 @@
+COPY broad TO '/dev/null';

@@ -1,0 +1,1 @@
+COPY narrow TO '/dev/null';

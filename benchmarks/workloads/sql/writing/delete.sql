@@ -1,0 +1,1 @@
+DELETE FROM counters WHERE id = (SELECT min(id) FROM counters);

@@ -1,0 +1,1 @@
+INSERT INTO children SELECT i, i FROM generate_series(1, 50) AS i;

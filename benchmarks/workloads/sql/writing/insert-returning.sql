@@ -1,0 +1,1 @@
+INSERT INTO plain VALUES (1, 2, 'a short text') RETURNING id, val;

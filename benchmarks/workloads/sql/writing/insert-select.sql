@@ -1,0 +1,1 @@
+INSERT INTO plain SELECT i, i, 'a short text' FROM generate_series(1, 200) AS i;

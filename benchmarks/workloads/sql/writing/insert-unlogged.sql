@@ -1,0 +1,1 @@
+INSERT INTO quiet VALUES (1, 2, 'a short text');

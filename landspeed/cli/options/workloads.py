@@ -1,0 +1,39 @@
+"""--workload and --suite: workloads of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import click
+
+from benchmarks.workloads.catalog import SUITES, Workload, choose
+from landspeed.console.table import as_text, rich_table
+
+
+def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --workload and --suite; the command is given the ``workloads`` that they choose."""
+
+    @wraps(command)
+    def packed(**given: Any) -> Any:
+        names, suite = given.pop("workload"), given.pop("suite")
+        return command(workloads=choose(names, suite) if names or suite else [], **given)
+
+    packed = click.option(
+        "--suite",
+        type=click.Choice(SUITES),
+        help="Count the workloads of this suite; each contains the ones before it.",
+    )(packed)
+    return click.option(
+        "--workload",
+        multiple=True,
+        metavar="PATTERN",
+        help="Count the workloads whose names match, like 'copy-*'; may be repeated.",
+    )(packed)
+
+
+def catalog_text(workloads: Sequence[Workload]) -> str:
+    """Return *workloads* as a table: name, family, versions, what each guards."""
+    rows = [(one.name, one.family, str(one.range), one.guards) for one in workloads]
+    return as_text(rich_table(("workload", "family", "versions", "guards"), rows))

@@ -30,7 +30,7 @@ _PATIENCE_SECONDS = 60.0
 _KEY_DATA = b"K"
 _HEADER = struct.Struct("!cI")
 # A row of two columns: a process id and where the WAL ends. See DataRow in the protocol's formats.
-_MARKED = re.compile(rb"D.{4}\x00\x02\x00{3}.\d+\x00{3}.([0-9A-F]{1,8}/[0-9A-F]{1,8})", re.DOTALL)
+_MARKED = re.compile(rb"D.{4}\x00\x02\x00{3}.\d+\x00{3}(.)([0-9A-F]+/[0-9A-F]+)", re.DOTALL)
 
 
 @dataclass(kw_only=True)
@@ -128,8 +128,8 @@ class Relay:
             data = _received(talk.server)
             if talk.backend is None and talk.listen(data) is not None and talk.backend:
                 self.backends.append(talk.backend)
-            elif marked := _MARKED.search(data):
-                self.positions.append(marked[1].decode())
+            elif position := wal_position_in(data):
+                self.positions.append(position)
             return _sent(talk.client, data)
         data = _received(talk.client)
         if data and talk.backend is not None:
@@ -141,6 +141,13 @@ class Relay:
             with suppress(KeyError, ValueError):
                 selector.unregister(end)
             end.close()
+
+
+def wal_position_in(data: bytes) -> str | None:
+    """Return the end of the WAL that the answer of a mark in *data* tells; None if it has none."""
+    marked = _MARKED.search(data)
+    # the next message may begin with a letter that is a hex digit too: the length tells
+    return marked[2][: marked[1][0]].decode() if marked else None
 
 
 def _received(end: socket.socket) -> bytes:

@@ -15,7 +15,7 @@ from landspeed.session.session import Session
 @click.option("--workloads", is_flag=True, help="List the workloads of the catalog.")
 @json_option
 def list_(*, workloads: bool, as_json: bool) -> None:
-    """List the known versions, the builds and the measurements; or the workloads of the catalog.
+    """List the known versions, the builds and the measurements.
 
     \b
     Examples:

@@ -1,0 +1,66 @@
+"""The catalog of workloads: every row is whole, and choosing from it is forgiving of nothing."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from base.errors import UsageError
+from base.version import Version
+from benchmarks.workloads.catalog import FAMILIES, choose, dataset_for, workloads
+from benchmarks.workloads.scenario import Mode
+
+
+def test_names_are_unique_and_no_mode_of_pgbench_has_one() -> None:
+    names = [one.name for one in workloads()]
+    assert len(set(names)) == len(names)
+    assert not set(names) & {mode.value for mode in Mode}
+
+
+def test_there_are_at_least_64_workloads_in_8_families_each_with_a_reason() -> None:
+    assert len(workloads()) >= 64
+    assert {one.family for one in workloads()} == set(FAMILIES)
+    assert [one.name for one in workloads() if len(one.guards) < 8 or not one.title] == []
+
+
+@pytest.mark.parametrize("version", ["8.3", "9.0", "9.6", "13", "18"])
+def test_every_workload_that_a_version_runs_finds_its_dataset(version: str) -> None:
+    known = Version.parse(version)
+    for one in workloads():
+        if known in one.range:
+            assert dataset_for(one.dataset, known) is not None, one.name
+
+
+def test_most_of_the_catalog_runs_on_the_oldest_release() -> None:
+    oldest = Version.parse("8.3")
+    assert sum(one.runs_on(oldest) for one in workloads()) >= 50
+
+
+def test_the_long_series_is_longer_than_the_short_one() -> None:
+    assert [one.name for one in workloads() if not 0 < one.lengths[0] < one.lengths[1]] == []
+
+
+def test_a_suite_contains_the_smaller_ones() -> None:
+    chosen = [{one.name for one in choose([], suite)} for suite in ("small", "standard", "all")]
+    assert all(smaller <= larger for smaller, larger in pairwise(chosen))
+    assert chosen[-1] == {one.name for one in workloads()}
+
+
+def test_patterns_choose_by_name_in_the_order_of_the_catalog() -> None:
+    assert [one.name for one in choose(["sort-u*", "select-1-simple"])] == [
+        "select-1-simple",
+        "sort-unique",
+    ]
+
+
+def test_a_pattern_that_matches_nothing_is_an_error() -> None:
+    with pytest.raises(UsageError, match='no workload is called "warp-\\*"'):
+        choose(["warp-*"])
+
+
+def test_the_digest_changes_with_what_is_counted_and_with_nothing_else() -> None:
+    one, two = choose(["copy-in-narrow", "copy-in-csv"])
+    version = Version.parse("18")
+    assert one.digest(version) == one.digest(Version.parse("17"))
+    assert one.digest(version) != two.digest(version)

@@ -19,7 +19,8 @@ from benchmarks.workloads.catalog import Workload, choose
 from benchmarks.workloads.protocol import Protocol
 from tests.kits.servers.cluster_kit import server_paths
 
-pytestmark = pytest.mark.postgres
+# By name, on a machine with little else to do: `pytest -m "" tests/benchmarks/counted/test_suite.py`
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 
 
 def suite(build: Build, paths: Paths) -> Suite:

@@ -19,7 +19,7 @@ from benchmarks.workloads.catalog import Workload, choose
 from benchmarks.workloads.protocol import Protocol
 from tests.kits.servers.cluster_kit import server_paths
 
-# By name, on a machine with little else to do: `pytest -m "" tests/benchmarks/counted/test_suite.py`
+# By name, where little else runs: pytest -m "" tests/benchmarks/counted/test_suite.py
 pytestmark = [pytest.mark.postgres, pytest.mark.long]
 
 

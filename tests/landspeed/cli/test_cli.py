@@ -138,6 +138,26 @@ def test_options_change_the_preset_that_is_planned(project: Path) -> None:
     assert (cell["clients"], cell["profile"]) == (3, "tuned")
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("build", "13:bs4"), "--with-blocksize=4"),
+        (("build", "13", "--in", "docker"), "docker build --tag landspeed-builder:"),
+        (("run", "18", "--preset", "quick"), "preset quick"),
+        (("changes", "--confirm"), "would compare 0 changes, at most 30 min 00 s each"),
+        (("farm", "results", "push", "--remote", "nowhere"), "would push 0 files"),
+    ],
+)
+def test_a_dry_run_shows_what_would_be_done_and_makes_nothing(
+    project: Path, words: tuple[str, ...], shown: str
+) -> None:
+    done = landspeed(project, *words, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout
+    assert not (project / "results" / "records").exists()
+    assert not (project / "cache" / "builds").exists()
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_has_help_with_examples(words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(cli, [*words, "--help"])

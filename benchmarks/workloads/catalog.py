@@ -21,7 +21,7 @@ from benchmarks.workloads.protocol import Protocol
 
 FAMILIES = (
     *("statements", "expressions", "scans", "joins"),
-    *("planner", "writing", "utility", "connections"),
+    *("planner", "writing", "utility"),
 )
 SUITES = ("small", "standard", "all")
 """Each suite contains the ones before it."""
@@ -53,8 +53,7 @@ class Workload:
     ``script`` is executed once per transaction. ``session`` is SQL executed once when a session
     begins, ``before`` are statements that restore the tables before each series of executions.
     ``lengths`` are the numbers of executions in a short and in a long series; their difference is
-    what is counted. A workload that ``connects`` opens a connection for each execution.
-    ``guards`` says which part of PostgreSQL would show in it.
+    what is counted. ``guards`` says which part of PostgreSQL would show in it.
     """
 
     name: str
@@ -69,7 +68,6 @@ class Workload:
     before: tuple[str, ...]
     lengths: tuple[int, int]
     writes: bool
-    connects: bool
     suite: str
 
     @classmethod
@@ -90,7 +88,6 @@ class Workload:
             before=tuple(row.get("before", ())),
             lengths=(short, long),
             writes=row.get("writes", False),
-            connects=row.get("connects", False),
             suite=row.get("suite", "all"),
         )
 

@@ -54,7 +54,6 @@ def broken() -> Workload:
         before=(),
         lengths=(1, 2),
         writes=False,
-        connects=False,
         suite="all",
     )
 

@@ -1,1 +1,0 @@
-SELECT count(*) FROM seen AS a JOIN seen AS b ON b.id = a.val WHERE a.id < 10;

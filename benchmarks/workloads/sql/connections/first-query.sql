@@ -1,1 +1,0 @@
-SELECT val FROM seen WHERE id = 42;

@@ -93,18 +93,18 @@ def _short(target: Target) -> str:
 def _said(plan: TrackingPlan) -> str:
     parts = [_share_said(share) for share in plan.assignments if share.due]
     if not parts:
-        parts = ["nothing new: all that is watched is measured"]
+        parts = ["nothing new: everything tracked is measured"]
     if plan.broken:
-        parts.append(f"{plan.broken} passed over: they do not build")
+        parts.append(f"{plan.broken} skipped: they do not build")
     if plan.unconfirmed:
-        parts.append(f"steps wait to be put to the test on {', '.join(plan.unconfirmed)}")
+        parts.append(f"changepoints to confirm on {', '.join(plan.unconfirmed)}")
     return "; ".join(parts)
 
 
 def _share_said(share: Assignment) -> str:
     chosen = len(share.targets)
     left = "" if chosen == share.due else f", {share.due - chosen} later"
-    return f"{chosen} to be measured on {share.machine} in about {duration(share.seconds)}{left}"
+    return f"{chosen} to measure on {share.machine} in about {duration(share.seconds)}{left}"
 
 
 def _markdown(plan: TrackingPlan) -> Iterator[str]:

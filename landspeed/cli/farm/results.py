@@ -175,11 +175,7 @@ def recover(*, as_json: bool) -> None:
             except (UsageError, RecordError) as error:
                 say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
     put_outputs({"recovered": new})
-    say(
-        f"{counted(new, 'file')} recovered of runs that ended badly"
-        if new
-        else "nothing to recover"
-    )
+    say(f"{counted(new, 'file')} recovered from failed runs" if new else "nothing to recover")
     if as_json:
         emit_json({"recovered": new})
 

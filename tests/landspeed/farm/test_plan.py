@@ -46,7 +46,7 @@ def test_what_is_counted_is_not_planned_again_and_nothing_new_is_said(farm):
     told = json.loads(done.stdout)
     assert (told["counts_count"], told["builds_count"], told["confirms_count"]) == (0, 0, 0)
     assert told["builds"] == told["counts"] == []
-    assert "nothing new: all that is watched is measured" in done.stderr
+    assert "nothing new: everything tracked is measured" in done.stderr
 
 
 def test_a_new_commit_comes_before_old_gaps(farm):
@@ -86,13 +86,13 @@ def test_what_failed_to_build_twice_is_passed_over_and_said(farm):
         farm.records.failures.add(note)
     done = farm.landspeed("farm", "plan", "--json")
     assert json.loads(done.stdout)["refs"] == []
-    assert "1 passed over: they do not build" in done.stderr
+    assert "1 skipped: they do not build" in done.stderr
 
 
 def test_the_budget_cuts_and_what_is_left_comes_later(farm):
     done = farm.landspeed("farm", "plan", "--json", "--budget", "12min")
     assert [farm.commits.index(ref) for ref in json.loads(done.stdout)["refs"]] == [3, 1]
-    assert "2 to be measured on counter in about 12 min" in done.stderr
+    assert "2 to measure on counter in about 12 min" in done.stderr
     assert "2 later" in done.stderr
 
 
@@ -210,7 +210,7 @@ def test_steps_that_nobody_put_to_the_test_are_told_of_even_with_nothing_new(far
     told = json.loads(done.stdout)
     assert told["counts_count"] == 0
     assert [row["machine"] for row in told["confirms"]] == [MACHINE]
-    assert "steps wait to be put to the test on counter" in done.stderr
+    assert "changepoints to confirm on counter" in done.stderr
 
 
 def test_a_branch_that_is_not_there_is_one_clear_error(farm):

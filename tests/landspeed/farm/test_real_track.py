@@ -119,7 +119,7 @@ def test_with_nothing_new_nothing_is_done_and_it_says_so(farm):
     run = farm.track()
     assert_fine(run)
     assert run.jobs == NOTHING_NEW
-    assert "nothing new: all that is watched is measured" in run.log("plan")
+    assert "nothing new: everything tracked is measured" in run.log("plan")
     assert farm.api.writes() == before
     assert farm.git("rev-parse", "results") == tip
     # of each commit that is another server, warm and cold; the bisection counted its ends anew
@@ -132,7 +132,7 @@ def test_a_commit_that_repairs_it_closes_the_issue(farm, history):
     assert_fine(run)
     (issue,) = farm.api.issues
     assert issue["state"] == "closed"
-    assert f"**Gone since {repair} `Do it once`**" in issue["body"]
+    assert f"**Repaired by {repair} `Do it once`**" in issue["body"]
     posts = [path for path in farm.api.writes() if path.startswith("POST")]
     assert posts == ["POST /repos/example/landspeed/issues"]
     assert farm.track().jobs == NOTHING_NEW

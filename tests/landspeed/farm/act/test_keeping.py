@@ -88,7 +88,7 @@ def test_what_one_run_has_kept_the_next_one_finds_and_adds_to(world, tmp_path, h
     idle = tracked.hub.run("track.yml", "repository_dispatch", payload=told, timeout=1500)
     assert_fine(idle)
     assert idle.jobs == NOTHING_NEW
-    assert "nothing new: all that is watched is measured" in idle.log("plan")
+    assert "nothing new: everything tracked is measured" in idle.log("plan")
     assert world.deeds("count") == counted
 
     # one that costs more than what the first run has kept, and one on a branch of its own

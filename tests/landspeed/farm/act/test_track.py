@@ -56,7 +56,7 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     again = world.tracked.track()
     assert_fine(again)
     assert again.jobs == NOTHING_NEW
-    assert "nothing new: all that is watched is measured" in again.log("plan")
+    assert "nothing new: everything tracked is measured" in again.log("plan")
     assert len(api.calls) - before == 2
 
     world.commit(1)
@@ -64,12 +64,12 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     repaired = world.tracked.track()
     assert_fine(repaired)
     assert issue["state"] == "closed"
-    assert f"**Gone since {world.farm.commits[4]} `commit 4`**" in issue["body"]
+    assert f"**Repaired by {world.farm.commits[4]} `commit 4`**" in issue["body"]
     assert set(world.deeds("count 4").values()) == {1}
 
 
 def test_the_site_is_made_from_the_last_one_and_of_a_wrong_one_nothing_is_taken(world, tmp_path):
-    tracked, renewed = world.tracked, "of the site only what has changed is made again"
+    tracked, renewed = world.tracked, "publishing only what has changed"
     first = tracked.track()
     assert_fine(first)
     assert renewed not in first.log("publish/site")
@@ -84,7 +84,9 @@ def test_the_site_is_made_from_the_last_one_and_of_a_wrong_one_nothing_is_taken(
     spoil(tracked.hub.stubs, tmp_path / "unpacked")
     third = tracked.hub.run("publish.yml", timeout=1500)
     assert_fine(third)
-    assert "made anew: the site is not the one that was made last" in third.log("site")
+    assert "publishing all of the site: the site is not the one that was made last" in third.log(
+        "site"
+    )
     assert tracked.site_files() == site
 
 

@@ -193,7 +193,8 @@ class Templates:
             self._require_distributable(build)
             remove_tree(template.directory)
             self._make_room(self._load_bytes(scale))
-            _log.info("loading scale %d into %s", scale, build.label)
+            # asv prints messages without their arguments
+            _log.info(f"loading scale {scale} into {build.label}")
             try:
                 self._load(build, scale, template)
             except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -105,13 +106,15 @@ def test_a_coordinator_and_its_workers_are_loaded_together_measured_and_stopped(
     assert kit.nothing_is_left()
 
 
-def test_every_server_has_its_own_part_of_the_template_which_is_loaded_once(kit: Kit) -> None:
+def test_every_server_has_its_own_part_of_the_template_which_is_loaded_once(
+    kit: Kit, caplog: pytest.LogCaptureFixture
+) -> None:
     cell = cell_of(script(writes=False))
     kit.run(cell)
-    said: list[str] = []
-    store = templates(kit.paths, Pgbench(kit.client), said.append, cell=cell)
-    template = store.ensure(kit.build, 1)
-    assert said == []
+    store = templates(kit.paths, Pgbench(kit.client), cell=cell)
+    with caplog.at_level(logging.INFO, "benchmarks.data.templates"):
+        template = store.ensure(kit.build, 1)
+    assert caplog.messages == []
     assert {place.name for place in template.data.iterdir()} == {
         "coordinator",
         "worker-1",
@@ -123,7 +126,7 @@ def test_every_server_has_its_own_part_of_the_template_which_is_loaded_once(kit:
 
 def test_one_server_of_the_same_build_runs_the_same_script_without_the_extension(kit: Kit) -> None:
     record = kit.run(cell_of(script(writes=True), "default"))
-    assert "topology" not in record
+    assert record.topology is None
     assert "shared_preload_libraries" not in record.settings
     across = cell_of(script(writes=True))
     assert record.cell.mode == across.scenario.mode.value

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,11 @@ pytestmark = pytest.mark.postgres
 
 @dataclass
 class Kit:
-    """A store of templates, a Build for it, and what it said."""
+    """A store of templates, a build for it, and what it logged."""
 
     store: Templates
     build: Build
-    said: list[str] = field(default_factory=list)
+    log: pytest.LogCaptureFixture
 
     def query(self, text: str, *, writes: bool, keep: bool) -> object:
         """The answer to *text* on a leased data directory."""
@@ -52,18 +53,20 @@ def paths() -> Iterator[Paths]:
 
 
 @pytest.fixture
-def kit(paths: Paths, newest_build: Build, pgbench_build: Build) -> Kit:
-    said: list[str] = []
-    store = templates(paths, Pgbench(pgbench_build), said.append)
-    kit = Kit(store=store, build=store.home.reachable(newest_build), said=said)
+def kit(
+    paths: Paths, newest_build: Build, pgbench_build: Build, caplog: pytest.LogCaptureFixture
+) -> Kit:
+    store = templates(paths, Pgbench(pgbench_build))
+    kit = Kit(store=store, build=store.home.reachable(newest_build), log=caplog)
+    caplog.set_level(logging.INFO, "benchmarks.data.templates")
     store.ensure(kit.build, SCALE)
-    said.clear()
+    caplog.clear()
     return kit
 
 
 def test_a_template_is_loaded_once(kit: Kit) -> None:
     kit.store.ensure(kit.build, SCALE)
-    assert kit.said == []
+    assert kit.log.messages == []
 
 
 def test_a_template_is_vacuumed_and_frozen_and_was_shut_down(kit: Kit) -> None:
@@ -83,13 +86,13 @@ def test_what_one_run_writes_the_next_does_not_see(kit: Kit) -> None:
     assert kit.query(update, writes=True, keep=False) == 7
     assert kit.query(changed, writes=True, keep=False) == 0
     assert kit.query(changed, writes=False, keep=True) == 0
-    assert kit.said == []
+    assert kit.log.messages == []
 
 
 def test_a_reader_that_was_killed_costs_a_new_load(kit: Kit) -> None:
     assert kit.query("SELECT 1", writes=False, keep=False) == 1
     assert kit.query("SELECT 1", writes=False, keep=True) == 1
-    assert len(kit.said) == 1
+    assert len(kit.log.messages) == 1
 
 
 def test_a_working_copy_from_before_the_last_boot_is_made_anew(kit: Kit) -> None:
@@ -109,7 +112,7 @@ def test_a_template_without_its_proof_is_loaded_again(kit: Kit) -> None:
     (template.directory / TEMPLATE_JSON).unlink()
     (template.data / "PG_VERSION").write_text("half written")
     kit.store.ensure(kit.build, SCALE)
-    assert len(kit.said) == 1
+    assert len(kit.log.messages) == 1
     assert template.is_whole()
 
 
@@ -129,9 +132,7 @@ def test_an_interrupted_load_leaves_nothing(
 
 def test_the_least_recently_used_template_makes_room(kit: Kit) -> None:
     old = kit.store.ensure(kit.build, SCALE)
-    narrow = Templates(
-        home=kit.store.home, client=kit.store.client, limit_bytes=1, say=kit.said.append
-    )
+    narrow = Templates(home=kit.store.home, client=kit.store.client, limit_bytes=1)
     leftover = kit.store.home.templates / "killed-while-loading"
     leftover.mkdir()
     new = narrow.ensure(kit.build, SCALE + 1)

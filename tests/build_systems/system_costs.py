@@ -42,4 +42,4 @@ def _costs(session: Session, pgbench: Pgbench, build: Build) -> Iterator[tuple[s
             context={},
             at_once=min(_SLOPES, session.machine.cores),
         )
-        yield mode.value, record["sample"]["instructions"]
+        yield mode.value, record.sample.instructions

@@ -6,6 +6,7 @@ import pwd
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 from base.build import Build
@@ -21,7 +22,6 @@ from benchmarks.clients.pgbench_output import (
 from benchmarks.machine.spawn import clean_environment
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.custom_scripts import Script
-from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import AnyMode, Cell, Mode, Scenario
 
 _SCRIPTS: Mapping[AnyMode, str] = {
@@ -130,10 +130,12 @@ class Pgbench:
         transactions: int,
         seed: int,
         script: Path | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...]:
-        """Run so many *transactions* of one client, the same ones for the same *seed*; the argv.
+        """Run so many *transactions* of one client, the same ones for the same *seed*.
 
-        *script* takes the place of the mode's own. MeasureError if one of them fails.
+        *script* takes the place of the mode's own; *variables* are set at its start. Return the
+        command line. MeasureError if a transaction fails.
         """
         mode = scenario.mode
         options = [
@@ -142,35 +144,11 @@ class Pgbench:
             *(["-f", str(script), "-s", str(scenario.scale)] if script else [_SCRIPTS[mode]]),
             *("-M", scenario.protocol.value, "-c", "1", "-j", "1", "-t", str(transactions)),
             f"--random-seed={seed}",
+            *(word for name, value in variables.items() for word in ("-D", f"{name}={value}")),
         ]
         argv = [*self._base(host, user), *options, database]
         done = self._run(argv, cwd=host.parent, timeout=_COUNTED_SECONDS)
         whole = f"transactions actually processed: {transactions}/{transactions}\n"
-        if done.status != 0 or whole not in done.stdout:
-            raise _failed("pgbench was aborted", done)
-        return tuple(argv)
-
-    def execute(
-        self,
-        host: Path,
-        *,
-        user: str,
-        database: str,
-        protocol: Protocol,
-        script: Path,
-        executions: int,
-        seed: int,
-        counter: str,
-    ) -> tuple[str, ...]:
-        """Execute *script* so many times in one session; return the argv.
-
-        The variable *counter* is 0 at the start. MeasureError if one execution fails.
-        """
-        options = ["-n", "-f", str(script), "-M", protocol.value, "-c", "1", "-j", "1"]
-        options += ["-t", str(executions), f"--random-seed={seed}", "-D", f"{counter}=0"]
-        argv = [*self._base(host, user), *options, database]
-        done = self._run(argv, cwd=host.parent, timeout=_COUNTED_SECONDS)
-        whole = f"transactions actually processed: {executions}/{executions}\n"
         if done.status != 0 or whole not in done.stdout:
             raise _failed("pgbench was aborted", done)
         return tuple(argv)

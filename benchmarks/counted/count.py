@@ -25,6 +25,7 @@ from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.passes import Bench, CountOrder, Pass
+from benchmarks.counted.server import SEED
 from benchmarks.counted.valgrind import count_epoch, require_countable
 from benchmarks.data.templates import Templates
 from benchmarks.machine.machine import Machine
@@ -43,15 +44,16 @@ LENGTHS: Mapping[AnyMode, tuple[int, int]] = {
 }
 """How many transactions the two runs have that a slope is taken between."""
 
-SEED = 7
-"""pgbench's random seed: every server gets the same transactions."""
-
 SPREAD_LIMIT = 0.001
 """How far apart the two slopes may be, relative to their mean: half of the least step told."""
 
 _TIMES = 2
 # An edge of fewer instructions per transaction is not kept with a profile.
 _LEAST = 0.005
+
+
+class NotRepeatedError(MeasureError):
+    """Two counts of the same work that are further apart than SPREAD_LIMIT."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +114,6 @@ def count(
         build=build,
         pgbench=pgbench,
         cell=cell,
-        seed=SEED,
         longest=max(lengths),
         memory_bytes=machine.memory_bytes,
         stop=stop or threading.Event(),
@@ -168,16 +169,7 @@ def sample_of(slopes: Sequence[Slope], label: str) -> dict[str, float]:
 
     MeasureError if that is more than SPREAD_LIMIT; *label* names the server.
     """
-    numbers = [slope.instructions for slope in slopes]
-    instructions = sum(numbers) / len(numbers)
-    spread = (max(numbers) - min(numbers)) / instructions if instructions else 0.0
-    if not instructions or spread > SPREAD_LIMIT:
-        raise MeasureError(
-            f"counting {label} twice gave different numbers",
-            detail=f"{', '.join(f'{n:.1f}' for n in numbers)} instructions per transaction are "
-            f"{spread:.2%} apart, {SPREAD_LIMIT:.2%} are allowed.",
-            hint="Count it again; a server whose work depends on time cannot be counted.",
-        )
+    instructions, spread = repeated([slope.instructions for slope in slopes], label)
     return {
         "instructions": round(instructions, 3),
         "instructions_spread": round(spread, 9),
@@ -187,6 +179,24 @@ def sample_of(slopes: Sequence[Slope], label: str) -> dict[str, float]:
         "blocks_read_tx": _least(slopes, lambda one: one.blocks_read),
         "transactions": slopes[0].transactions,
     }
+
+
+def repeated(numbers: Sequence[float], label: str) -> tuple[float, float]:
+    """Return the mean of *numbers*, instructions per transaction, and how far apart they are.
+
+    The distance is relative to the mean. NotRepeatedError if it is more than SPREAD_LIMIT;
+    *label* names what was counted.
+    """
+    mean = sum(numbers) / len(numbers)
+    spread = (max(numbers) - min(numbers)) / mean if mean else 0.0
+    if not mean or spread > SPREAD_LIMIT:
+        raise NotRepeatedError(
+            f"counting {label} twice gave different numbers",
+            detail=f"{', '.join(f'{n:.1f}' for n in numbers)} instructions per transaction are "
+            f"{spread:.2%} apart, {SPREAD_LIMIT:.2%} are allowed.",
+            hint="Count it again; a server whose work depends on time cannot be counted.",
+        )
+    return mean, spread
 
 
 def _mean(slopes: Sequence[Slope], value: Callable[[Pass], float]) -> float:

@@ -7,24 +7,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Self
 
 from base.build import Build
-from base.errors import ClusterError, MeasureError
+from base.errors import MeasureError
 from base.files import storage_errors
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.callgrind import Profile, is_whole
-from benchmarks.counted.relay import Relay
-from benchmarks.counted.settings import clock_driven, exact_settings
-from benchmarks.counted.valgrind import counting, require_fixed_addresses
+from benchmarks.counted.callgrind import Profile
+from benchmarks.counted.server import SEED, CountedServer
+from benchmarks.counted.settings import clock_driven
 from benchmarks.data.templates import Templates
 from benchmarks.machine.copy_tree import clone_tree
-from benchmarks.machine.processes import children
 from benchmarks.observation.snapshot import database_bytes, noteworthy, settings, wal_and_blocks
-from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, server_error
+from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster
 from benchmarks.server.configuration import Configuration
-from benchmarks.server.home import PORT, RunDirectory
+from benchmarks.server.home import RunDirectory
 from benchmarks.workloads.scenario import CacheState, Cell, Protocol
 
 # The function a backend spends its life in, under this name from 8.3 to current. What the
@@ -33,9 +30,7 @@ _BACKEND = "PostgresMain"
 # The collector of a lagging version may answer with a file of up to 0.5 s ago, see
 # PGSTAT_STAT_INTERVAL in its pgstat.c.
 _LAG_SECONDS = 0.7
-_FILE_SECONDS = 60.0
 _LOADED, _USED = "loaded", "used"
-_POLL_SECONDS = 0.01
 # What reads the pages that a script of pgbench's changes, after the same random draws.
 _READING = """\\set aid random(1, 100000 * :scale)
 \\set bid random(1, 1 * :scale)
@@ -49,7 +44,7 @@ SELECT bbalance FROM pgbench_branches WHERE bid = :bid;
 
 @dataclass(frozen=True, kw_only=True)
 class CountOrder:
-    """What to count: *cell* of *build*, with pgbench's *seed*.
+    """What to count: *cell* of *build*, after the same random draws each time.
 
     A warm Pass reads what *longest* transactions touch before it. No Pass begins after *stop*.
     """
@@ -57,7 +52,6 @@ class CountOrder:
     build: Build
     pgbench: Pgbench
     cell: Cell
-    seed: int
     longest: int
     memory_bytes: int
     stop: threading.Event
@@ -115,48 +109,20 @@ class Bench:
         data = self.run.path / _USED
         with storage_errors(f'copy "{self.run.path / _LOADED}"', data):
             clone_tree(self.run.path / _LOADED, data)
-        known = profile.settings(server.version, order.memory_bytes)
-        counts = self._make("counts")
-        for left_over in counts.iterdir():
-            left_over.unlink()
-        cluster = Cluster(
-            build=self._at_fixed_place(server),
+        with CountedServer.start(
+            server,
             data=data,
             run=self.run,
-            settings=known | exact_settings(server.version),
-            keep=False,
-            under=counting(counts),
-        )
-        with _telling(cluster), cluster:
-            require_fixed_addresses([cluster.pid, *children(cluster.pid)])
+            settings=profile.settings(server.version, order.memory_bytes),
+        ) as counted:
             if order.cell.buffers is CacheState.WARM:
-                self._warm(cluster)
-            backend, argv = self._drive(cluster, transactions)
-            cluster.check()
-            return self._seen(cluster, transactions, _profile(counts / str(backend)), argv)
-        raise AssertionError("a cluster hides no error")
-
-    def _make(self, name: str) -> Path:
-        path = self.run.path / name
-        with storage_errors(f'create "{path}"', path):
-            path.mkdir(exist_ok=True)
-            self.run.own(path)
-        return path
-
-    def _at_fixed_place(self, server: Build) -> Build:
-        """*server* under paths that are as long for every build.
-
-        Their length moves the stack, and vector instructions read what is aligned otherwise in
-        other numbers of steps.
-        """
-        parts = {"bin": server.program("postgres").parent, "lib": server.prefix / "lib"}
-        if server.external is not None:
-            parts["lib"] = Path(server.external.libdir)
-        for name, part in parts.items():
-            link = self.run.path / name
-            link.unlink(missing_ok=True)
-            link.symlink_to(part)
-        return replace(server, prefix=self.run.path, external=None)
+                self._warm(counted.cluster)
+            relay, argv = counted.drive(
+                order.pgbench, order.cell.scenario, database=DATABASE, transactions=transactions
+            )
+            (text,) = counted.parts(relay.backends[-1])
+            return self._seen(counted.cluster, transactions, Profile.parse(text), argv)
+        raise AssertionError("a counted server hides no error")
 
     def _warm(self, cluster: Cluster) -> None:
         order, script = self.order, None
@@ -170,28 +136,9 @@ class Bench:
             database=DATABASE,
             scenario=scenario,
             transactions=order.longest,
-            seed=order.seed,
+            seed=SEED,
             script=script,
         )
-
-    def _drive(self, cluster: Cluster, transactions: int) -> tuple[int, tuple[str, ...]]:
-        """Run pgbench through a Relay; the process id of the backend that served it."""
-        order, name = self.order, f".s.PGSQL.{PORT}"
-        relayed = cluster.host / "r"
-        relayed.mkdir(exist_ok=True)
-        with Relay(here=relayed / name, there=cluster.host / name) as relay:
-            argv = order.pgbench.transact(
-                relayed,
-                user=SUPERUSER,
-                database=DATABASE,
-                scenario=order.cell.scenario,
-                transactions=transactions,
-                seed=order.seed,
-            )
-        # the first connection asks for the scale, the last one is the client's
-        if not relay.backends:
-            raise MeasureError("pgbench did not reach the server")
-        return relay.backends[-1], argv
 
     def _seen(
         self, cluster: Cluster, transactions: int, profile: Profile, argv: tuple[str, ...]
@@ -225,32 +172,3 @@ class Bench:
             database_bytes=size,
             server_log=noteworthy(cluster.log_text()),
         )
-
-
-def _profile(path: Path) -> Profile:
-    """The profile of a backend that has just ended; MeasureError if it does not come."""
-    deadline = time.monotonic() + _FILE_SECONDS
-    while time.monotonic() < deadline:
-        text = path.read_text(errors="replace") if path.exists() else ""
-        if is_whole(text):
-            return Profile.parse(text)
-        time.sleep(_POLL_SECONDS)
-    raise MeasureError(
-        "a counted backend left no profile",
-        detail=f'"{path.name}" did not come within {_FILE_SECONDS:.0f} s.',
-        hint="It may have been killed; see the server's log.",
-    )
-
-
-@contextmanager
-def _telling(cluster: Cluster) -> Iterator[None]:
-    """Turn what goes wrong with *cluster* into a MeasureError with the server's last words."""
-    try:
-        yield
-    except (MeasureError, ClusterError) as error:
-        said = server_error(error.message, cluster.log_text()).detail
-        raise MeasureError(
-            f"{error.message}, under valgrind",
-            detail=f"{error.detail}\nThe server of {cluster.build.label} said:\n{said}".strip(),
-            hint=error.hint,
-        ) from error

@@ -56,11 +56,7 @@ class SeriesPlan:
         # A mark that read a table would leave statistics behind.
         mark = f"SELECT {MARK}(), ({wal_position});\n"
         restore = "".join(f"{statement};\n" for statement in workload.before)
-        session = "".join(
-            f"{statement.strip()};\n"
-            for statement in workload.session.split(";")
-            if statement.strip()
-        )
+        session = "".join(f"{statement};\n" for statement in workload.session)
         due = " or ".join(f":{COUNTER} = {begin}" for begin in bounds)
         script = (
             f"\\if :{COUNTER} = 0\n{session}\\endif\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,11 +12,21 @@ from typing import Any
 
 from base.build import Build
 from base.errors import LandspeedError, MeasureError
+from base.files import storage_errors
 from base.paths import Paths
 from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import INSTRUMENT, SEED, SPREAD_LIMIT, keep_profile
-from benchmarks.counted.suite_server import SuiteServer, WorkloadCount
+from benchmarks.counted.callgrind import Profile
+from benchmarks.counted.count import (
+    INSTRUMENT,
+    NotRepeatedError,
+    exact_cell,
+    keep_profile,
+    repeated,
+)
+from benchmarks.counted.series import COUNTER, MARK, SeriesPlan
+from benchmarks.counted.server import SEED, CountedServer
+from benchmarks.counted.settings import clock_driven
 from benchmarks.counted.valgrind import CountEnvironment, count_epoch, require_countable
 from benchmarks.data.datasets import DatasetLoader
 from benchmarks.data.templates import Templates, template_limit
@@ -28,15 +39,20 @@ from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.scenario import CacheState, Cell, Scenario, Tier
 
 _CONFIGURATION = "default"
-# A busy machine may take longer than a second for a series, and a hand-over of statistics falls
-# into it; the next try rarely meets one again.
+_SCALE = 1  # the datasets have one size
+# On a busy machine a series may take longer than a second. Statistics are then reported in it,
+# which a second or third try rarely meets again.
 _TRIES = 3
+# From 15 on this function has a session report its statistics at the end of the transaction.
+_REPORT = "pg_stat_force_next_flush"
+# Before 15 statistics are reported when 0.5 s have passed, see PGSTAT_STAT_INTERVAL in pgstat.c.
+_WAIT = "\\sleep 600 ms"
 
 
 def workload_cell(workload: Workload) -> Cell:
     """Return the cell in which *workload* is counted: one client, warm, the default settings."""
-    scenario = Scenario(mode=workload, protocol=workload.protocol, tier=Tier.SMALL, scale=1)
-    return Cell(scenario=scenario, clients=1, profile=_CONFIGURATION, buffers=CacheState.WARM)
+    scenario = Scenario(mode=workload, protocol=workload.protocol, tier=Tier.SMALL, scale=_SCALE)
+    return exact_cell(scenario, _CONFIGURATION, CacheState.WARM)
 
 
 def workload_environment(workload: Workload, version: Version) -> CountEnvironment:
@@ -59,20 +75,10 @@ class Suite:
     context: Mapping[str, Any]
     stop: threading.Event
 
-    def templates(self) -> Templates:
-        """Return the templates that have the datasets of the catalog."""
-        home = ServerHome.open(self.paths, None)
-        return Templates(
-            home=home,
-            client=self.pgbench.at_home(home),
-            own=DatasetLoader(),
-            limit_bytes=template_limit(dict(os.environ)),
-        )
-
     def load(self) -> None:
         """Load the datasets now, if they are not loaded yet."""
-        store = self.templates()
-        store.ensure(store.home.reachable(self.build), 1)
+        store = self._templates()
+        store.ensure(store.home.reachable(self.build), _SCALE)
 
     def count(self, workloads: Sequence[Workload]) -> Iterator[Record | LandspeedError]:
         """Count *workloads*; yield the record of each, or the error that it ended with.
@@ -81,65 +87,118 @@ class Suite:
         MeasureError is raised where nothing can be counted, or the datasets cannot be loaded.
         """
         require_countable()
-        store = self.templates()
+        store = self._templates()
+        build = store.home.reachable(self.build)
+        configuration = Configuration.named(_CONFIGURATION)
         left = list(workloads)
         while left and not self.stop.is_set():
             with store.home.run_directory() as run:
-                server = store.home.reachable(self.build)
                 data = run.path / "copy"
-                store.copy(server, 1, data)
-                settings = Configuration.named(_CONFIGURATION).settings(
-                    server.version, self.machine.memory_bytes
-                )
-                with SuiteServer.start(
-                    server, self.pgbench, data=data, run=run, settings=settings
-                ) as suite:
-                    while left and not self.stop.is_set() and suite.cluster.is_well:
-                        yield self._counted(suite, left.pop(0))
+                store.copy(build, _SCALE, data)
+                with CountedServer.start(
+                    build,
+                    data=data,
+                    run=run,
+                    settings=configuration.settings(build.version, self.machine.memory_bytes),
+                    options=[f"--dump-before={MARK}"],
+                ) as server:
+                    settle = _settle(server)
+                    while left and not self.stop.is_set() and server.cluster.is_well:
+                        yield self._counted(server, left.pop(0), settle)
 
-    def _counted(self, suite: SuiteServer, workload: Workload) -> Record | LandspeedError:
-        started = datetime.now(UTC)
-        try:
-            for _ in range(_TRIES):
-                counted = suite.count(workload)
-                if counted.spread <= SPREAD_LIMIT:
-                    return self._record(counted, started)
-            raise MeasureError(
-                "counting twice gave different numbers",
-                detail=f"{', '.join(f'{slope:.1f}' for slope in counted.slopes)} instructions are "
-                f"{counted.spread:.2%} apart, {SPREAD_LIMIT:.2%} are allowed.",
-            )
-        except LandspeedError as error:
-            return MeasureError(
-                f"could not count {workload.name} on {self.build.label}",
-                detail="\n".join(filter(None, (error.message, error.detail))),
-                hint=error.hint,
-            )
-
-    def _record(self, counted: WorkloadCount, started: datetime) -> Record:
-        workload, machine = counted.workload, self.machine
-        facts = provenance(
-            started,
-            build=self.build,
-            pgbench=self.pgbench,
-            cell=workload_cell(workload),
-            machine=machine,
+    def _templates(self) -> Templates:
+        home = ServerHome.open(self.paths, None)
+        return Templates(
+            home=home,
+            client=self.pgbench.at_home(home),
+            own=DatasetLoader(),
+            limit_bytes=template_limit(dict(os.environ)),
         )
-        facts["epoch"] = workload_environment(workload, self.build.version).facts(machine)
-        facts["run"] = {
-            **self.context,
-            "instrument": INSTRUMENT,
-            "transactions": list(workload.lengths),
-            "seed": SEED,
-            "phases": {"count": round(counted.seconds, 3)},
-        }
-        facts["sample"] = {
-            "instructions": round(counted.instructions, 3),
-            "instructions_spread": round(counted.spread, 9),
-            "clocked_instructions": round(counted.clocked, 4),
-            "wal_bytes_tx": round(counted.wal_bytes, 4),
-            "transactions": workload.lengths[1] - workload.lengths[0],
-        }
-        record = Record.from_json(facts)
-        keep_profile(self.paths, record.id, counted.profile)
+
+    def _counted(
+        self, server: CountedServer, workload: Workload, settle: str
+    ) -> Record | LandspeedError:
+        error: LandspeedError
+        for _ in range(_TRIES):
+            try:
+                return self._record(server, workload, settle)
+            except NotRepeatedError as differs:
+                error = differs
+            except LandspeedError as failed:
+                error = failed
+                break
+        return MeasureError(
+            f"could not count {workload.name} on {self.build.label}",
+            detail="\n".join(filter(None, (error.message, error.detail))),
+            hint=error.hint,
+        )
+
+    def _record(self, server: CountedServer, workload: Workload, settle: str) -> Record:
+        """Count *workload* on *server*, and keep its profile."""
+        started, began = datetime.now(UTC), time.monotonic()
+        dialect, cell = server.cluster.dialect, workload_cell(workload)
+        plan = SeriesPlan.of(workload, settle=settle, wal_position=dialect.wal_position)
+        script = server.run.scratch / f"{workload.name}.sql"
+        with storage_errors(f'write "{script}"', script):
+            script.write_text(plan.script)
+            script.chmod(0o644)
+        with server.explained():
+            relay, argv = server.drive(
+                self.pgbench,
+                cell.scenario,
+                database=workload.dataset,
+                transactions=plan.executions,
+                script=script,
+                variables={COUNTER: "0"},
+            )
+            parts = server.parts(relay.backends[-1], plan.marks + 1)
+        texts = plan.series(parts)
+        _, *wal = plan.wal_bytes(list(map(dialect.wal_bytes, relay.positions)))
+        short, long, short_again, long_again = map(Profile.parse, texts[1:])
+        more = workload.lengths[1] - workload.lengths[0]
+        instructions, spread = repeated(
+            [(_work(long) - _work(short)) / more, (_work(long_again) - _work(short_again)) / more],
+            workload.name,
+        )
+        facts = provenance(
+            started, build=self.build, pgbench=self.pgbench, cell=cell, machine=self.machine
+        )
+        environment = workload_environment(workload, self.build.version)
+        record = Record.from_json(
+            {
+                **facts,
+                "epoch": environment.facts(self.machine),
+                "run": {
+                    **self.context,
+                    "instrument": INSTRUMENT,
+                    "transactions": list(workload.lengths),
+                    "seed": SEED,
+                    "argv": ["pgbench", *argv[1:]],
+                    "phases": {"count": round(time.monotonic() - began, 3)},
+                },
+                "sample": {
+                    "instructions": round(instructions, 3),
+                    "instructions_spread": round(spread, 9),
+                    "clocked_instructions": round((_clocked(long) - _clocked(short)) / more, 4),
+                    "wal_bytes_tx": round((min(wal[1::2]) - min(wal[::2])) / more, 4),
+                    "transactions": more,
+                },
+            }
+        )
+        keep_profile(self.paths, record.id, long.since(short, more))
         return record
+
+
+def _settle(server: CountedServer) -> str:
+    """Return the line of a script that has the session report its statistics."""
+    with server.cluster.connect() as connection:
+        query = "SELECT 1 FROM pg_proc WHERE proname = %s"
+        return f"SELECT {_REPORT}();" if connection.execute(query, [_REPORT]).fetchone() else _WAIT
+
+
+def _clocked(profile: Profile) -> float:
+    return profile.called_by(clock_driven())
+
+
+def _work(profile: Profile) -> float:
+    return sum(profile.own.values()) - _clocked(profile)

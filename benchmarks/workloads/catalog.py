@@ -23,6 +23,9 @@ FAMILIES = (
     *("statements", "expressions", "scans", "joins"),
     *("planner", "writing", "utility"),
 )
+CATALOG = "catalog"
+"""What the record of a counted workload says in place of a preset."""
+
 SUITES = ("small", "standard", "all")
 """Each suite contains the ones before it."""
 
@@ -50,8 +53,8 @@ class Dataset:
 class Workload:
     """One entry of the catalog.
 
-    ``script`` is executed once per transaction. ``session`` is SQL executed once when a session
-    begins, ``before`` are statements that restore the tables before each series of executions.
+    ``script`` is executed once per transaction. ``session`` are statements that begin a session,
+    ``before`` those that restore the tables before each series of executions.
     ``lengths`` are the numbers of executions in a short and in a long series; their difference is
     what is counted. ``guards`` says which part of PostgreSQL would show in it.
     """
@@ -64,7 +67,7 @@ class Workload:
     script: str
     protocol: Protocol
     range: VersionRange
-    session: str
+    session: tuple[str, ...]
     before: tuple[str, ...]
     lengths: tuple[int, int]
     writes: bool
@@ -84,7 +87,7 @@ class Workload:
             script=path.read_text(),
             protocol=Protocol(row.get("protocol", Protocol.PREPARED)),
             range=_range_of(row),
-            session=row.get("session", ""),
+            session=tuple(row.get("session", ())),
             before=tuple(row.get("before", ())),
             lengths=(short, long),
             writes=row.get("writes", False),
@@ -124,7 +127,7 @@ class Workload:
         dataset = dataset_for(self.dataset, version)
         told = [
             self.script,
-            self.session,
+            *self.session,
             *self.before,
             self.protocol.value,
             *map(str, self.lengths),
@@ -138,16 +141,9 @@ class Workload:
 
 @cache
 def workloads() -> tuple[Workload, ...]:
-    """Return all workloads that have SQL of their own, family by family.
-
-    pgbench's three built-in scripts are rows of the catalog as well; they are the modes
-    ``read-only``, ``read-write`` and ``tpcb-like`` of `benchmarks.workloads.scenario`.
-    """
+    """Return all workloads, family by family."""
     return tuple(
-        Workload.parse(family, row)
-        for family in FAMILIES
-        for row in _rows(family, "workload")
-        if not row.get("builtin")
+        Workload.parse(family, row) for family in FAMILIES for row in _rows(family, "workload")
     )
 
 

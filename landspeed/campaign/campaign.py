@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -161,7 +161,7 @@ class Campaign:
         finally:
             self.session.records.seal()
         builds = list({build.identifier: build for build in self.made.values()}.values())
-        self._note_identical_builds()
+        note_identical_builds(self.session, self.made.values())
         self._compare_with_itself(builds, [cell for asked in cells for cell in asked])
         # Publish even without new runs: an earlier campaign may have ended before it published.
         if self.publish and builds:
@@ -285,21 +285,6 @@ class Campaign:
         self.session.records.add(record)
         self.tally.measured += 1
 
-    def _note_identical_builds(self) -> None:
-        """Note which builds share the samples of others because they install the same files."""
-        records = self.session.records
-        table = records.table(SERVER_COLUMNS)
-        measured = origins_by_digest(table, ())
-        samples = Counter(table["digest"].to_pylist())
-        for build in self.made.values():
-            same = measured.get(build.digest, {})
-            if same and build.origin.name not in same:
-                records.identical_builds.add(build)
-                say(
-                    f"{build.label} is the same server as {', '.join(same)}: "
-                    f"shares its {samples[build.digest]} samples"
-                )
-
     def _compare_with_itself(self, builds: list[Build], cells: list[Cell]) -> None:
         """Add a block to the A/A comparison of one server for every RUNS_PER_BLOCK runs."""
         blocks = self.tally.measured // RUNS_PER_BLOCK
@@ -375,6 +360,22 @@ class Campaign:
     def _report(self, error: LandspeedError) -> None:
         self.tally.errors.append(error)
         say(str(error))
+
+
+def note_identical_builds(session: Session, builds: Iterable[Build]) -> None:
+    """Note which of *builds* share the samples of others because they install the same files."""
+    records = session.records
+    table = records.table(SERVER_COLUMNS)
+    measured = origins_by_digest(table, ())
+    samples = Counter(table["digest"].to_pylist())
+    for build in builds:
+        same = measured.get(build.digest, {})
+        if same and build.origin.name not in same:
+            records.identical_builds.add(build)
+            say(
+                f"{build.label} is the same server as {', '.join(same)}: "
+                f"shares its {samples[build.digest]} samples"
+            )
 
 
 def summary(tally: Tally) -> str:

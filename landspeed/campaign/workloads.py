@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow.compute as pc
 
 from base.build import Build
 from base.errors import LandspeedError
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.suite import Suite, workload_cell, workload_environment
+from benchmarks.counted.suite import Suite, workload_environment
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
-from benchmarks.workloads.catalog import Workload
-from benchmarks.workloads.points import ComparableCounts, Point, rows_of
-from landspeed.campaign.campaign import Tally
+from benchmarks.workloads.catalog import CATALOG, Workload
+from landspeed.campaign.campaign import Tally, note_identical_builds
+from landspeed.console.format import counted
 from landspeed.console.progress import meter, say
 from landspeed.session.session import Session
 from landspeed.session.target import Target
-
-PRESET = "catalog"
-"""What the record of a counted workload says in place of a preset."""
 
 
 def count_workloads(
@@ -38,13 +37,8 @@ def count_workloads(
     for outcome in outcomes.values():
         if isinstance(outcome, LandspeedError):
             _report(tally, outcome)
-    due = {build.identifier: _due(session, build, pgbench, workloads) for build in builds.values()}
-    asked = sum(one.runs_on(build.version) for build in builds.values() for one in workloads)
+    due = _due(session, pgbench, builds.values(), workloads, tally)
     total = sum(map(len, due.values()))
-    tally.present = asked - total
-    left_out = len(builds) * len(workloads) - asked
-    if left_out:
-        say(f"not applicable: {left_out} workloads that a version does not have")
     try:
         with (
             session.builder.store.in_use(list(builds.values())),
@@ -56,20 +50,47 @@ def count_workloads(
                 shown.update(tally.measured / total, label)
 
             for build in builds.values():
-                if due[build.identifier]:
-                    say(f"counting {len(due[build.identifier])} workloads on {build.label}")
-                    suite = Suite(
-                        build=build,
-                        pgbench=pgbench,
-                        machine=session.machine,
-                        paths=session.paths,
-                        context={"preset": PRESET, "round": 1},
-                        stop=threading.Event(),
-                    )
-                    _count(session, suite, due[build.identifier], tally=tally, step=step)
+                if not due[build.identifier]:
+                    continue
+                say(f"counting {counted(len(due[build.identifier]), 'workload')} on {build.label}")
+                suite = Suite(
+                    build=build,
+                    pgbench=pgbench,
+                    machine=session.machine,
+                    paths=session.paths,
+                    context={"preset": CATALOG, "round": 1},
+                    stop=threading.Event(),
+                )
+                _count(session, suite, due[build.identifier], tally=tally, step=step)
     finally:
         session.records.seal()
+    note_identical_builds(session, builds.values())
     return tally
+
+
+def _due(
+    session: Session,
+    pgbench: Pgbench,
+    builds: Iterable[Build],
+    workloads: Sequence[Workload],
+    tally: Tally,
+) -> dict[str, list[Workload]]:
+    """Return what is left to count on each build, by the build's identifier."""
+    have = _recorded(session, pgbench)
+    due: dict[str, list[Workload]] = {}
+    for build in builds:
+        able = [one for one in workloads if one.runs_on(build.version)]
+        if len(able) < len(workloads):
+            missing = counted(len(workloads) - len(able), "workload")
+            say(f"not applicable: {missing} that {build.label} does not have")
+        due[build.identifier] = [
+            one
+            for one in able
+            if (build.digest, one.value, workload_environment(one, build.version).identifier)
+            not in have
+        ]
+        tally.present += len(able) - len(due[build.identifier])
+    return due
 
 
 def _count(
@@ -112,23 +133,15 @@ def _count(
             raise
 
 
-def _due(
-    session: Session, build: Build, pgbench: Pgbench, workloads: Sequence[Workload]
-) -> list[Workload]:
-    table = session.records.table()
-    return [
-        one
-        for one in workloads
-        if one.runs_on(build.version)
-        and not rows_of(
-            ComparableCounts(
-                machine=session.machine,
-                pgbench_version=pgbench.version,
-                epoch=workload_environment(one, build.version).identifier,
-            ).of(table),
-            Point(build=build, cell=workload_cell(one)).key,
-        ).num_rows
-    ]
+def _recorded(session: Session, pgbench: Pgbench) -> set[tuple[str, str, str]]:
+    """Return server, workload and environment of each count made here with *pgbench*."""
+    columns = ("digest", "mode", "epoch")
+    table = session.records.table([*columns, "machine", "pgbench_version", "instructions"]).filter(
+        (pc.field("machine") == session.machine.name)
+        & (pc.field("pgbench_version") == pgbench.version)
+        & pc.field("instructions").is_valid()
+    )
+    return set(zip(*(table[name].to_pylist() for name in columns), strict=True))
 
 
 def _report(tally: Tally, error: LandspeedError) -> None:

@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from base.build import Origin
 from benchmarks.server.configuration import Configuration
+from benchmarks.workloads.catalog import CATALOG
 from benchmarks.workloads.scenario import Mode
 from landspeed.results.run import Run
 
@@ -19,6 +20,9 @@ def point_commands(runs: Sequence[Run]) -> list[str]:
     run = runs[0]
     # The name of an external server stands for one build, so it takes no variant.
     target = run.origin.name if run.origin.registered else run.target
+    if run.preset == CATALOG:
+        words = ["run", target, "--workload", run.mode, "--metric", "instructions"]
+        return [*setup_commands(run.origin for run in runs), command(*words)]
     if run.mode not in list(Mode):
         # Only a study has modes besides those of pgbench. Its preset is NAME-SIZE, and the mode
         # in the record has a digest appended.

@@ -50,7 +50,7 @@ def broken() -> Workload:
         script="SELECT no_such_function();\n",
         protocol=Protocol.SIMPLE,
         range=VersionRange(),
-        session="",
+        session=(),
         before=(),
         lengths=(1, 2),
         writes=False,

@@ -1,0 +1,154 @@
+"""A server under callgrind, driven by pgbench through a relay; what its backends executed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from base.build import Build
+from base.errors import ClusterError, MeasureError
+from base.files import storage_errors
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted.callgrind import is_whole
+from benchmarks.counted.relay import Relay
+from benchmarks.counted.settings import exact_settings
+from benchmarks.counted.valgrind import counting, require_fixed_addresses
+from benchmarks.machine.processes import children
+from benchmarks.server.cluster import SUPERUSER, Cluster, server_error
+from benchmarks.server.home import PORT, RunDirectory
+from benchmarks.workloads.scenario import Scenario
+
+SEED = 7
+"""pgbench's random seed: every server gets the same transactions."""
+
+_FILE_SECONDS = 60.0
+_POLL_SECONDS = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedServer:
+    """A running server each of whose processes leaves its counts in the directory ``counts``."""
+
+    cluster: Cluster
+    run: RunDirectory
+    counts: Path
+
+    @classmethod
+    @contextmanager
+    def start(
+        cls,
+        build: Build,
+        *,
+        data: Path,
+        run: RunDirectory,
+        settings: Mapping[str, str],
+        options: Sequence[str] = (),
+    ) -> Iterator[Self]:
+        """Start *build* on *data* with more *options* of callgrind, and stop it at the end.
+
+        MeasureError, with the server's last words, if it does not start or does not survive.
+        """
+        counts = run.path / "counts"
+        with storage_errors(f'create "{counts}"', counts):
+            counts.mkdir(exist_ok=True)
+            run.own(counts)
+        for left_over in counts.iterdir():
+            left_over.unlink()
+        cluster = Cluster(
+            build=_at_fixed_place(build, run),
+            data=data,
+            run=run,
+            settings={**settings, **exact_settings(build.version)},
+            keep=False,
+            under=[*counting(counts), *options],
+        )
+        server = cls(cluster=cluster, run=run, counts=counts)
+        with server.explained(), cluster:
+            require_fixed_addresses([cluster.pid, *children(cluster.pid)])
+            yield server
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn what goes wrong into a MeasureError with the server's last words."""
+        try:
+            yield
+        except (MeasureError, ClusterError) as error:
+            said = server_error(error.message, self.cluster.log_text()).detail
+            label = self.cluster.build.label
+            raise MeasureError(
+                f"{error.message}, under valgrind",
+                detail=f"{error.detail}\nThe server of {label} said:\n{said}".strip(),
+                hint=error.hint,
+            ) from error
+
+    def drive(
+        self,
+        pgbench: Pgbench,
+        scenario: Scenario,
+        *,
+        database: str,
+        transactions: int,
+        script: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> tuple[Relay, tuple[str, ...]]:
+        """Run *pgbench*; return the relay, which knows the backends, and the command line.
+
+        pgbench's first connection only looks; the last backend is the client's.
+        """
+        name = f".s.PGSQL.{PORT}"
+        relayed = self.cluster.host / "r"
+        relayed.mkdir(exist_ok=True)
+        with Relay(here=relayed / name, there=self.cluster.host / name) as relay:
+            argv = pgbench.transact(
+                relayed,
+                user=SUPERUSER,
+                database=database,
+                scenario=scenario,
+                transactions=transactions,
+                seed=SEED,
+                script=script,
+                variables=variables or {},
+            )
+        if not relay.backends:
+            raise MeasureError("pgbench did not reach the server")
+        self.cluster.check()
+        return relay, argv
+
+    def parts(self, backend: int, wanted: int = 1) -> list[str]:
+        """Return the *wanted* parts of callgrind's output of *backend*, which has just ended.
+
+        MeasureError if they do not come.
+        """
+        deadline = time.monotonic() + _FILE_SECONDS
+        while time.monotonic() < deadline:
+            # PID is the last part of a process, PID.1 and so on are those before it
+            paths = [*self.counts.glob(f"{backend}"), *self.counts.glob(f"{backend}.*")]
+            texts = [path.read_text(errors="replace") for path in paths]
+            if len(texts) >= wanted and all(map(is_whole, texts)):
+                return texts
+            time.sleep(_POLL_SECONDS)
+        raise MeasureError(
+            "a counted backend left no profile",
+            detail=f'"{backend}" did not come within {_FILE_SECONDS:.0f} s.',
+            hint="It may have been killed; see the server's log.",
+        )
+
+
+def _at_fixed_place(server: Build, run: RunDirectory) -> Build:
+    """Return *server* under paths that are as long for every build.
+
+    Their length moves the stack, and vector instructions read what is aligned otherwise in other
+    numbers of steps.
+    """
+    parts = {"bin": server.program("postgres").parent, "lib": server.prefix / "lib"}
+    if server.external is not None:
+        parts["lib"] = Path(server.external.libdir)
+    for name, part in parts.items():
+        link = run.path / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(part)
+    return replace(server, prefix=run.path, external=None)

@@ -23,11 +23,10 @@ from base.paths import Paths
 from builders.catalog import Catalog
 from builders.cleanup import sweep
 from builders.config import CONFIG_NAME, SourceConfig
-from builders.docker.container import Sandbox
 from builders.incremental_tree import IncrementalTree, Work, taken, trim
 from builders.recipe import Recipe, recipe
 from builders.recipe_table import BuildSystem
-from builders.sandbox import Host, Progress
+from builders.sandbox import Host, Progress, Sandbox
 from builders.source import Source, Sources
 from builders.store import Store, limit_from_environment
 

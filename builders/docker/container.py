@@ -1,4 +1,4 @@
-"""The Container: the Sandbox that is a toolchain's image run by Docker.
+"""The sandbox that is a toolchain's image run by Docker.
 
 The exported source is mounted read-only and copied inside, because PostgreSQL builds in its
 tree; that tree, the stage and the ccache are mounted writable and belong to the caller. All are
@@ -11,39 +11,38 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from base.build import Compiler, Variant
 from base.errors import BuildError, VariantError
 from base.files import digest_text, remove_tree
-from builders.docker import inside
 from builders.docker.client import (
     DOCKERFILE,
-    Worker,
     ask,
     image_command,
     image_id,
+    memory_kills,
     mount,
     refusal,
     require_image,
-    working,
+    run,
 )
 from builders.docker.toolchain import Toolchain
 from builders.recipe import BuildStep, Recipe
-from builders.sandbox.build_progress import BuildProgress
-from builders.sandbox.failure import SETUP_HINT, failure
-from builders.sandbox.host import Host, Progress, fill, step_environment
+from builders.sandbox import Sandbox, inside
+from builders.sandbox.failure import SETUP_HINT
 from builders.sandbox.jobserver import JobServer
-from builders.sandbox.march_native import NATIVE_QUESTION, is_native, native_processor
+from builders.sandbox.steps import Worker, Workplace
 
 _SOURCE, _TREE, _STAGE = "/landspeed/source", "/landspeed/tree", "/landspeed/stage"
 _CCACHE, _LOG, _LIBRARY = "/landspeed/ccache", "/landspeed/log", "/landspeed/lib"
-_PATH = "/usr/local/bin:/usr/bin:/bin"
+_INSIDE = ("python3", "-I", "-S", f"{_LIBRARY}/builders/sandbox/{Path(inside.__file__).name}")
+# cgroup v2 and v1: how many processes of this container were killed for memory
+_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _COPY = BuildStep(
     name="copy source",
     argv=("cp", "-R", "-P", "--preserve=mode,timestamps", f"{_SOURCE}/.", _TREE),
@@ -53,39 +52,28 @@ _DOCKER_FAILED = 125  # docker run's own, see docker-run(1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Container:
+class Container(Sandbox):
     """The sandbox of one toolchain in Docker, with its limits.
 
-    ``memory`` is in bytes, ``cpus`` in processors; None is no limit. ``jobs`` is how many
-    processes compile at once where ``cpus`` does not say fewer.
+    ``memory`` is in bytes, ``cpus`` in processors; None is no limit.
     """
 
     tools: Toolchain
-    ccache: Path
-    jobs: int
     memory: int | None = None
     cpus: float | None = None
-    ccache_limit: str = "10G"
     builds_in_place: ClassVar[bool] = False
 
-    def toolchain(self, variant: Variant) -> dict[str, str]:
-        """What compiles *variant* in the image, and which image that is: part of its identity.
-
-        The image is made now if it is not here. VariantError if it has another compiler.
-        """
-        if variant.compiler != self.tools.compiler:
-            raise _other_compiler(variant, self.tools)
+    def _compiles(self, variant: Variant, question: tuple[str, ...]) -> dict[str, str]:
+        self._require_compiler(variant)
         image = require_image(self.tools)
-        facts = _facts(image_id(image), self.tools.compiler, is_native=is_native(variant))
-        return {**facts, "image": image}
+        return {**_facts(image_id(image), self.tools.compiler, question), "image": image}
 
     def commands(self, variant: Variant) -> dict[str, str]:
         """Return the image's tag and the docker commands of a build; runs none of them.
 
         The command that starts the container lacks its mounts, which each build has its own.
         """
-        if variant.compiler != self.tools.compiler:
-            raise _other_compiler(variant, self.tools)
+        self._require_compiler(variant)
         image, arguments = image_command(self.tools)
         return {
             "cc": self.tools.cc,
@@ -95,110 +83,48 @@ class Container:
         }
 
     def sharing(self, server: JobServer, *, builds: int) -> Self:
-        """This Container, for *builds* at once: each has its share of the jobs, and keeps it.
+        """Return this sandbox for *builds* at once: each keeps its share of the jobs.
 
         The pipe of *server* does not reach into a container.
         """
         del server
         return replace(self, jobs=max(1, self.jobs // builds))
 
-    def run(
-        self,
-        recipe: Recipe,
-        *,
-        source: Path,
-        stage: Path,
-        log: Path,
-        progress: Callable[[Progress], None],
-        lock: int,
-    ) -> float:
-        """Run every step of *recipe* on *source*, installing below *stage*; CPU seconds spent.
-
-        BuildError at the first step that fails. However we end, the container ends, and
-        *lock*, the descriptor of a lock file, keeps it locked until it has.
-        """
+    def _workplace(self, recipe: Recipe, *, source: Path, stage: Path, log: Path) -> Workplace:
         tree = source.with_name(f"{source.name}.tree")
         remove_tree(tree)
-        for directory in (tree, stage, self.ccache, log.parent):
+        for directory in (tree, stage, self.ccache):
             directory.mkdir(parents=True, exist_ok=True)
+        log.touch()
         toolchain = self.toolchain(recipe.variant)
-        image, environment = toolchain["image"], self._environment(toolchain)
-        log.write_text(f"# landspeed: PostgreSQL {recipe.version} {recipe.variant} in {image}\n")
-        gauge = BuildProgress.of(recipe, source=tree, log=log, counted=source)
-        arguments = (
-            *self._limits(),
-            *mount(source, _SOURCE),
-            *mount(tree, _TREE, writable=True),
-            *mount(stage, _STAGE, writable=True),
-            *mount(self.ccache, _CCACHE, writable=True),
-            *mount(log, _LOG, writable=True),
-            *_ours(),
-            *(image, *_serving()),
-        )
         name = f"landspeed-{digest_text(str(stage))[:16]}"
-        spent = 0.0
-        with working(name, arguments, lock) as worker:
-            for step in (_COPY, *recipe.steps):
-                tick = partial(_tick, progress, step, gauge)
-                tick()
-                spent += self._do(
-                    worker, step, environment, recipe=recipe, tree=tree, log=log, tick=tick
-                )
-        remove_tree(tree)
-        return spent
-
-    def _do(
-        self,
-        worker: Worker,
-        step: BuildStep,
-        environment: dict[str, str],
-        *,
-        recipe: Recipe,
-        tree: Path,
-        log: Path,
-        tick: Callable[[], None],
-    ) -> float:
-        tokens = {"stage": _STAGE, "jobs": str(self._parallel()), "python": "python3"}
-        argv = [fill(argument, tokens) for argument in step.argv]
-        with log.open("a") as stream:
-            stream.write(f"$ {' '.join(argv)}\n")
-        request = {
-            "argv": argv,
-            "environment": environment | step.extra_environment(),
-            "directory": _TREE,
-            "log": _LOG,
-        }
-        answer = worker.do(request, tick)
-        if answer is None:
-            raise self._died(worker, recipe, step, tree=tree, log=log)
-        if answer["code"] != 0:
-            raise self._failure(
-                recipe,
-                step,
-                code=answer["code"],
-                tree=tree,
-                log=log,
-                memory_kills=answer["memory_kills"],
-            )
-        seconds: float = answer["seconds"]
-        return seconds
-
-    def _environment(self, toolchain: dict[str, str]) -> dict[str, str]:
-        return {
-            **step_environment(
-                path=_PATH,
-                tree=_TREE,
-                ccache=_CCACHE,
-                ccache_limit=self.ccache_limit,
-                toolchain=toolchain,
-            ),
+        # the client of one that was killed may not have noticed yet
+        run("rm", "--force", name)
+        writable = ((tree, _TREE), (stage, _STAGE), (self.ccache, _CCACHE), (log, _LOG))
+        argv = (
+            *("docker", "run", "--rm", "--interactive", "--name", name, *self._limits()),
+            *mount(source, _SOURCE),
+            *(word for pair in writable for word in mount(*pair, writable=True)),
+            *(*_ours(), toolchain["image"], *_INSIDE),
+        )
+        return Workplace(
+            argv=argv,
+            tree=tree,
+            name=toolchain["image"],
+            directory=_TREE,
+            stage=_STAGE,
+            log=_LOG,
+            ccache=_CCACHE,
+            path="/usr/local/bin:/usr/bin:/bin",
+            python="python3",
+            jobs=self.jobs if self.cpus is None else min(self.jobs, math.ceil(self.cpus)),
+            toolchain=toolchain,
+            counters=_COUNTERS,
+            first=(_COPY,),
             # meson is the one that landspeed has, whatever the image's Debian has
-            "PYTHONPATH": _LIBRARY,
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-
-    def _parallel(self) -> int:
-        return self.jobs if self.cpus is None else min(self.jobs, math.ceil(self.cpus))
+            variables={"PYTHONPATH": _LIBRARY, "PYTHONDONTWRITEBYTECODE": "1"},
+            container=name,
+        )
 
     def _limits(self) -> list[str]:
         limits = [
@@ -212,53 +138,39 @@ class Container:
             limits += ["--cpus", f"{self.cpus:g}"]
         return limits
 
-    def _died(
-        self, worker: Worker, recipe: Recipe, step: BuildStep, *, tree: Path, log: Path
-    ) -> BuildError:
+    def _discard(self, place: Workplace) -> None:
+        run("rm", "--force", place.container)
+
+    def _last_words(self, worker: Worker, place: Workplace, log: Path) -> dict[str, Any]:
         code, words = worker.ended()
         if code == _DOCKER_FAILED:
-            return refusal(f"could not start a container of {self.tools.name}", words)
-        with log.open("a") as stream:
-            stream.write(f"{words}\nthe container ended with exit code {code}\n")
-        return self._failure(
-            recipe, step, code=code, tree=tree, log=log, memory_kills=worker.memory_kills()
-        )
+            raise refusal(f"could not start a container of {self.tools.name}", words)
+        kills = memory_kills(place.container, worker.began)
+        return {**super()._last_words(worker, place, log), "memory_kills": kills}
 
-    def _failure(
-        self,
-        recipe: Recipe,
-        step: BuildStep,
-        *,
-        code: int,
-        tree: Path,
-        log: Path,
-        memory_kills: int,
-    ) -> BuildError:
-        """The error for *step* that ended with *code*, with the hint that helps in a container."""
-        error = failure(recipe, step, code=code, source=tree, log=log, memory_kills=memory_kills)
-        if not memory_kills:
-            lacks = error.hint == SETUP_HINT
-            return BuildError(error.message, detail=error.detail, hint=_LACKING) if lacks else error
-        limit = "no --memory limit of ours"
-        if self.memory is not None:
-            limit = f"--memory {self.memory / 2**20:.0f}m"
-        return BuildError(
-            error.message,
-            detail=error.detail,
-            hint=f"The container was killed for memory ({limit}): give it more, or --cpus 1.",
-        )
+    def _explained(self, error: BuildError, memory_kills: int) -> BuildError:
+        if memory_kills:
+            limit = f"--memory {self.memory >> 20}m" if self.memory else "no --memory limit of ours"
+            error.hint = (
+                f"The container was killed for memory ({limit}): give it more, or --cpus 1."
+            )
+        elif error.hint == SETUP_HINT:
+            error.hint = _LACKING
+        return error
 
-
-# Where the steps run.
-Sandbox = Host | Container
-
-
-def _tick(progress: Callable[[Progress], None], step: BuildStep, gauge: BuildProgress) -> None:
-    progress(Progress(step=step.name, share=gauge.share()))
+    def _require_compiler(self, variant: Variant) -> None:
+        if variant.compiler != self.tools.compiler:
+            other = replace(variant, compiler=Compiler(self.tools.compiler))
+            raise VariantError(
+                f"toolchain {self.tools.name} does not build {variant}",
+                detail=f"{variant} is compiled by {variant.compiler}, "
+                f"and the toolchain has {self.tools.cc}.",
+                hint=f"Write REF:{other}, or choose another --toolchain.",
+            )
 
 
 def _ours() -> tuple[str, ...]:
-    """The mounts of our own code that steps need: builders, and meson."""
+    """Return the mounts of our own code that steps need: builders, and meson."""
     meson = find_spec("mesonbuild")
     if meson is None or not meson.submodule_search_locations:
         raise BuildError("meson is not installed", hint='Install it with "make setup".')
@@ -269,25 +181,8 @@ def _ours() -> tuple[str, ...]:
     )
 
 
-def _serving() -> tuple[str, ...]:
-    return ("python3", "-I", "-S", f"{_LIBRARY}/builders/docker/{Path(inside.__file__).name}")
-
-
-def _other_compiler(variant: Variant, tools: Toolchain) -> VariantError:
-    other = replace(variant, compiler=Compiler(tools.compiler))
-    return VariantError(
-        f"toolchain {tools.name} does not build {variant}",
-        detail=f"{variant} is compiled by {variant.compiler}, and the toolchain has {tools.cc}.",
-        hint=f"Write REF:{other}, or choose another --toolchain.",
-    )
-
-
 @cache
-def _facts(image: str, compiler: str, *, is_native: bool) -> dict[str, str]:
-    run = ("run", "--rm", "--pull", "never", "--network", "none")
-    question = NATIVE_QUESTION if is_native else ()
-    said = ask(*run, *_ours(), image, *_serving(), compiler, *question)
-    found: dict[str, str] = json.loads(said)
-    if is_native:
-        found["native"] = native_processor(found["native"])
+def _facts(image: str, compiler: str, question: tuple[str, ...]) -> dict[str, str]:
+    argv = ("run", "--rm", "--pull", "never", "--network", "none", *_ours(), image, *_INSIDE)
+    found: dict[str, str] = json.loads(ask(*argv, compiler, *question))
     return found

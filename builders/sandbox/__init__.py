@@ -1,5 +1,6 @@
 """Run the steps of a recipe on this machine, with their log, progress and CPU time."""
 
-from builders.sandbox.host import Host, Progress, printed, refusal_of
+from builders.sandbox.host import Host, printed, refusal_of
+from builders.sandbox.steps import Progress, Sandbox
 
-__all__ = ["Host", "Progress", "printed", "refusal_of"]
+__all__ = ["Host", "Progress", "Sandbox", "printed", "refusal_of"]

@@ -17,17 +17,17 @@ _NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
 class BuildProgress:
     """How far a build is: ninja's own count, or under make the number of object files.
 
-    ``source`` is the tree that is built in, ``expected`` its number of object files.
+    ``tree`` is built in; ``expected`` is its number of object files when it is done.
     """
 
-    source: Path
+    tree: Path
     log: Path
     expected: int
 
     @classmethod
-    def of(cls, recipe: Recipe, *, source: Path, log: Path, counted: Path | None = None) -> Self:
-        """Return that of *recipe* in *source*; *counted* has its files while *source* is empty."""
-        return cls(source=source, log=log, expected=_count_sources(counted or source, recipe))
+    def of(cls, recipe: Recipe, *, source: Path, tree: Path, log: Path) -> Self:
+        """Return that of *recipe*, whose files are in *source* and which is built in *tree*."""
+        return cls(tree=tree, log=log, expected=_count_sources(source, recipe))
 
     def share(self) -> float:
         """The share done, 0 … 1."""
@@ -38,7 +38,7 @@ class BuildProgress:
         if counts:
             done, total = map(int, counts[-1])
         else:
-            done, total = _count(self.source / "src", ".o"), self.expected
+            done, total = _count(self.tree / "src", ".o"), self.expected
         return min(1.0, done / max(1, total))
 
 

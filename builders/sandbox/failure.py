@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import signal
-from contextlib import suppress
 from pathlib import Path
 
 from base.errors import BuildError
@@ -35,25 +34,11 @@ _HINTS = (
         SETUP_HINT,
     ),
 )
-_COUNTERS = Path("/proc/vmstat")
 _SHOWN_LINES = 10
 # With make -j the cause may be far from the end.
 _SEARCHED_LINES = 200
 # On a full disk the very message that says so may not have fitted into the log.
 _FULL_BYTES = 32_000_000
-
-
-def memory_kills() -> int:
-    """How many processes the kernel has killed for memory since it began: see proc_vmstat(5).
-
-    0 where it does not count them.
-    """
-    with suppress(OSError):
-        for line in _COUNTERS.read_text().splitlines():
-            name, _, count = line.partition(" ")
-            if name == "oom_kill":
-                return int(count)
-    return 0
 
 
 def failure(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shlex
 
-from base.build import Variant
 from base.errors import BuildError
 from base.files import canonical_json, digest_text
 
@@ -17,11 +16,6 @@ NATIVE_QUESTION = ("-march=native", "-###", "-E", "-x", "c", "/dev/null")
 """The arguments that make gcc and clang say on stderr what they would run, and run nothing."""
 
 _FOLLOWED = frozenset({"--param", "-target-cpu", "-target-feature", "-tune-cpu"})
-
-
-def is_native(variant: Variant) -> bool:
-    """Whether builds of *variant* are for the processor that compiles them."""
-    return "native" in variant.flags
 
 
 def native_processor(words: str) -> str:

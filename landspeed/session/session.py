@@ -14,9 +14,9 @@ from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
 from builders.build_set import BuildSetProgress, Order, Outcomes, build_many
 from builders.builder import Builder
-from builders.docker.container import Sandbox
 from builders.external import ExternalServers
 from builders.recipe_table import BuildSystem
+from builders.sandbox import Sandbox
 from builders.source import Source
 from landspeed.console.progress import duration, meter, say
 from landspeed.session.target import Target

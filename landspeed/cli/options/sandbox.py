@@ -13,9 +13,9 @@ from base.build import Build, Compiler, Variant
 from base.errors import UsageError
 from base.paths import Paths
 from builders.builder import cores
-from builders.docker.container import Container, Sandbox
+from builders.docker.container import Container
 from builders.docker.toolchain import toolchain_named
-from builders.sandbox import refusal_of
+from builders.sandbox import Sandbox, refusal_of
 from landspeed.console.params import Memory
 from landspeed.console.progress import say
 

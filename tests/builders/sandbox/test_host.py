@@ -17,7 +17,7 @@ from base.files import locked
 from base.version import Version
 from builders.recipe import BuildStep, Recipe
 from builders.recipe_table import BuildSystem
-from builders.sandbox import Host, Progress, failure, process_session
+from builders.sandbox import Host, Progress, host, inside
 from tests.kits.builds.buildkit import alive, ended, eventually, forked, programs
 
 # What a session holds that no process group does: ninja starts compilers like this.
@@ -157,7 +157,7 @@ def test_progress_names_each_step_and_grows_with_what_is_compiled(site):
 
 
 def test_progress_believes_ninja_when_it_counts(site, monkeypatch):
-    monkeypatch.setattr("builders.sandbox.host._TICK_SECONDS", 0.0)
+    monkeypatch.setattr("builders.sandbox.steps._TICK_SECONDS", 0.0)
     site.run(shell("echo '[30/120] Compiling C object a.o'; sleep 0.05", "ninja"))
     assert site.seen[0].share == 0.0
     assert site.seen[-1] == Progress(step="ninja", share=0.25)
@@ -202,7 +202,7 @@ def test_a_step_that_was_killed_is_told_from_one_that_failed(site):
 def test_only_the_kernels_count_says_that_it_was_for_memory(site, script, kills, hint, monkeypatch):
     counters = site.root / "vmstat"
     counters.write_text("pgfault 5\noom_kill 3\n")
-    monkeypatch.setattr(failure, "_COUNTERS", counters)
+    monkeypatch.setattr(host, "_COUNTERS", (str(counters),))
     more = f"echo 'oom_kill {3 + kills}' > {counters}; {script}"
     with pytest.raises(BuildError) as caught:
         site.run(shell(more))
@@ -211,7 +211,7 @@ def test_only_the_kernels_count_says_that_it_was_for_memory(site, script, kills,
 
 def test_the_kernel_of_this_machine_counts_what_it_kills_for_memory():
     assert "oom_kill" in Path("/proc/vmstat").read_text()
-    assert failure.memory_kills() >= 0
+    assert inside.memory_kills(["/proc/vmstat"]) >= 0
 
 
 @pytest.mark.parametrize(
@@ -343,14 +343,14 @@ def test_a_killed_landspeed_leaves_no_process_of_its_step_and_no_lock(site, numb
 
 
 def test_the_lock_is_held_as_long_as_a_process_of_a_killed_landspeed_lives(site):
-    """Were even the watcher killed: two makes in one tree cannot be."""
+    """Were even the worker killed: two makes in one tree cannot be."""
     with forked(lambda: site.run(own_group())) as pid:
         eventually(lambda: len(site.pids) == 2, "the step")
-        watchers = [
-            int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _is_watcher_of(pid, entry)
+        (worker,) = [
+            int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _is_worker_of(pid, entry)
         ]
-        assert len(watchers) == 1
-        for killed in (*watchers, pid):
+        os.kill(pid, signal.SIGSTOP)
+        for killed in (worker, pid):
             os.kill(killed, signal.SIGKILL)
         ended(pid)
     try:
@@ -358,29 +358,36 @@ def test_the_lock_is_held_as_long_as_a_process_of_a_killed_landspeed_lives(site)
         with pytest.raises(BusyError), locked(site.lock, wait=False):
             pass
     finally:
-        process_session.end(site.pids[0])
+        inside.end(worker)
     with locked(site.lock):
         pass
 
 
-def _is_watcher_of(pid: int, entry: Path) -> bool:
+def test_a_worker_that_is_killed_is_an_error_and_leaves_no_process(site):
+    class Deadly(list[Progress]):
+        def append(self, progress: Progress) -> None:
+            if site.pids:
+                (entry,) = [
+                    e for e in Path("/proc").glob("[0-9]*") if _is_worker_of(os.getpid(), e)
+                ]
+                os.kill(int(entry.name), signal.SIGKILL)
+
+    with pytest.raises(BuildError, match="was killed by signal 9"):
+        Site(root=site.root, seen=Deadly()).run(own_group())
+    assert not any(map(alive, site.pids))
+
+
+def _is_worker_of(pid: int, entry: Path) -> bool:
     try:
         parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        return parent == pid and process_session.__file__ in (entry / "cmdline").read_text()
+        return parent == pid and inside.__file__ in (entry / "cmdline").read_text()
     except OSError:
         return False
 
 
-def test_a_step_that_ends_well_is_not_missed_by_the_watcher(site):
-    site.run(*[shell("true", f"step {number}") for number in range(5)])
-    assert process_session.members(os.getsid(0)), "ours still runs"
-
-
-def test_a_watcher_ends_only_what_it_was_told_last(site):
+def test_a_session_ends_with_all_its_processes_and_no_other(site):
     with forked(lambda: (os.setsid(), signal.pause())) as one, forked(signal.pause) as other:
-        eventually(lambda: process_session.members(one) == [one], "a session of its own")
-        process_session.watch(["7\n", f"{one}\n", "0\n"])
-        assert alive(one)
-        process_session.watch(["0\n", f"{one}\n"])
+        eventually(lambda: inside.members(one) == [one], "a session of its own")
+        inside.end(one)
         assert not alive(one)
         assert alive(other)

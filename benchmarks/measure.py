@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Seen:
     def sample(self) -> dict[str, Any]:
         """Return the numbers of the run: the client's, and what the server's counters say."""
         return {
-            **asdict(self.outcome.sample),
+            **self.outcome.sample.to_json(),
             "server_cpu_seconds": self.observation.server_cpu_seconds,
             "client_cpu_seconds": self.outcome.cpu_seconds,
             "wal_bytes": self.observation.wal_bytes,
@@ -175,7 +175,7 @@ def measure(
             "phases": phases.seconds,
         },
         "sample": seen.sample(),
-        "series": outcome.series.facts(),
+        "series": outcome.series.to_json(),
         "settings": seen.settings,
         "statistics": seen.observation.statistics,
         "evidence": seen.evidence(),
@@ -255,7 +255,7 @@ def _run(
                 processors=processors,
             )
         with phases.phase("observe"):
-            observations = observed(clusters, began, outcome.sample.transactions)
+            observations = observed(clusters, began, outcome.sample.transactions or 0)
             log = noteworthy("\n".join(cluster.log_text() for cluster in clusters))
             topology = across(store.topology, first, observations)
         with phases.phase("stop"):

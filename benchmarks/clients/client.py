@@ -1,17 +1,19 @@
-"""How a client (pgbench or sysbench) is run against a server, and what a finished run said."""
+"""Run a client (pgbench or sysbench) against a server, and what a finished run reported."""
 
 from __future__ import annotations
 
 import pwd
+import re
 import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from base.errors import LandspeedError, MeasureError
 from benchmarks.machine.spawn import disk_full, guarded, is_disk_full
+from benchmarks.records.record import SampleFacts, SeriesFacts
 
 # A client's own time limit ends it; one that is still there this much later is stuck.
 GRACE_SECONDS = 120.0
@@ -19,54 +21,19 @@ _LAST_LINES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
-    """The numbers of one run of a client; times in ms, ``measured_seconds`` in s.
-
-    ``latency_ms`` is the mean: clients × time / transactions, which is how pgbench itself
-    defines it without ``-P``. The one it prints with ``-P`` is rounded to 1 µs, 1 % of
-    a short read. Percentiles are None where the client told of no single transaction.
-    ``tps`` leaves out the time to connect; ``measured_seconds`` is what it is counted over.
-    What a client does not tell is None.
-    """
-
-    latency_ms: float
-    latency_stddev_ms: float | None
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
-    latency_p99_ms: float | None
-    tps: float
-    transactions: int
-    failed: int
-    connection_ms: float | None
-    measured_seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecondSeries:
-    """A run second by second; a second without a transaction has no latency."""
-
-    seconds: tuple[float, ...]
-    tps: tuple[float, ...]
-    latency_ms: tuple[float | None, ...]
-    latency_stddev_ms: tuple[float | None, ...]
-    failed: tuple[int, ...]
-
-    def facts(self) -> dict[str, list[float | int | None]]:
-        """What the raw record says of it."""
-        return {name: list(values) for name, values in asdict(self).items()}
-
-
-@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What one finished run of a client reported, and its command line.
 
-    ``stderr`` is without the progress lines. ``cpu_seconds`` are what the client itself used, all
-    of its threads; ``statements`` have mean latencies in ms, where they were asked for.
+    The mean latency in ``sample`` is clients × time / transactions, which is how pgbench itself
+    defines it without ``-P``: the one that it prints with ``-P`` is rounded to 1 µs, 1 % of a
+    short read. What a client does not report is None. ``stderr`` is without the progress lines.
+    ``cpu_seconds`` were used by all threads of the client; ``statements`` have mean latencies in
+    ms, where they were asked for.
     """
 
     argv: tuple[str, ...]
-    sample: Sample
-    series: SecondSeries
+    sample: SampleFacts
+    series: SeriesFacts
     stderr: str
     cpu_seconds: float
     statements: tuple[tuple[str, float], ...] = ()
@@ -83,7 +50,7 @@ class ClientResult:
     cpu_seconds: float
 
     def failed(self, message: str, said: str) -> LandspeedError:
-        """The error that it did not do what it should; *said* are its messages."""
+        """Return the error *message*, with the last lines of what the client *said*."""
         detail = "\n".join(said.splitlines()[-_LAST_LINES:])
         if is_disk_full(said):
             return disk_full(message, detail)
@@ -132,14 +99,37 @@ def run_client(
 
 
 def version_line(program: str) -> str:
-    """What *program* says of its version; empty if it says nothing."""
+    """Return what *program* says of its version; empty if it says nothing."""
     done = subprocess.run(
         [program, "--version"], capture_output=True, text=True, errors="replace", check=False
     )
     return done.stdout.strip()
 
 
+def report_field(program: str, report: str, pattern: str) -> str:
+    """Return the group of *pattern* in *program*'s final report; raises MeasureError if none."""
+    match = re.search(pattern, report)
+    if match is None:
+        raise MeasureError(
+            f"could not understand {program}'s report",
+            detail=f"There is no line like {pattern} in:\n{report.strip()}",
+        )
+    return match[1]
+
+
+def transactions_in(program: str, report: str, pattern: str) -> int:
+    """Return the number of transactions in *program*'s report; raises MeasureError if 0."""
+    transactions = int(report_field(program, report, pattern))
+    if transactions == 0:
+        raise MeasureError(
+            f"{program} finished no transaction",
+            detail=report.strip(),
+            hint="Run it for more seconds, or with fewer clients.",
+        )
+    return transactions
+
+
 def _children_seconds() -> float:
-    """The CPU seconds of our children that have ended: the client is the one that ends in a Run."""
+    """Return the CPU seconds of our children that have ended: in a run that is the client."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

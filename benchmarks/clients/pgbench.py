@@ -33,11 +33,7 @@ _SCRIPTS: Mapping[AnyMode, str] = {
 # line costs the client about 1 µs. A read takes some 20 µs of CPU in all, so one in 20
 # is 0.3 % of it and still thousands of lines in a 2 s run. A transaction that waits for
 # a disk is rare and long: every second one is logged, or p99 would rest on a handful.
-_SAMPLING: Mapping[AnyMode, float] = {
-    Mode.READ_ONLY: 0.05,
-    Mode.READ_WRITE: 0.5,
-    Mode.TPCB_LIKE: 0.5,
-}
+_READ_SAMPLING, _WRITE_SAMPLING = 0.05, 0.5
 # A server under valgrind is some fifty times slower, and the machine may be loaded.
 _COUNTED_SECONDS = 600.0
 _LOG_PREFIX = "transactions"
@@ -56,7 +52,7 @@ class Pgbench:
     name: ClassVar[str] = "pgbench"
 
     def at_home(self, home: ServerHome) -> Pgbench:
-        """The same client where servers live: run by their user, who can reach it."""
+        """Return this client as the servers' user runs it, who can reach it."""
         return Pgbench(build=home.reachable(self.build), account=home.user)
 
     @property
@@ -65,7 +61,7 @@ class Pgbench:
         return str(self.build.version)
 
     def facts(self) -> dict[str, str]:
-        """What the raw record says of it."""
+        """Return the raw record's ``pgbench``."""
         return {"version": self.version, "build": self.build.identifier}
 
     def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
@@ -98,11 +94,10 @@ class Pgbench:
         The transaction logs go to directory *scratch*, its own to write in, and are removed.
         With *statements* each statement's latency is told, where a transaction has several.
         """
-        scripts = _written(cell.scenario, scratch)
-        options = self._options(cell, cores, seconds, seed, scripts)
-        argv = [*self._base(host, user), *options, database]
-        if statements and cell.scenario.mode.writes:
-            argv.insert(-1, "-r")
+        scenario = cell.scenario
+        options = [*_scripts(scenario, scratch), *self._options(cell, cores, seconds, seed)]
+        told = ["-r"] if statements and scenario.mode.writes else []
+        argv = [*self._base(host, user), "-n", *options, *told, database]
         done = self._run(argv, cwd=scratch, timeout=seconds + GRACE_SECONDS, processors=processors)
         if done.status != 0:
             raise _failed("pgbench was aborted", done)
@@ -138,15 +133,16 @@ class Pgbench:
         command line. MeasureError if a transaction fails.
         """
         mode = scenario.mode
-        options = [
+        argv = [
+            *self._base(host, user),
             "-n",
             # pgbench asks the server for the scale only where it runs a script of its own
             *(["-f", str(script), "-s", str(scenario.scale)] if script else [_SCRIPTS[mode]]),
             *("-M", scenario.protocol.value, "-c", "1", "-j", "1", "-t", str(transactions)),
             f"--random-seed={seed}",
             *(word for name, value in variables.items() for word in ("-D", f"{name}={value}")),
+            database,
         ]
-        argv = [*self._base(host, user), *options, database]
         done = self._run(argv, cwd=host.parent, timeout=_COUNTED_SECONDS)
         whole = f"transactions actually processed: {transactions}/{transactions}\n"
         if done.status != 0 or whole not in done.stdout:
@@ -156,38 +152,24 @@ class Pgbench:
     def _base(self, host: Path, user: str) -> list[str]:
         return [str(self.build.program("pgbench")), "-h", str(host), "-p", str(PORT), "-U", user]
 
-    def _options(
-        self, cell: Cell, cores: int, seconds: int, seed: int, scripts: list[str]
-    ) -> list[str]:
-        mode = cell.scenario.mode
-        like = (Mode.READ_WRITE if mode.writes else Mode.READ_ONLY) if scripts else mode
+    def _options(self, cell: Cell, cores: int, seconds: int, seed: int) -> list[str]:
+        scenario = cell.scenario
+        sampling = _WRITE_SAMPLING if scenario.mode.writes else _READ_SAMPLING
         return [
-            "-n",
-            *(scripts or [_SCRIPTS[mode]]),
-            "-M",
-            cell.scenario.protocol.value,
-            "-c",
-            str(cell.clients),
-            "-j",
-            str(cell.threads(cores)),
-            "-T",
-            str(seconds),
-            "-P",
-            "1",
-            f"--random-seed={seed}",
-            "--failures-detailed",
-            "--log",
-            f"--log-prefix={_LOG_PREFIX}",
-            f"--sampling-rate={_SAMPLING[like]}",
+            *(
+                "-M",
+                scenario.protocol.value,
+                "-c",
+                str(cell.clients),
+                "-j",
+                str(cell.threads(cores)),
+            ),
+            *("-T", str(seconds), "-P", "1", f"--random-seed={seed}", "--failures-detailed"),
+            *("--log", f"--log-prefix={_LOG_PREFIX}", f"--sampling-rate={sampling}"),
         ]
 
     def _run(
-        self,
-        argv: list[str],
-        *,
-        cwd: Path,
-        timeout: float | None,
-        processors: Sequence[int] = (),
+        self, argv: list[str], *, cwd: Path, timeout: float | None, processors: Sequence[int] = ()
     ) -> ClientResult:
         return run_client(
             argv,
@@ -199,10 +181,10 @@ class Pgbench:
         )
 
 
-def _written(scenario: Scenario, scratch: Path) -> list[str]:
-    """The options that name the files of a Script, which are written to *scratch*; none else."""
+def _scripts(scenario: Scenario, scratch: Path) -> list[str]:
+    """Return the options that say what a transaction does; writes a Script's files to *scratch*."""
     if not isinstance(scenario.mode, Script):
-        return []
+        return [_SCRIPTS[scenario.mode]]
     # pgbench asks the server for the scale only where it runs a script of its own
     options = ["-s", str(scenario.scale)]
     for number, (text, weight) in enumerate(scenario.mode.parts, start=1):

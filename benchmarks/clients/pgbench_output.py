@@ -1,4 +1,4 @@
-"""What pgbench prints, read: pure functions from its text to numbers."""
+"""Parse what pgbench prints and logs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from base.errors import MeasureError
-from benchmarks.clients.client import Sample, SecondSeries
+from benchmarks.clients.client import report_field, transactions_in
+from benchmarks.records.record import SampleFacts, SeriesFacts
 
 _PROGRESS = re.compile(
     r"progress: (?P<second>[\d.]+) s, (?P<tps>[\d.]+) tps, lat (?P<latency>[\d.]+|nan) ms "
@@ -18,37 +18,44 @@ _PROGRESS = re.compile(
 # what -r adds to the report: ms, failures, retries where there may be any, the command
 _STATEMENTS = "statement latencies in milliseconds"
 _STATEMENT = re.compile(r" +(?P<ms>[\d.]+) +\d+(?: +\d+)? (?P<text>\S.*)")
+_LEVELS = (50, 95, 99)
 _TIME_COLUMN = 2  # client, transaction, time in µs or why there is none, script, epoch, µs
 
 
-def parse_summary(stdout: str, latencies_us: npt.NDArray[np.float64], *, clients: int) -> Sample:
-    """The Sample in the final report of pgbench with *clients*; MeasureError if it is not there."""
-    transactions = int(_field(stdout, r"number of transactions actually processed: (\d+)"))
-    if transactions == 0:
-        raise MeasureError(
-            "pgbench finished no transaction",
-            detail=stdout.strip(),
-            hint="Run it for more seconds, or with fewer clients.",
-        )
-    tps = float(_field(stdout, r"tps = ([\d.]+) \(without initial connection time\)"))
+def parse_summary(
+    stdout: str, latencies_us: npt.NDArray[np.float64], *, clients: int
+) -> SampleFacts:
+    """Return the numbers in pgbench's final report; raises MeasureError for one without them.
+
+    Percentiles are those of *latencies_us*, None if there are no latencies.
+    """
+
+    def field(pattern: str) -> str:
+        return report_field("pgbench", stdout, pattern)
+
+    pattern = r"number of transactions actually processed: (\d+)"
+    transactions = transactions_in("pgbench", stdout, pattern)
+    tps = float(field(r"tps = ([\d.]+) \(without initial connection time\)"))
     stddev = re.search(r"latency stddev = ([\d.]+) ms", stdout)
-    p50, p95, p99 = _percentiles_ms(latencies_us)
-    return Sample(
+    percentiles: list[float | None] = [None, None, None]
+    if len(latencies_us):
+        percentiles = [round(float(one) / 1000, 4) for one in np.percentile(latencies_us, _LEVELS)]
+    return SampleFacts(
         latency_ms=round(1000 * clients / tps, 6),
         latency_stddev_ms=float(stddev[1]) if stddev else None,
-        latency_p50_ms=p50,
-        latency_p95_ms=p95,
-        latency_p99_ms=p99,
+        latency_p50_ms=percentiles[0],
+        latency_p95_ms=percentiles[1],
+        latency_p99_ms=percentiles[2],
         tps=tps,
         transactions=transactions,
-        failed=int(_field(stdout, r"number of failed transactions: (\d+)")),
-        connection_ms=float(_field(stdout, r"initial connection time = ([\d.]+) ms")),
+        failed=int(field(r"number of failed transactions: (\d+)")),
+        connection_ms=float(field(r"initial connection time = ([\d.]+) ms")),
         measured_seconds=round(transactions / tps, 6),
     )
 
 
-def parse_progress(stderr: str) -> tuple[SecondSeries, str]:
-    """The per-second series in pgbench's stderr, and all its other lines."""
+def parse_progress(stderr: str) -> tuple[SeriesFacts, str]:
+    """Return the per-second series in pgbench's stderr, and all its other lines."""
     points, others = [], []
     for line in stderr.splitlines():
         match = _PROGRESS.fullmatch(line.strip())
@@ -56,7 +63,7 @@ def parse_progress(stderr: str) -> tuple[SecondSeries, str]:
             others.append(line)
         else:
             points.append(match)
-    series = SecondSeries(
+    series = SeriesFacts(
         seconds=tuple(float(point["second"]) for point in points),
         tps=tuple(float(point["tps"]) for point in points),
         latency_ms=tuple(_latency(point["latency"], point) for point in points),
@@ -67,9 +74,9 @@ def parse_progress(stderr: str) -> tuple[SecondSeries, str]:
 
 
 def parse_statements(stdout: str) -> tuple[tuple[str, float], ...]:
-    """Each SQL statement of the script with its mean latency in ms; none without ``-r``.
+    """Return each SQL statement of the script with its mean latency in ms; none without ``-r``.
 
-    What pgbench does itself (``\\set``) is left out.
+    Commands of pgbench itself (``\\set``) are left out.
     """
     _, header, listed = stdout.partition(_STATEMENTS)
     found = map(_STATEMENT.fullmatch, listed.splitlines()) if header else ()
@@ -81,7 +88,7 @@ def parse_statements(stdout: str) -> tuple[tuple[str, float], ...]:
 
 
 def parse_log(logs: Iterable[bytes]) -> npt.NDArray[np.float64]:
-    """The latencies, in µs, in pgbench's transaction logs; failed and skipped ones have none."""
+    """Return the latencies in µs in pgbench's logs; failed and skipped transactions have none."""
     return np.array(
         [
             float(fields[_TIME_COLUMN])
@@ -96,22 +103,3 @@ def parse_log(logs: Iterable[bytes]) -> npt.NDArray[np.float64]:
 
 def _latency(text: str, point: re.Match[str]) -> float | None:
     return float(text) if float(point["tps"]) > 0 and text != "nan" else None
-
-
-def _percentiles_ms(
-    latencies_us: npt.NDArray[np.float64],
-) -> tuple[float | None, float | None, float | None]:
-    if len(latencies_us) == 0:
-        return None, None, None
-    p50, p95, p99 = np.percentile(latencies_us, (50, 95, 99)) / 1000
-    return round(float(p50), 4), round(float(p95), 4), round(float(p99), 4)
-
-
-def _field(stdout: str, pattern: str) -> str:
-    match = re.search(pattern, stdout)
-    if match is None:
-        raise MeasureError(
-            "could not understand pgbench's report",
-            detail=f"There is no line like {pattern} in:\n{stdout.strip()}",
-        )
-    return match[1]

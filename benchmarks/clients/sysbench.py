@@ -58,24 +58,18 @@ class Sysbench:
     name: ClassVar[str] = SYSBENCH
 
     def at_home(self, home: ServerHome) -> Sysbench:
-        """The same client where servers live: run by their user."""
+        """Return this client as the servers' user runs it."""
         return Sysbench(mode=self.mode, account=home.user)
 
     def facts(self, scale: int) -> dict[str, Any]:
-        """What the raw record says of it."""
-        return {
-            "version": self.mode.version,
-            "script": self.mode.script,
-            "rows": scale * ROWS_PER_SCALE,
-        }
+        """Return the raw record's ``sysbench``."""
+        rows = scale * ROWS_PER_SCALE
+        return {"version": self.mode.version, "script": self.mode.script, "rows": rows}
 
     def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
         """Make and fill its table, as large as pgbench's of *scale*; MeasureError if that fails."""
-        argv = [
-            *self._base(host, user, database, scale),
-            f"--rand-seed={_LOAD_SEED}",
-            "prepare",
-        ]
+        base = self._base(host, user, database, scale)
+        argv = [*base, f"--rand-seed={_LOAD_SEED}", "prepare"]
         done = self._run(argv, cwd=host.parent, timeout=None)
         if done.status != 0:
             raise _failed(f"{SYSBENCH} could not load scale {scale}", done)
@@ -102,13 +96,8 @@ class Sysbench:
             *self._base(host, user, database, cell.scenario.scale),
             f"--db-ps-mode={_PS_MODES[cell.scenario.protocol]}",
             # 0 would be the time of day
-            f"--rand-seed={max(1, seed)}",
-            f"--threads={cell.clients}",
-            f"--time={seconds}",
-            "--report-interval=1",
-            "--percentile=99",
-            "--histogram=on",
-            "run",
+            *(f"--rand-seed={max(1, seed)}", f"--threads={cell.clients}", f"--time={seconds}"),
+            *("--report-interval=1", "--percentile=99", "--histogram=on", "run"),
         ]
         timeout = seconds + GRACE_SECONDS
         done = self._run(argv, cwd=scratch, timeout=timeout, processors=processors)
@@ -136,12 +125,7 @@ class Sysbench:
         ]
 
     def _run(
-        self,
-        argv: list[str],
-        *,
-        cwd: Path,
-        timeout: float | None,
-        processors: Sequence[int] = (),
+        self, argv: list[str], *, cwd: Path, timeout: float | None, processors: Sequence[int] = ()
     ) -> ClientResult:
         return run_client(
             argv,

@@ -33,89 +33,42 @@ class Column:
         return value
 
 
-def _columns(type_: pa.DataType, **paths: str) -> tuple[Column, ...]:
-    return tuple(
-        Column(name=name, path=tuple(path.split(".")), type=type_) for name, path in paths.items()
-    )
+def _columns(type_: pa.DataType, place: str, names: str) -> tuple[Column, ...]:
+    """Return the columns *names* of the keys below *place*; ``name=key`` where they differ."""
+    columns = []
+    for word in names.split():
+        name, _, key = word.partition("=")
+        path = tuple(filter(None, [*place.split("."), key or name]))
+        columns.append(Column(name=name, path=path, type=type_))
+    return tuple(columns)
 
 
 COLUMNS: tuple[Column, ...] = (
-    *_columns(pa.string(), id="id", time="time"),
-    *_columns(
-        _WORD,
-        build="build.identifier",
-        digest="build.digest",
-        version="build.version",
-        release="build.origin.release",
-        commit="build.origin.commit",
-        tree="build.origin.tree",
-        origin_date="build.origin.date",
-        registered="build.origin.registered",
-        cc="build.toolchain.cc",
-        libc="build.toolchain.libc",
-    ),
-    *_columns(
-        pa.int32(),
-        blocksize="build.variant.blocksize",
-        wal_blocksize="build.variant.wal_blocksize",
-        # not in the records of default builds: null is what the default has
-        segsize="build.variant.segsize",
-    ),
-    *_columns(_WORD, compiler="build.variant.compiler", flags="build.variant.flags"),
-    *_columns(
-        _WORD,
-        machine="machine.name",
-        cpu="machine.cpu",
-        os="machine.os",
-        arch="machine.arch",
-    ),
-    *_columns(pa.int64(), cores="machine.cores", memory_bytes="machine.memory_bytes"),
-    *_columns(
-        _WORD,
-        epoch="epoch.identifier",
-        runtime_libc="epoch.libc",
-        pgbench_version="pgbench.version",
-        mode="cell.mode",
-        protocol="cell.protocol",
-        tier="cell.tier",
-        profile="cell.profile",
-        preset="run.preset",
-        comparison="run.comparison",
-        instrument="run.instrument",
-        buffers="cell.buffers",
-    ),
-    *_columns(
-        pa.int64(),
-        scale="cell.scale",
-        clients="cell.clients",
-        threads="cell.threads",
-        round="run.round",
-        block="run.block",
-        side="run.side",
-        seed="run.seed",
-        transactions="sample.transactions",
-        failed="sample.failed",
-        wal_bytes="sample.wal_bytes",
-        blocks_hit="sample.blocks_hit",
-        blocks_read="sample.blocks_read",
-        database_bytes="database_bytes",
-    ),
+    *_columns(pa.string(), "", "id time"),
+    *_columns(_WORD, "build", "build=identifier digest version"),
+    *_columns(_WORD, "build.origin", "release commit tree origin_date=date registered"),
+    *_columns(_WORD, "build.toolchain", "cc libc"),
+    # what a default build does not say, segsize and those after it, is null
+    *_columns(pa.int32(), "build.variant", "blocksize wal_blocksize segsize"),
+    *_columns(_WORD, "build.variant", "compiler flags"),
+    *_columns(_WORD, "machine", "machine=name cpu os arch"),
+    *_columns(pa.int64(), "machine", "cores memory_bytes"),
+    *_columns(_WORD, "epoch", "epoch=identifier runtime_libc=libc"),
+    *_columns(_WORD, "pgbench", "pgbench_version=version"),
+    *_columns(_WORD, "cell", "mode protocol tier profile"),
+    *_columns(_WORD, "run", "preset comparison instrument"),
+    *_columns(_WORD, "cell", "buffers"),
+    *_columns(pa.int64(), "cell", "scale clients threads"),
+    *_columns(pa.int64(), "run", "round block side seed"),
+    *_columns(pa.int64(), "sample", "transactions failed wal_bytes blocks_hit blocks_read"),
+    *_columns(pa.int64(), "", "database_bytes"),
+    *_columns(pa.float64(), "run", "seconds"),
     *_columns(
         pa.float64(),
-        seconds="run.seconds",
-        latency_ms="sample.latency_ms",
-        latency_stddev_ms="sample.latency_stddev_ms",
-        latency_p50_ms="sample.latency_p50_ms",
-        latency_p95_ms="sample.latency_p95_ms",
-        latency_p99_ms="sample.latency_p99_ms",
-        tps="sample.tps",
-        connection_ms="sample.connection_ms",
-        measured_seconds="sample.measured_seconds",
-        server_cpu_seconds="sample.server_cpu_seconds",
-        instructions="sample.instructions",
-        instructions_spread="sample.instructions_spread",
-        wal_bytes_tx="sample.wal_bytes_tx",
-        blocks_tx="sample.blocks_tx",
+        "sample",
+        "latency_ms latency_stddev_ms latency_p50_ms latency_p95_ms latency_p99_ms tps"
+        " connection_ms measured_seconds server_cpu_seconds instructions instructions_spread"
+        " wal_bytes_tx blocks_tx",
     ),
 )
 
@@ -130,7 +83,7 @@ TEXT = "record"
 
 
 def variant_of(row: Mapping[str, Any]) -> Variant:
-    """The Variant of the build in a *row* that has the VARIANT_COLUMNS."""
+    """Return the variant of the build in a *row* that has the VARIANT_COLUMNS."""
     return _variant(tuple(row[name] for name in VARIANT_COLUMNS))
 
 
@@ -140,7 +93,7 @@ def _variant(values: tuple[Any, ...]) -> Variant:
 
 
 def scalars(records: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """The scalar columns of *records*, in their order; pyarrow's ArrowException if mistyped."""
+    """Return the scalar columns of *records*, in their order; raises ArrowException if mistyped."""
     rows = list(records)
     return pa.table(
         {c.name: pa.array([c.value(row) for row in rows], type=c.type) for c in COLUMNS},

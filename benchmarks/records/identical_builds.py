@@ -43,7 +43,3 @@ class IdenticalBuildStore:
             IdenticalBuild(digest=str(facts["digest"]), origin=Origin(**facts["origin"]))
             for facts in self.notes.all()
         ]
-
-    def merge(self, other: IdenticalBuildStore) -> int:
-        """Add the notes of *other*; return how many were new."""
-        return self.notes.merge(other.notes)

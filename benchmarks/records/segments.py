@@ -6,20 +6,19 @@ and a damaged one can be told. The format is described in docs/records.md.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from base.errors import RecordError
-from base.files import digest_file, storage_errors
+from base.files import digest_file, write_atomic
 from benchmarks.records.columns import SCALARS, TEXT, scalars
 
 SUFFIX = ".parquet"
@@ -59,29 +58,10 @@ def write_segment(directory: Path, texts: Mapping[str, str]) -> Path:
     table = scalars(json.loads(text) for text in ordered).append_column(
         pa.field(TEXT, pa.large_string()), pa.array(ordered, type=pa.large_string())
     )
-    with storage_errors(f'write to "{directory}"', directory):
-        directory.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".segment.", dir=directory)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                _write(table, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.chmod(0o644)
-            path = directory / f"{digest_file(temporary)[:_NAME_DIGITS]}{SUFFIX}"
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        sync_directory(directory)
-    return path
-
-
-def _write(table: pa.Table, stream: Any) -> None:
+    sink = pa.BufferOutputStream()
     pq.write_table(
         table,
-        stream,
+        sink,
         compression="zstd",
         compression_level=_ZSTD_LEVEL,
         data_page_size=_PAGE_BYTES,
@@ -92,6 +72,11 @@ def _write(table: pa.Table, stream: Any) -> None:
         write_page_checksum=True,
         store_schema=False,
     )
+    data = sink.getvalue().to_pybytes()
+    path = directory / f"{hashlib.sha256(data).hexdigest()[:_NAME_DIGITS]}{SUFFIX}"
+    write_atomic(path, data)
+    sync_directory(directory)
+    return path
 
 
 def sync_directory(directory: Path) -> None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from base.errors import RecordError
-from base.files import digest_text, locked, storage_errors, write_atomic
+from base.files import digest_text, locked, write_atomic
 from benchmarks.records.cache import cached_scalars, each_once
 from benchmarks.records.columns import COLUMNS, scalars
 from benchmarks.records.identical_builds import IdenticalBuildStore
@@ -74,6 +72,8 @@ class RecordStore:
         self.confirmations = NoteStore(root=root / "confirmations")
         self.bisections = NoteStore(root=root / "bisections")
         self.failures = NoteStore(root=root / "failures")
+        identical = self.identical_builds.notes
+        self._notes = (self.confirmations, self.bisections, self.failures, identical)
         self.profiles = root / PROFILES
         self._read: tuple[list[Path], pa.Table] | None = None
 
@@ -175,15 +175,9 @@ class RecordStore:
         for path in other._segment_paths():
             verify_segment(path)
             copied += _copy(path, self._segments / path.relative_to(other._segments))
-        for own, theirs in (
-            (self.confirmations, other.confirmations),
-            (self.bisections, other.bisections),
-            (self.failures, other.failures),
-        ):
-            copied += own.merge(theirs)
         for path in sorted(other.profiles.glob("[!.]*")):
             copied += _copy(path, self.profiles / path.name)
-        return copied + self.identical_builds.merge(other.identical_builds)
+        return copied + sum(map(NoteStore.merge, self._notes, other._notes))
 
     def verify(self) -> int:
         """Read every byte of the store; how many records it has. RecordError for damage."""
@@ -286,16 +280,6 @@ def _segments_in(directory: Path) -> list[Path]:
 def _copy(source: Path, target: Path) -> int:
     if target.exists():
         return 0
-    with storage_errors(f'write "{target}"', target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=".merge.", dir=target.parent, delete=False) as part:
-            temporary = Path(part.name)
-        try:
-            shutil.copyfile(source, temporary)
-            temporary.chmod(0o644)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        sync_directory(target.parent)
+    write_atomic(target, source.read_bytes())
+    sync_directory(target.parent)
     return 1

@@ -142,7 +142,7 @@ def test_a_second_without_a_transaction_has_no_latency() -> None:
     series, _ = parse_progress(STDERR)
     assert series.latency_ms == (1.801, None)
     assert series.latency_stddev_ms == (2.910, None)
-    assert series.facts()["latency_ms"] == [1.801, None]
+    assert series.to_json()["latency_ms"] == [1.801, None]
 
 
 def test_what_a_dying_server_says_is_kept() -> None:

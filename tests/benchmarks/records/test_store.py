@@ -294,7 +294,7 @@ def test_a_full_disk_loses_nothing(store: RecordStore, monkeypatch: pytest.Monke
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("benchmarks.records.segments._write", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(StorageError, match="could not write"):
         store.seal()
     assert path.exists()

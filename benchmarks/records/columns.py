@@ -49,7 +49,8 @@ COLUMNS: tuple[Column, ...] = (
     *_columns(_WORD, "build.origin", "release commit tree origin_date=date registered"),
     *_columns(_WORD, "build.toolchain", "cc libc"),
     # what a default build does not say, segsize and those after it, is null
-    *_columns(pa.int32(), "build.variant", "blocksize wal_blocksize segsize"),
+    *_columns(pa.int32(), "build.variant", "blocksize wal_blocksize"),
+    *_columns(pa.int32(), "build.variant", "segsize"),
     *_columns(_WORD, "build.variant", "compiler flags"),
     *_columns(_WORD, "machine", "machine=name cpu os arch"),
     *_columns(pa.int64(), "machine", "cores memory_bytes"),

@@ -64,6 +64,8 @@ class Fetcher:
     def create(cls, paths: Paths, catalog: Catalog, config: SourceConfig) -> Fetcher:
         """The fetcher of a cache, with its upstream and its Debian archive."""
         repository = Repository(directory=paths.sources)
+        upstream = Upstream(repository=repository, config=config)
+        upstream.configure()
         apt = Apt(
             directory=paths.cache / "apt",
             mirror=config.debian_mirror or debian_mirror(),
@@ -71,7 +73,7 @@ class Fetcher:
         )
         return cls(
             repository=repository,
-            upstream=Upstream(repository=repository, config=config),
+            upstream=upstream,
             debian=DebianArchive(apt=apt),
             catalog=catalog,
             config=config,

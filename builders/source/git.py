@@ -1,4 +1,4 @@
-"""The git program, run on one repository with nothing of ours leaking into it."""
+"""The git program, run on one repository with no settings but those that we wrote into it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from base.errors import LandspeedError, SourceError, StorageError
+from base.files import write_atomic
 
 # What "git rev-parse --local-env-vars" lists: set by hooks and by git itself, they would
 # point our git at somebody else's repository.
@@ -21,6 +23,15 @@ _LOCAL = (
     *("GIT_CONFIG_COUNT", "GIT_NAMESPACE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE"),
     *("GIT_SHALLOW_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_DEFAULT_HASH"),
 )
+# No file of a user or of this machine configures git, no hook runs, no command is a transport:
+# measured code can write any of them, and some calls have a token in their environment.
+_SEALED = {
+    **{"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull},
+    **{"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+}
+_SEALED_OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never")
+# They lead git to a configuration that `Git.configure` did not write.
+_DETOURS = ("commondir", "config.worktree")
 _DISK = ("No space left on device", "Read-only file system", "Permission denied", "quota exceeded")
 
 
@@ -33,6 +44,15 @@ class Git:
     """
 
     directory: Path
+
+    def configure(self, text: str, files: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Make *text* the repository's configuration; *files* are written beside it."""
+        for name in _DETOURS:
+            (self.directory / name).unlink(missing_ok=True)
+        for name, wanted in {"config": text, **files}.items():
+            path = self.directory / name
+            if not path.is_file() or path.is_symlink() or path.read_text() != wanted:
+                write_atomic(path, wanted)
 
     def run(
         self,
@@ -110,12 +130,12 @@ class Git:
             raise self._failure(arguments, stderr)
 
     def _argv(self, arguments: tuple[str, ...]) -> list[str]:
-        return ["git", f"--git-dir={self.directory}", *arguments]
+        return ["git", *_SEALED_OPTIONS, f"--git-dir={self.directory}", *arguments]
 
     @staticmethod
     def _environment(more: Mapping[str, str] | None) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name not in _LOCAL}
-        return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"} | dict(more or {})
+        return kept | _SEALED | dict(more or {})
 
     def _failure(self, arguments: tuple[str, ...], stderr: bytes) -> LandspeedError:
         said = stderr.decode(errors="replace").strip()

@@ -43,6 +43,16 @@ _CONFIG = f"""[core]
 \tformat = {FORMAT}
 """
 _ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding -export-ignore -export-subst\n"
+# A partial clone: git asks this remote for files that it lacks.
+_PARTIAL = """[remote "upstream"]
+\turl = "{url}"
+\tpromisor = true
+\tpartialclonefilter = blob:none
+[extensions]
+\tpartialClone = upstream
+[core]
+\trepositoryformatversion = 1
+"""
 _NO_LAZY_FETCH = {"GIT_NO_LAZY_FETCH": "1"}
 _NOTES_DATE = re.compile(r"<title>Release date.*?(\d{4}-\d{2}-\d{2})", re.DOTALL)
 _CONFIGURE = re.compile(rb"^(?:PACKAGE_VERSION|VERSION)='([^']+)'", re.MULTILINE)
@@ -98,13 +108,20 @@ class Repository:
             try:
                 fresh = Git(directory=new)
                 fresh.run("init", "--bare", "--quiet", "--template=", "--object-format=sha1")
-                (new / "config").write_text(_CONFIG)
-                (new / "info").mkdir(exist_ok=True)
-                (new / "info" / "attributes").write_text(_ATTRIBUTES)
+                Repository(directory=new).configure("")
                 new.chmod(0o755)
                 new.rename(self.directory)
             finally:
                 remove_tree(new)
+
+    def configure(self, promisor: str) -> None:
+        """Write git's configuration anew: that of a restored repository could start programs.
+
+        *promisor*: The URL that git asks for files that are not here; "" for none.
+        """
+        quoted = promisor.translate({ord(one): f"\\{one}" for one in '"\\\n'})
+        text = _CONFIG + (_PARTIAL.format(url=quoted) if promisor else "")
+        self.git.configure(text, {"info/attributes": _ATTRIBUTES})
 
     def trees(self) -> dict[Version, TreeRef]:
         """The releases whose trees are here."""

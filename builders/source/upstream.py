@@ -83,6 +83,13 @@ class Upstream:
     def _git(self) -> Git:
         return self.repository.git
 
+    def configure(self) -> None:
+        """Write the configuration of an existing repository anew."""
+        if self.repository.exists:
+            packs = self.repository.directory / "objects" / "pack"
+            is_partial = self.config.upstream_directory is None or any(packs.glob("*.promisor"))
+            self.repository.configure(self.config.upstream if is_partial else "")
+
     def refresh(self, *, older_than: float) -> None:
         """Fetch, unless that was done within *older_than* seconds; the caller holds the lock."""
         if self.age <= older_than:
@@ -107,7 +114,7 @@ class Upstream:
             self._borrow(directory)
             location = [str(directory)]
         else:
-            self._configure_remote()
+            self.configure()
             location = ["--filter=blob:none", _REMOTE]
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
         self._git.run("fetch", *quiet, "--prune", *location, *_REFSPECS)
@@ -133,17 +140,6 @@ class Upstream:
     def _missing_lender(self) -> str | None:
         """The directory of borrowed objects, if it went away; without it we know no commit."""
         return next((path for path in self._lenders() if not Path(path).is_dir()), None)
-
-    def _configure_remote(self) -> None:
-        settings = {
-            f"remote.{_REMOTE}.url": self.config.upstream,
-            f"remote.{_REMOTE}.promisor": "true",
-            f"remote.{_REMOTE}.partialclonefilter": "blob:none",
-            "extensions.partialClone": _REMOTE,
-            "core.repositoryformatversion": "1",
-        }
-        for name, value in settings.items():
-            self._git.run("config", name, value)
 
     def remote_of(self, revision: Revision) -> str | None:
         """The name of the configured remote whose branch *revision* asks for, as NAME/BRANCH."""

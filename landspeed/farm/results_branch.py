@@ -25,6 +25,7 @@ from landspeed.farm.merge import RECORDS, is_journal, is_result, merge_results, 
 from landspeed.farm.remote import Remote
 
 BRANCH = "results"
+_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 _TRIES = 8
 _BATCH = 64  # files in memory at once
 _IDENTITY = {
@@ -109,7 +110,8 @@ class ResultsBranch:
     def _lock(self) -> Iterator[None]:
         with locked(self.paths.cache / "results.lock"):
             if not (self._directory / "HEAD").exists():
-                self._git.run("init", "--quiet", "--bare")
+                self._git.run("init", "--quiet", "--bare", "--template=")
+            self._git.configure(_CONFIG)
             yield
 
     def _fetched(self) -> str | None:

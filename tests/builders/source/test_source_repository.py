@@ -227,8 +227,8 @@ def test_a_repository_is_made_whole_or_not_at_all(
         raise OSError(28, "No space left on device", str(self))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", fails)
-        with pytest.raises(StorageError, match="could not create"):
+        patch.setattr(Path, "replace", fails)
+        with pytest.raises(StorageError, match="could not write"):
             made.ensure()
     assert list(tmp_path.iterdir()) == []
     made.ensure()

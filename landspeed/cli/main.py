@@ -156,6 +156,8 @@ def main() -> None:
     # thresholds the search for cycles took a sixth of its time.
     gc.set_threshold(100_000, 50, 50)
     print_no_commands()
+    # asv starts git, too; ours says why in builders.source.git.
+    os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull)
     try:
         cli(standalone_mode=False, prog_name="landspeed")
     except LandspeedError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from landspeed.cli import main
 from landspeed.cli.main import cli
 from tests.kits.verbs import CONTEXT, every_command
 
@@ -224,3 +225,15 @@ def test_a_verb_imports_nothing_large_that_it_does_not_use(verb: str, used: set[
         check=True,
     )
     assert large & set(done.stdout.split()) == used
+
+
+def test_the_git_that_asv_starts_reads_no_settings_of_a_user_or_the_machine(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(main, "cli", lambda **_: seen.update(os.environ))
+    monkeypatch.setattr(main, "print_no_commands", lambda: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("gc.set_threshold", lambda *_: None)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "planted")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "planted")
+    main.main()
+    assert (seen["GIT_CONFIG_GLOBAL"], seen["GIT_CONFIG_SYSTEM"]) == (os.devnull, os.devnull)

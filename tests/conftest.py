@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         if item.get_closest_marker(marker):
             item.add_marker(pytest.mark.xdist_group(group))
             return
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_measuring_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One measuring lock for all workers of this run: others on the machine may measure, too."""
+    base = tmp_path_factory.getbasetemp()
+    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LANDSPEED_MEASURE_LOCK", str(run / "measure.lock"))
+        yield
 
 
 @pytest.fixture(scope="session")

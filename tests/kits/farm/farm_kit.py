@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from base.files import digest_text
@@ -18,10 +15,9 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import CacheState
 from builders.catalog import Catalog
-from landspeed.cli.main import main
 from tests.kits.builds.sourcekit import GitUpstream
 from tests.kits.made_up.synthetic import Point, counted_record, record
-from tests.kits.verbs import every_verb
+from tests.kits.verbs import called
 
 CONFIG = """
 [sources]
@@ -115,43 +111,6 @@ class Farm:
         done = called(list(arguments), self.environment(**more))
         assert not check or done.returncode == 0, done.stderr
         return done
-
-
-def called(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """``landspeed *arguments`` in a copy of this process: starting Python takes most of a verb."""
-    every_verb()  # imported once, not in every copy
-    with TemporaryFile() as out, TemporaryFile() as err:
-        pid = os.fork()
-        if pid == 0:
-            code = 70
-            try:
-                os.dup2(out.fileno(), 1)
-                os.dup2(err.fileno(), 2)
-                sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
-                os.environ.clear()
-                os.environ.update(environment)
-                sys.argv = ["landspeed", *arguments]
-                code = _main()
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(code)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        texts = []
-        for file in (out, err):
-            file.seek(0)
-            texts.append(file.read().decode())
-    return subprocess.CompletedProcess(arguments, code, *texts)
-
-
-def _main() -> int:
-    try:
-        main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 def counted(

@@ -7,7 +7,6 @@ change comments and documentation only, or a header, are between.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -124,12 +123,6 @@ def made(newest_build: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple
     session.__dict__["builder"] = builder_of(history, shared, paths.cache)
     session.builder.sources.resolve("master")
     return session, history
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Counts are not disturbed by whoever takes the time beside them."""
-    monkeypatch.setattr("benchmarks.machine.lock.MEASURE_LOCK", tmp_path / "measure.lock")
 
 
 def bisected(

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from landspeed.cli import main
 from landspeed.cli.main import cli
-from tests.kits.verbs import CONTEXT, every_command
+from tests.kits.verbs import CONTEXT, called, every_command
 
 VERBS = cli.list_commands(CONTEXT)
 COMMANDS = every_command()
@@ -30,14 +30,8 @@ def project(tmp_path: Path) -> Path:
 
 def landspeed(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("LANDSPEED_")}
-    return subprocess.run(
-        [sys.executable, "-m", "landspeed.cli.main", *arguments],
-        cwd=project,
-        env=environment | {"LANDSPEED_CACHE": str(project / "cache"), "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    own = {"LANDSPEED_CACHE": str(project / "cache"), "COLUMNS": "100"}
+    return called(arguments, environment | own, project)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +91,8 @@ def test_bad_input_ends_in_one_clear_error_with_its_exit_code(
 
 
 def test_outside_a_project_the_error_says_where_to_go(tmp_path: Path) -> None:
-    done = landspeed(tmp_path, "list")
+    argv = [sys.executable, "-m", "landspeed.cli.main", "list"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 7
     assert "error:  no landspeed project here" in done.stderr
     assert "LANDSPEED_PROJECT" in done.stderr

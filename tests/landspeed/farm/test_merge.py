@@ -13,8 +13,8 @@ import pytest
 from base.errors import UsageError
 from landspeed.farm.merge import is_result
 from landspeed.farm.tar import pack_files, unpack_files
-from tests.kits.farm.farm_kit import called
 from tests.kits.farm.farmer_kit import Farmer, farmer, remote
+from tests.kits.verbs import called
 
 __all__ = ["farmer", "remote"]  # fixtures
 

@@ -67,12 +67,12 @@ def farm(
 ) -> Iterator[Tracked]:
     root = tmp_path_factory.mktemp("farm")
     with (
-        forked("tests.kits.servers.own_lock") as command,
+        forked("landspeed.cli.main") as command,
         tracked(root, history.directory, command, TRACK) as made,
     ):
         made.hub.environment |= {"LANDSPEED_CACHE": str(cache_of(root, newest_build))}
         made.hub.environment |= {"HOME": str(root), "LANDSPEED_MACHINE": "counter"}
-        made.hub.environment |= {"LANDSPEED_TEST_LOCK": str(root / "measure.lock")}
+        made.hub.environment |= {"LANDSPEED_MEASURE_LOCK": str(root / "measure.lock")}
         yield made
 
 

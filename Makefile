@@ -1,6 +1,6 @@
 # Every line here is a command a person could type; the work is in tools/setup and landspeed.
 
-.PHONY: setup lock demo preview docker-base test lint docs perf clean
+.PHONY: setup lock demo preview docker-base test test-quick lint docs perf clean
 
 setup:
 	tools/setup
@@ -24,6 +24,11 @@ docker-base:
 test:
 	tools/setup --test
 	.venv/bin/pytest -n 2 --dist loadgroup
+
+# offline, without servers, containers and browsers: at most a minute on two cores
+test-quick:
+	test -x .venv/bin/pytest || tools/setup --test
+	.venv/bin/pytest -n 2 --dist loadgroup -m "not (slow or postgres or docker or browser or long)"
 
 lint:
 	tools/setup --dev

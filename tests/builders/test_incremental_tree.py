@@ -19,6 +19,8 @@ from builders.store import Store
 from tests.kits.builds.buildkit import PROGRAM, QuickBuilder, programs
 from tests.kits.builds.sourcekit import GitUpstream, Harness
 
+pytestmark = pytest.mark.slow
+
 CONFIGURE = """#!/bin/sh
 PACKAGE_VERSION='13.16'
 [ -z "$CONFIG_SITE" ] || . "$CONFIG_SITE"

@@ -25,7 +25,7 @@ from tests.kits.farm.track_world import TRACK, TrackWorld, assert_fine, pretende
 from tests.kits.made_up.bisect_project import Pretence
 
 __all__ = ["pretended_farm"]  # a fixture
-pytestmark = needs_act
+pytestmark = [needs_act, pytest.mark.slow]
 
 SUBJECT = (
     "::set-output name=runner::evil $(touch pwned) `touch pwned` ${{ github.token }} "

@@ -27,6 +27,8 @@ from tests.kits.builds.buildkit import (
 )
 from tests.kits.builds.docker_kit import in_docker
 
+pytestmark = pytest.mark.slow
+
 NO_DAEMON = "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"
 
 

@@ -12,7 +12,6 @@ import math
 import os
 import random
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -36,13 +35,7 @@ from landspeed.session.session import Session
 from landspeed.session.target import Target
 from tests.kits.made_up.stand_ins import nothing, timed_record
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 BASE = 40_000.0
-
-
-def command() -> list[str]:
-    """The command that is this program."""
-    return ["env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-m", "tests.kits.farm.pretended_farm"]
 
 
 @dataclass(kw_only=True)

@@ -16,6 +16,8 @@ from benchmarks.counted.valgrind import require_countable
 from landspeed.cli.bisect import bisect_
 from tests.kits.made_up.bisect_project import MadeUp, Pretence, pretend
 
+pytestmark = pytest.mark.slow
+
 COUNT = 64
 SLOWER = Pretence(steps={"37": 1.03})
 

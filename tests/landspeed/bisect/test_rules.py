@@ -239,6 +239,7 @@ def test_two_steps_are_told_from_one():
     assert (two.first, two.second) == (range(5, 9), range(13, 17))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heights", [(14.6, 12.2), (10, 10), (5, 5), (3, 3), (12, 4)])
 def test_of_two_steps_one_is_named_however_far_they_are_above_the_noise(heights):
     runs = []

@@ -7,9 +7,11 @@ import os
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -20,7 +22,9 @@ from builders.store import Store
 from landspeed.farm.build_archive import BuildArchive
 from tests.kits.builds.buildkit import a_build
 from tests.kits.farm.farm_kit import Farm
-from tests.kits.farm.pretended_farm import command
+from tests.kits.farm.track_world import pretended_farm
+
+__all__ = ["pretended_farm"]  # fixture
 
 
 @pytest.fixture
@@ -150,45 +154,52 @@ def farm(tmp_path: Path) -> Farm:
     return made
 
 
-def pretended(farm: Farm, *arguments: str, **world: object) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def pretended(farm: Farm, pretended_farm: list[str]) -> Callable[..., CompletedProcess[str]]:
     """``landspeed *arguments`` on servers that are like *world*; what was built is in ``deeds``."""
-    told = json.dumps({"log": str(farm.root / "deeds"), **world})
-    return subprocess.run(
-        [*command(), *arguments],
-        env=farm.environment(LANDSPEED_TEST_WORLD=told),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def run(*arguments: str, **world: object) -> CompletedProcess[str]:
+        told = json.dumps({"log": str(farm.root / "deeds"), **world})
+        return subprocess.run(
+            [*pretended_farm, *arguments],
+            env=farm.environment(LANDSPEED_TEST_WORLD=told),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
 
 
-def test_an_archive_that_is_there_is_taken_and_nothing_is_built(farm, tmp_path):
+def test_an_archive_that_is_there_is_taken_and_nothing_is_built(farm, tmp_path, pretended):
     file = str(tmp_path / "builds" / "one.tar.gz")
-    first = pretended(farm, "build", farm.commits[1], "--archive", file)
+    first = pretended("build", farm.commits[1], "--archive", file)
     assert first.returncode == 0, first.stderr
     shutil.rmtree(farm.paths.store)
-    again = pretended(farm, "build", farm.commits[1], "--archive", file)
+    again = pretended("build", farm.commits[1], "--archive", file)
     assert again.stdout == first.stdout
     assert (farm.root / "deeds").read_text() == "build 1\n"
     shutil.rmtree(farm.paths.store)
-    done = pretended(farm, "build", "--from", str(tmp_path / "builds") + "/")
+    done = pretended("build", "--from", str(tmp_path / "builds") + "/")
     assert done.stdout == first.stdout
-    done = pretended(farm, "build", "--from", str(tmp_path / "nothing") + "/")
+    done = pretended("build", "--from", str(tmp_path / "nothing") + "/")
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_damaged_archive_is_made_anew(farm, tmp_path):
+def test_a_damaged_archive_is_made_anew(farm, tmp_path, pretended):
     file = tmp_path / "one.tar.gz"
     file.write_bytes(b"no archive")
-    done = pretended(farm, "build", farm.commits[1], "--archive", str(file))
+    done = pretended("build", farm.commits[1], "--archive", str(file))
     assert "writing the archive anew" in done.stderr
     assert BuildArchive(file=file).register(Store(root=tmp_path / "other", limit=10**9))
 
 
-def test_what_does_not_build_is_noted_and_passed_over_after_the_second_time(farm, tmp_path):
+def test_what_does_not_build_is_noted_and_passed_over_after_the_second_time(
+    farm, tmp_path, pretended
+):
     file = str(tmp_path / "one.tar.gz")
     for times in (1, 2):
-        done = pretended(farm, "build", farm.commits[1], "--archive", file, broken=[1])
+        done = pretended("build", farm.commits[1], "--archive", file, broken=[1])
         assert done.returncode == 6, done.stderr
         assert len(farm.records.failures.all()) == times
     assert not Path(file).exists()

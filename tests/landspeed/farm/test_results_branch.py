@@ -23,6 +23,8 @@ from tests.kits.farm.farmer_kit import Farmer, farmer, git, remote
 
 __all__ = ["farmer", "remote"]  # fixtures
 
+pytestmark = pytest.mark.slow
+
 
 def journal(farmer: Farmer, events: int) -> Path:
     path = farmer.paths.results / "bisect" / "aaa-bbb-12345678-1.json"

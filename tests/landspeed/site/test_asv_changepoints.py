@@ -17,6 +17,8 @@ from tests.kits.made_up.synthetic import Point, counted_record, record
 from tests.kits.made_up.synthetic_project import Project
 from tests.kits.made_up.synthetic_series import DAYS, level, line
 
+pytestmark = pytest.mark.slow
+
 _ATOM = "{http://www.w3.org/2005/Atom}"
 
 

@@ -12,6 +12,8 @@ from landspeed.site.update import can_be_drawn
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.made_up.synthetic_project import CHECKOUT, without_environments
 
+pytestmark = pytest.mark.slow
+
 TRACK = """branches = ["master", "team/*"]
 releases = ""
 modes = ["read-only"]"""

@@ -21,6 +21,8 @@ from tests.kits.made_up.synthetic import RELEASES, Point, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 from tests.kits.made_up.synthetic_project import CHECKOUT, Project
 
+pytestmark = pytest.mark.slow
+
 ASV_INDEX = Path(asv.__file__).parent / "www" / "index.html"
 
 

@@ -19,7 +19,7 @@ from tests.kits.farm.track_kit import records_in
 from tests.kits.farm.track_world import NOTHING_NEW, TrackWorld, assert_fine, pretended_farm, world
 
 __all__ = ["pretended_farm", "world"]  # fixtures
-pytestmark = needs_act
+pytestmark = [needs_act, pytest.mark.slow]
 
 COUNTED = ("warm", "cold")
 ALL_JOBS = (

@@ -27,7 +27,7 @@ from tests.kits.farm.track_world import (
 )
 
 __all__ = ["pretended_farm", "world"]  # fixtures
-pytestmark = needs_act
+pytestmark = [needs_act, pytest.mark.slow]
 
 COUNTED = ("warm", "cold")
 

@@ -10,11 +10,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.kits.farm.act_kit import CHECKOUT, needs_act
 from tests.kits.farm.track_world import NOTHING_NEW, assert_fine, pretended_farm, track_world, world
 
 __all__ = ["pretended_farm", "world"]  # fixtures
-pytestmark = needs_act
+pytestmark = [needs_act, pytest.mark.slow]
 
 
 def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_repaired_is_closed(

@@ -23,7 +23,7 @@ from tests.kits.farm.pretended_landspeed import command
 from tests.kits.made_up.bisect_project import MadeUp, Pretence
 from tests.kits.made_up.synthetic import Point, record
 
-pytestmark = needs_act
+pytestmark = [needs_act, pytest.mark.slow]
 
 COUNT, CULPRIT = 16, 11
 WORLD = Pretence(steps={str(CULPRIT): 1.05}, noise=0.002)

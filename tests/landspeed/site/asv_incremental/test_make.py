@@ -27,6 +27,8 @@ from tests.kits.made_up.synthetic import Point, record
 from tests.kits.made_up.synthetic_project import Project
 from tests.kits.made_up.synthetic_series import DAYS, level, line
 
+pytestmark = pytest.mark.slow
+
 NEWEST = list(DAYS)[-1]
 
 

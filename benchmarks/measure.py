@@ -26,7 +26,7 @@ from benchmarks.observation.snapshot import Observation, noteworthy, together
 from benchmarks.observation.warnings import find_warnings
 from benchmarks.records.record import SCHEMA, Record
 from benchmarks.records.store import new_id
-from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, server_error
+from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, known_settings, server_error
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.group import serving
 from benchmarks.server.home import ServerHome
@@ -282,7 +282,9 @@ def _servers(
         build=build,
         data=data,
         topology=store.topology,
-        settings=Configuration.named(cell.profile).settings(build.version, machine.memory_bytes),
+        settings=Configuration.named(cell.profile).settings(
+            known_settings(build), machine.memory_bytes
+        ),
         keep=not cell.scenario.mode.writes,
         memory_limit=machine.memory_limit,
     )

@@ -20,7 +20,7 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure, templates
-from benchmarks.server.cluster import Cluster, control_data, initdb, is_shut_down
+from benchmarks.server.cluster import Cluster, control_data, initdb, is_shut_down, known_settings
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import RunDirectory, ServerHome
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
@@ -65,7 +65,7 @@ def built_variant(build: Build, paths: Paths) -> Variant:
     with home.run_directory() as run:
         data = run.path / "cluster"
         initdb(server, data, run)
-        said = control_data(server, data, run)
+        said = control_data(server, data)
     sizes = {name: int(said[key]) for name, key in _CONTROL_DATA.items()}
     return Variant(
         blocksize=sizes["block_size"] // 2**10,
@@ -122,7 +122,7 @@ def _server_attempts(build: Build, run: RunDirectory) -> Mapping[str, Callable[[
         build=build,
         data=data,
         run=run,
-        settings=Configuration.named("default").settings(build.version, 0),
+        settings=Configuration.named("default").settings(known_settings(build), 0),
         keep=True,
     )
     variant = build.variant
@@ -173,7 +173,7 @@ def _size(cluster: Cluster, setting: str, expected: int) -> str:
         row = connection.execute(
             "SELECT setting FROM pg_settings WHERE name = %s", [setting]
         ).fetchone()
-    control = control_data(cluster.build, cluster.data, cluster.run)[_CONTROL_DATA[setting]]
+    control = control_data(cluster.build, cluster.data)[_CONTROL_DATA[setting]]
     said = {control} | ({str(row[0])} if row else set())
     if said != {str(expected)}:
         raise ClusterError(

@@ -19,7 +19,7 @@ from benchmarks.counted.settings import clock_driven
 from benchmarks.data.templates import Templates
 from benchmarks.machine.copy_tree import clone_tree
 from benchmarks.observation.snapshot import database_bytes, noteworthy, settings, wal_and_blocks
-from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster
+from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, known_settings
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import RunDirectory
 from benchmarks.workloads.scenario import CacheState, Cell, Protocol
@@ -113,7 +113,7 @@ class Bench:
             server,
             data=data,
             run=self.run,
-            settings=profile.settings(server.version, order.memory_bytes),
+            settings=profile.settings(known_settings(server), order.memory_bytes),
         ) as counted:
             if order.cell.buffers is CacheState.WARM:
                 self._warm(counted.cluster)

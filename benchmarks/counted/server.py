@@ -18,7 +18,7 @@ from benchmarks.counted.relay import Relay
 from benchmarks.counted.settings import exact_settings
 from benchmarks.counted.valgrind import counting, require_fixed_addresses
 from benchmarks.machine.processes import children
-from benchmarks.server.cluster import SUPERUSER, Cluster, server_error
+from benchmarks.server.cluster import SUPERUSER, Cluster, known_settings, server_error
 from benchmarks.server.home import PORT, RunDirectory
 from benchmarks.workloads.scenario import Scenario
 
@@ -62,7 +62,7 @@ class CountedServer:
             build=_at_fixed_place(build, run),
             data=data,
             run=run,
-            settings={**settings, **exact_settings(build.version)},
+            settings={**settings, **exact_settings(known_settings(build))},
             keep=False,
             under=[*counting(counts), *options],
         )

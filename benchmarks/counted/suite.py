@@ -32,7 +32,9 @@ from benchmarks.data.datasets import DatasetLoader
 from benchmarks.data.templates import Templates, template_limit
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import provenance
+from benchmarks.observation.snapshot import wal_position
 from benchmarks.records.record import Record
+from benchmarks.server.cluster import known_settings
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import ServerHome
 from benchmarks.workloads.catalog import Workload
@@ -99,12 +101,14 @@ class Suite:
                     build,
                     data=data,
                     run=run,
-                    settings=configuration.settings(build.version, self.machine.memory_bytes),
+                    settings=configuration.settings(
+                        known_settings(build), self.machine.memory_bytes
+                    ),
                     options=[f"--dump-before={MARK}"],
                 ) as server:
-                    settle = _settle(server)
+                    words = _words(server)
                     while left and not self.stop.is_set() and server.cluster.is_well:
-                        yield self._counted(server, left.pop(0), settle)
+                        yield self._counted(server, left.pop(0), words)
 
     def _templates(self) -> Templates:
         home = ServerHome.open(self.paths, None)
@@ -116,12 +120,12 @@ class Suite:
         )
 
     def _counted(
-        self, server: CountedServer, workload: Workload, settle: str
+        self, server: CountedServer, workload: Workload, words: Mapping[str, str]
     ) -> Record | LandspeedError:
         error: LandspeedError
         for _ in range(_TRIES):
             try:
-                return self._record(server, workload, settle)
+                return self._record(server, workload, words)
             except NotRepeatedError as differs:
                 error = differs
             except LandspeedError as failed:
@@ -133,11 +137,13 @@ class Suite:
             hint=error.hint,
         )
 
-    def _record(self, server: CountedServer, workload: Workload, settle: str) -> Record:
+    def _record(
+        self, server: CountedServer, workload: Workload, words: Mapping[str, str]
+    ) -> Record:
         """Count *workload* on *server*, and keep its profile."""
         started, began = datetime.now(UTC), time.monotonic()
         dialect, cell = server.cluster.dialect, workload_cell(workload)
-        plan = SeriesPlan.of(workload, settle=settle, wal_position=dialect.wal_position)
+        plan = SeriesPlan.of(workload, **words)
         script = server.run.scratch / f"{workload.name}.sql"
         with storage_errors(f'write "{script}"', script):
             script.write_text(plan.script)
@@ -189,11 +195,15 @@ class Suite:
         return record
 
 
-def _settle(server: CountedServer) -> str:
-    """Return the line of a script that has the session report its statistics."""
+def _words(server: CountedServer) -> dict[str, str]:
+    """Return what a SeriesPlan needs to know of how *server* is spoken to."""
     with server.cluster.connect() as connection:
         query = "SELECT 1 FROM pg_proc WHERE proname = %s"
-        return f"SELECT {_REPORT}();" if connection.execute(query, [_REPORT]).fetchone() else _WAIT
+        reports = connection.execute(query, [_REPORT]).fetchone()
+        return {
+            "settle": f"SELECT {_REPORT}();" if reports else _WAIT,
+            "wal_position": wal_position(connection),
+        }
 
 
 def _clocked(profile: Profile) -> float:

@@ -21,7 +21,15 @@ from benchmarks.data.datasets import DatasetLoader
 from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_bytes
 from benchmarks.machine.processes import end_orphan
 from benchmarks.server.citus import distribute, introduce
-from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, initdb, is_ours, is_shut_down
+from benchmarks.server.cluster import (
+    DATABASE,
+    SUPERUSER,
+    Cluster,
+    initdb,
+    is_ours,
+    is_shut_down,
+    known_settings,
+)
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.group import serving
 from benchmarks.server.home import ServerHome, make_passable
@@ -207,8 +215,9 @@ class Templates:
         """Load *template*; its proof is written when all of it is on disk."""
         with storage_errors(f'create "{template.directory}"', template.directory):
             make_passable(template.directory)
-        stock = Configuration.named("default").settings(build.version, 0)
-        settings = stock | _LOAD_SETTINGS | Dialect.of(build.version).load_settings
+        known = known_settings(build)
+        stock = Configuration.named("default").settings(known, 0)
+        settings = stock | _LOAD_SETTINGS | Dialect.of(known).load_settings
         if self.topology:
             make_passable(template.data)
         with self.home.run_directory() as run:

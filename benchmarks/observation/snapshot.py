@@ -31,6 +31,12 @@ _NO_COUNTS = ("datid", "numbackends")
 # with many rows only what grew is kept.
 _VIEWS = ("pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal")
 _VIEWS_OF_ROWS = ("pg_stat_io", "pg_stat_slru")
+# 10 renamed it in February and in May of 2017.
+_WAL_POSITIONS = (
+    "pg_current_xlog_insert_location",
+    "pg_current_wal_insert_location",
+    "pg_current_wal_insert_lsn",
+)
 # The longest that counts of a server with lagging statistics are waited for. The collector
 # writes its file at most every 0.5 s (PGSTAT_STAT_INTERVAL).
 _LAG_SECONDS = 2.0
@@ -114,10 +120,18 @@ def wal_and_blocks(connection: psycopg.Connection[Any], dialect: Dialect) -> tup
         " pg_stat_get_db_blocks_fetched(oid) - pg_stat_get_db_blocks_hit(oid)"
         " FROM pg_database WHERE datname = current_database()"
     ).fetchone()
-    row = connection.execute(dialect.wal_position.encode()).fetchone()
+    row = connection.execute(wal_position(connection).encode()).fetchone()
     if row is None or counts is None:
         raise ClusterError("the server does not say what it wrote and read")
     return dialect.wal_bytes(row[0]), int(counts[0]), int(counts[1])
+
+
+def wal_position(connection: psycopg.Connection[Any]) -> str:
+    """Return the SQL that says where WAL is being written, in the server's own words."""
+    names = list(_WAL_POSITIONS)
+    rows = connection.execute("SELECT proname FROM pg_proc WHERE proname = ANY (%s)", [names])
+    ((name,),) = rows.fetchall()
+    return f"SELECT {name}()::text"
 
 
 def warm(connection: psycopg.Connection[Any], indexes: Indexes) -> int:
@@ -166,12 +180,12 @@ def snapshot(
     Sessions that are ending are waited for; of those that may be *residents*, no longer.
     """
     with cluster.connect() as connection:
-        views = [_DATABASE_VIEW, *_views_of(connection)]
+        views, position = [_DATABASE_VIEW, *_views_of(connection)], wal_position(connection)
         _wait_until_alone(connection, residents=residents)
         # these first: what follows is our own
         cpu_seconds = cluster.cpu_seconds()
         storage = storage_bytes(cluster.pid)
-        row = connection.execute(cluster.dialect.wal_position.encode()).fetchone()
+        row = connection.execute(position.encode()).fetchone()
         wal_bytes = cluster.dialect.wal_bytes(row[0]) if row else 0
         statistics = _wait(lambda: _statistics(connection, views), at_least or {})
         automatic = _automatic(connection)

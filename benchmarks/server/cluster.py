@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +19,7 @@ import psycopg
 from base.build import Build
 from base.errors import ClusterError, LandspeedError
 from base.files import storage_errors, write_atomic
+from base.paths import server_user
 from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.processes import cpu_seconds
 from benchmarks.machine.spawn import clean_environment, disk_full, guarded, is_disk_full
@@ -54,27 +56,37 @@ def initdb(build: Build, data: Path, run: RunDirectory) -> None:
     with storage_errors(f'create "{data}"', data):
         data.mkdir(mode=0o700)
         run.own(data)
-    options = Dialect.of(build.version).initdb_options
+    options = Dialect.of(known_settings(build)).initdb_options
     arguments = ["-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"]
-    _said(build, run, "initdb", *arguments, *options)
+    _said(build, "initdb", *arguments, *options)
     conf = data / "postgresql.conf"
     write_atomic(data / _STOCK_CONF, conf.read_text())
     write_atomic(data / _MARKER, "Made by landspeed, which may remove it at any time.\n")
 
 
-def control_data(build: Build, data: Path, run: RunDirectory) -> dict[str, str]:
+def control_data(build: Build, data: Path) -> dict[str, str]:
     """What pg_controldata says of the cluster at *data*: ``"Database block size": "8192"``."""
-    lines = _said(build, run, "pg_controldata", str(data)).splitlines()
+    lines = _said(build, "pg_controldata", str(data)).splitlines()
     pairs = (line.partition(":") for line in lines)
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def _said(build: Build, run: RunDirectory, program: str, *arguments: str) -> str:
+def known_settings(build: Build) -> frozenset[str]:
+    """Return the names of the settings in *build*'s sample postgresql.conf, as the server tells.
+
+    Its version would not do: settings come and go in the middle of a development cycle.
+    """
+    # "name TAB context TAB group TAB type …", a line for each; see misc/help_config.c
+    lines = _said(build, "postgres", "--describe-config").splitlines()
+    return frozenset(line.partition("\t")[0] for line in lines)
+
+
+def _said(build: Build, program: str, *arguments: str) -> str:
     """What *program* of *build*, run as the server's user, prints; ClusterError if it fails."""
     done = subprocess.run(
-        guarded([build.program(program), *arguments], death=signal.SIGKILL, user=run.user),
+        guarded([build.program(program), *arguments], death=signal.SIGKILL, user=server_user()),
         env=clean_environment(build),
-        cwd=run.path,
+        cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -136,7 +148,6 @@ class Cluster:
         self.data = data
         self.run = run
         self.keep = keep
-        self.dialect = Dialect.of(build.version)
         self._settings = settings
         self._under = under
         self._environment = dict(environment or {})
@@ -144,6 +155,11 @@ class Cluster:
         self._beside = beside
         self._group: Cgroup | None = None
         self._server: subprocess.Popen[bytes] | None = None
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """How to talk to its servers."""
+        return Dialect.of(known_settings(self.build))
 
     @property
     def host(self) -> Path:

@@ -44,7 +44,10 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One row of a configuration: a value, or a share of memory, for a range of versions."""
+    """One row of a configuration: a value, or a share of memory.
+
+    ``range`` are the releases that have it, for those who plan without a build to ask.
+    """
 
     name: str
     profiles: tuple[str, ...]
@@ -131,12 +134,16 @@ class Configuration:
         via = f"-via-{self.pooler}" if self.pooler else ""
         return self.name.removesuffix(via).removesuffix(across).removesuffix(place)
 
-    def settings(self, version: Version, memory_bytes: int) -> dict[str, str]:
-        """What to write to *version*'s postgresql.conf on a machine with *memory_bytes*."""
+    def settings(self, known: Collection[str], memory_bytes: int) -> dict[str, str]:
+        """What to write to postgresql.conf on a machine with *memory_bytes*.
+
+        Rows of the table that are not *known* to the server are left out. What the profile's name
+        gives a value is not: a server refuses what it does not know.
+        """
         found = {
             setting.name: setting.text(memory_bytes)
             for setting in _table()[1]
-            if self._source(setting.name) in setting.profiles and version in setting.range
+            if self._source(setting.name) in setting.profiles and setting.name in known
         }
         return found | {name: value for name, value in self.with_ if value is not None}
 

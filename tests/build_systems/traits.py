@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from base.build import Build
 from base.paths import Paths
-from benchmarks.server.cluster import Cluster, control_data, initdb
+from benchmarks.server.cluster import Cluster, control_data, initdb, known_settings
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import ServerHome
 
@@ -42,8 +42,8 @@ def traits(build: Build, paths: Paths) -> Traits:
     with home.run_directory() as run:
         data = run.path / "cluster"
         initdb(server, data, run)
-        control = control_data(server, data, run)
-        chosen = Configuration.named("default").settings(build.version, 0)
+        control = control_data(server, data)
+        chosen = Configuration.named("default").settings(known_settings(server), 0)
         cluster = Cluster(build=server, data=data, run=run, settings=chosen, keep=False)
         with cluster, cluster.connect() as connection:
             settings = connection.execute("SELECT name, setting FROM pg_settings").fetchall()

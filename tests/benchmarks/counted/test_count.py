@@ -15,7 +15,6 @@ import pytest
 from base.build import Build, Origin, Variant
 from base.errors import MeasureError, UsageError
 from base.paths import Paths
-from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted import count as module
 from benchmarks.counted import valgrind
@@ -39,6 +38,7 @@ from benchmarks.workloads.scenario import CacheState, Mode, Protocol, Scenario, 
 from landspeed.session.session import Session
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.servers.cluster_kit import SCALE, cell, processes_in, server_paths
+from tests.kits.servers.known_settings import RECORDED
 
 Count = Callable[..., Record]
 
@@ -111,10 +111,10 @@ def test_only_one_client_and_stated_buffers_can_be_counted():
             count(cell=wrong, **dict.fromkeys(("build", "pgbench", "machine", "paths", "context")))
 
 
-@pytest.mark.parametrize("version", ["8.3.23", "9.6.24", "13.16", "18.6", "19devel"])
-def test_what_is_set_is_known_to_the_version(version: str):
-    names = exact_settings(Version.parse(version))
-    assert ("jit" in names) == (Version.parse(version).major >= (11,))
+@pytest.mark.parametrize("version", RECORDED)
+def test_what_is_set_is_known_to_the_server(version: str):
+    names = exact_settings(RECORDED[version])
+    assert set(names) <= set(RECORDED[version])
     assert {"autovacuum", "fsync", "full_page_writes", "bgwriter_delay"} <= set(names)
     assert clock_driven() == ("pgstat_report_stat", "pgstat_report_tabstat")
 

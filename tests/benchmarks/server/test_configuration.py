@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import UsageError
-from base.version import Version
 from benchmarks.server.configuration import (
     Configuration,
     Setting,
@@ -19,14 +18,14 @@ from benchmarks.server.configuration import (
     shared_buffers_span,
 )
 from benchmarks.workloads.dialect import Dialect
+from tests.kits.servers.known_settings import RECORDED
 
 GIB = 1 << 30
-VERSIONS = ["8.3.23", "8.4.22", *(f"9.{n}.1" for n in range(7))]
-VERSIONS += [f"{major}.1" for major in range(10, 19)] + ["19devel"]
+VERSIONS = list(RECORDED)
 
 
 def settings(profile: str, version: str, memory: int = 16 * GIB) -> dict[str, str]:
-    return Configuration.named(profile).settings(Version.parse(version), memory)
+    return Configuration.named(profile).settings(RECORDED[version], memory)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -37,19 +36,30 @@ def test_every_profile_has_settings_for_every_version(profile: str, version: str
     assert ("checkpoint_segments" in known) + ("max_wal_size" in known) == (profile == "tuned")
 
 
-def test_the_size_of_wal_is_said_in_each_versions_words() -> None:
-    assert settings("tuned", "9.4.26")["checkpoint_segments"] == "340"
-    assert settings("tuned", "9.5.0")["max_wal_size"] == "16GB"
+def test_the_size_of_wal_is_said_in_each_servers_words() -> None:
+    assert settings("tuned", "8.3.0")["checkpoint_segments"] == "340"
+    assert settings("tuned", "18.6")["max_wal_size"] == "16GB"
+
+
+def test_what_a_user_gives_a_value_is_not_left_out_where_the_server_does_not_know_it() -> None:
+    for misspelt in ("wal_compresion=on", "jit=off"):
+        name, _, value = misspelt.partition("=")
+        assert settings(f"default-with-{misspelt}", "8.3.0")[name] == value
+
+
+def test_every_setting_of_the_tables_is_known_to_some_server() -> None:
+    everywhere = set().union(*RECORDED.values())
+    assert set(difference()) <= everywhere
 
 
 def test_effective_io_concurrency_is_not_set_before_it_existed() -> None:
-    assert "effective_io_concurrency" not in settings("tuned", "8.3.23")
-    assert "effective_io_concurrency" in settings("tuned", "8.4.0")
+    assert "effective_io_concurrency" not in settings("tuned", "8.3.0")
+    assert "effective_io_concurrency" in settings("tuned", "18.6")
 
 
 @given(st.integers(min_value=GIB // 4, max_value=8192 * GIB))
 def test_tuned_takes_a_quarter_of_memory_up_to_32_gb(memory: int) -> None:
-    size = parse_size(settings("tuned", "18.1", memory)["shared_buffers"])
+    size = parse_size(settings("tuned", "18.6", memory)["shared_buffers"])
     assert size == max(128 << 20, min(32 * GIB, memory // 4 >> 20 << 20))
     assert size == Configuration.named("tuned").shared_buffers(memory)
 
@@ -69,19 +79,19 @@ def test_a_name_says_single_settings_in_one_order() -> None:
     profile = Configuration.named(name)
     assert profile.name == "default-with-synchronous_commit=off-with-work_mem=64MB"
     assert Configuration.named(profile.name) == profile
-    known = settings(name, "18.1")
+    known = settings(name, "18.6")
     assert (known["synchronous_commit"], known["work_mem"]) == ("off", "64MB")
-    assert known | settings("default", "18.1") == known
+    assert known | settings("default", "18.6") == known
 
 
 def test_a_setting_without_a_value_is_as_tuned_has_it_and_one_left_out_as_default() -> None:
-    tuned, default = settings("tuned", "18.1"), settings("default", "18.1")
-    alone = settings("default-with-shared_buffers", "18.1")
+    tuned, default = settings("tuned", "18.6"), settings("default", "18.6")
+    alone = settings("default-with-shared_buffers", "18.6")
     assert alone == default | {"shared_buffers": tuned["shared_buffers"]}
-    without = settings("tuned-without-shared_buffers", "18.1")
+    without = settings("tuned-without-shared_buffers", "18.6")
     assert without == tuned | {"shared_buffers": default["shared_buffers"]}
-    assert "work_mem" not in settings("tuned-without-work_mem", "18.1")
-    assert "max_wal_size" not in settings("default-with-max_wal_size", "9.4.26")
+    assert "work_mem" not in settings("tuned-without-work_mem", "18.6")
+    assert "max_wal_size" not in settings("default-with-max_wal_size", "8.3.0")
 
 
 def test_every_setting_that_tuned_has_can_be_added_and_left_out() -> None:
@@ -143,19 +153,20 @@ def test_a_text_that_is_no_size_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_has_one_dialect(version: str) -> None:
-    dialect = Dialect.of(Version.parse(version))
-    assert dialect.wal_position.startswith("SELECT pg_current_")
+    dialect = Dialect.of(RECORDED[version])
+    assert dialect.socket_directory_setting in RECORDED[version]
+    assert set(dialect.load_settings) <= set(RECORDED[version])
     assert dialect.wal_file_bytes > 0
 
 
 def test_the_socket_directory_is_set_in_each_versions_words() -> None:
-    words = {v: Dialect.of(Version.parse(v)).socket_directory_setting for v in VERSIONS}
-    assert words["9.2.1"] == "unix_socket_directory"
-    assert words["9.3.1"] == "unix_socket_directories"
+    words = {v: Dialect.of(RECORDED[v]).socket_directory_setting for v in VERSIONS}
+    assert words["8.3.0"] == "unix_socket_directory"
+    assert words["18.6"] == "unix_socket_directories"
 
 
 def test_a_wal_position_before_9_3_skips_the_last_segment_of_each_log_file() -> None:
-    old, new = Dialect.of(Version.parse("9.2.1")), Dialect.of(Version.parse("9.3.1"))
+    old, new = Dialect.of(RECORDED["8.3.0"]), Dialect.of(RECORDED["18.6"])
     assert old.wal_bytes("1/0") - old.wal_bytes("0/FE000000") == 16 << 20
     assert new.wal_bytes("1/0") - new.wal_bytes("0/FF000000") == 16 << 20
     assert new.wal_bytes("16/B374D848") == 0x16B374D848

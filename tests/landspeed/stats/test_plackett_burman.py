@@ -12,6 +12,7 @@ from base.version import Version
 from benchmarks.server.configuration import Configuration, difference
 from landspeed.stats.plackett_burman import MANY, fold_over
 from landspeed.study.ablation import Ablation, NameValue, SettingPattern
+from tests.kits.servers.known_settings import RECORDED
 
 EIGHTEEN = [Version.parse("18.1")]
 OWN: tuple[NameValue, ...] = (
@@ -75,20 +76,18 @@ def test_all_that_tuned_has_is_screened_between_default_and_tuned() -> None:
 
 
 def test_a_row_is_a_profile_with_what_is_on_in_it_and_nothing_else() -> None:
-    version, memory = EIGHTEEN[0], 16 << 30
-    default, tuned = (
-        Configuration.named(n).settings(version, memory) for n in ("default", "tuned")
-    )
+    known, memory = RECORDED["18.6"], 16 << 30
+    default, tuned = (Configuration.named(n).settings(known, memory) for n in ("default", "tuned"))
     ablation = Ablation.of((SettingPattern.SCREEN,), (), EIGHTEEN)
     for name, row in zip(ablation.screen, ablation.design, strict=True):
-        found = Configuration.named(name).settings(version, memory)
+        found = Configuration.named(name).settings(known, memory)
         for setting, sign in zip(ablation.names, row, strict=True):
             assert found.get(setting) == (tuned if sign > 0 else default).get(setting)
 
 
 def test_settings_of_ones_own_are_added_to_default_with_their_values() -> None:
     settings = [
-        Configuration.named(one).settings(EIGHTEEN[0], 16 << 30)
+        Configuration.named(one).settings(RECORDED["18.6"], 16 << 30)
         for one in own(SettingPattern.ALL).profiles
     ]
     (found,) = settings

@@ -24,6 +24,7 @@ from landspeed.study.request import StudyRequest
 from landspeed.study.samples import Ratio, StudyRow, batches, grouped, summary
 from landspeed.study.schema import Axes, load_study
 from tests.kits.made_up.study_kit import CHECKOUT, GIB, planned, pretended, reported
+from tests.kits.servers.known_settings import RECORDED
 
 pytestmark = pytest.mark.usefixtures("ample")
 
@@ -162,7 +163,7 @@ def tuned_report(cache: Path, request: StudyRequest) -> StudyReport:
     """Of servers that are twice as fast with larger buffers, and a little with more WAL."""
 
     def latency(point: Point) -> float:
-        known = Configuration.named(point.cell.profile).settings(point.build.version, 16 * GIB)
+        known = Configuration.named(point.cell.profile).settings(RECORDED["18.6"], 16 * GIB)
         return (1 if known["shared_buffers"] == "4096MB" else 2) - 0.2 * ("max_wal_size" in known)
 
     study = load_study(CHECKOUT, "tuned")

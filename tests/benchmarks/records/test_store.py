@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
@@ -22,10 +19,9 @@ from benchmarks.records.columns import COLUMNS, SCALARS, TEXT, VARIANT_COLUMNS, 
 from benchmarks.records.record import Record
 from benchmarks.records.segments import read_scalars
 from benchmarks.records.store import RecordStore, new_id
+from tests.kits.builds.buildkit import forked
 from tests.kits.made_up.synthetic import Point, record
 from tests.kits.made_up.synthetic import records as synthetic_records
-
-CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -318,37 +314,26 @@ def test_several_landspeeds_may_add_seal_and_read_at_once(store: RecordStore) ->
     assert len(set(ids(store))) == 30
 
 
-_SEALS_FOREVER = """
-import sys
-from pathlib import Path
-from benchmarks.records import RecordStore
-from tests.kits.made_up.synthetic import Point, record
-store = RecordStore(Path(sys.argv[1]))
-for number in range(10**6):
-    store.add(Record.from_json(record(Point(), number=number)))
-    print(number, flush=True)
-    store.seal()
-"""
+def _add_and_seal_forever(store: RecordStore, added: int) -> None:
+    for number in range(10**6):
+        store.add(Record.from_json(record(Point(), number=number)))
+        os.write(added, b".")
+        store.seal()
 
 
 @pytest.mark.parametrize("after", [3, 4, 5])
 def test_a_kill_while_sealing_loses_no_record(store: RecordStore, after: int) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SEALS_FOREVER, str(store.root)],
-        cwd=CHECKOUT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    added = 0
-    for line in process.stdout:
-        added = int(line) + 1
-        if added == after:
-            time.sleep(0.002 * after)
-            break
-    process.send_signal(signal.SIGKILL)
-    added += len(process.stdout.readlines())
-    process.wait()
+    ours, theirs = os.pipe()
+    with forked(lambda: _add_and_seal_forever(store, theirs)):
+        os.close(theirs)
+        added = 0
+        while added < after:
+            told = os.read(ours, 1)
+            assert told, "it ended before it was killed"
+            added += len(told)
+        time.sleep(0.002 * after)
+    with os.fdopen(ours, "rb") as rest:
+        added += len(rest.read())
     assert len(ids(store)) >= added
     store.seal()
     assert store.verify() >= added

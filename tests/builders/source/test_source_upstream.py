@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -168,10 +169,14 @@ def test_an_ambiguous_abbreviation_names_the_commits(
     seen: dict[str, str] = {}
     for number in range(5000):
         text = f"tree {tree}\nauthor A <a@b> {number} +0000\ncommitter A <a@b> 0 +0000\n\n.\n"
-        made = git.text("hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
-        if made[:4] in seen:
+        begin = hashlib.sha1(f"commit {len(text)}\0{text}".encode()).hexdigest()[:4]
+        if begin in seen:
             break
-        seen[made[:4]] = made
+        seen[begin] = text
+    *_, made = (
+        git.text("hash-object", "-t", "commit", "-w", "--stdin", stdin=one)
+        for one in (seen[begin], text)
+    )
     with pytest.raises(RefError, match="ambiguous") as caught:
         sources.resolve(made[:4])
     assert "2 commits begin with it" in caught.value.detail

@@ -6,6 +6,7 @@ import ast
 import re
 import shutil
 import subprocess
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -365,3 +366,13 @@ def test_scripts_are_sound(script):
 
 def test_ci_runs_the_test_command_of_the_readme():
     assert "\nmake test\n" in (PROJECT / ".ci/run").read_text()
+
+
+def test_make_test_quick_leaves_out_every_marked_test_and_make_test_none_but_the_long():
+    options = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["pytest"]
+    makefile = (PROJECT / "Makefile").read_text()
+    markers = {marker.partition(":")[0] for marker in options["ini_options"]["markers"]}
+    (left_out,) = re.findall(r'pytest .* -m "not \((.*)\)"', makefile)
+    assert set(left_out.split(" or ")) == markers
+    assert options["ini_options"]["addopts"].endswith("-m 'not long'")
+    assert "\t.venv/bin/pytest -n 2 --dist loadgroup\n" in makefile

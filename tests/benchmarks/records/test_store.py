@@ -307,6 +307,7 @@ def _add_and_seal(arguments: tuple[Path, int]) -> None:
         assert RecordStore(root).table().num_rows > number
 
 
+@pytest.mark.slow
 def test_several_landspeeds_may_add_seal_and_read_at_once(store: RecordStore) -> None:
     with ProcessPoolExecutor(3) as pool:
         list(pool.map(_add_and_seal, [(store.root, worker) for worker in range(3)]))

@@ -18,6 +18,7 @@ CLANG = Toolchain(debian="bookworm", cc="clang-14")
 BY_CLANG = Variant(compiler=Compiler.CLANG)
 
 
+@pytest.mark.slow
 def test_another_compiler_builds_its_own_variant_with_an_identity_of_its_own(docker, cache):
     tell = 'echo "compiled by $0"'
     default, other = in_docker(docker, cache), in_docker(docker, cache, tell, tools=CLANG)
@@ -65,6 +66,7 @@ def test_who_names_no_compiler_gets_the_toolchains(words, compiler):
     assert CliRunner().invoke(shown, words).output.strip() == compiler
 
 
+@pytest.mark.slow
 def test_a_native_build_says_which_processor_the_image_compiles_for(docker, cache):
     gcc = docker.root / "bin" / "gcc"
     answer = """[ "$1" = -march=native ] && { echo ' /lib/cc1 -march=znver4 -mavx' >&2; exit; }"""

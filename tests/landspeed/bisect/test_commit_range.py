@@ -120,6 +120,7 @@ def test_releases_of_two_branches_are_no_line_and_where_they_parted_is_offered(s
     assert f"landspeed bisect {parted}" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_the_verb_goes_over_releases_and_on_into_the_commits(
     tmp_path: Path, upstream: GitUpstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -189,6 +189,7 @@ def test_what_is_built_is_measured_again_rather_than_something_new_built_dearly(
     assert cheap != dear
 
 
+@pytest.mark.slow
 def test_a_step_of_two_sigma_is_found_among_1024_commits():
     right, runs, builds = [], [], []
     for number in range(16):

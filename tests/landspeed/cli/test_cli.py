@@ -195,6 +195,7 @@ def test_an_old_name_of_a_verb_is_an_error_that_names_the_new_one(project: Path)
     assert 'use "landspeed build --from PG_CONFIG"' in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "used"),
     [

@@ -80,6 +80,7 @@ def stops(logs: Floats, rule: StoppingRule, every: int = 1) -> Finding:
     return comparison.findings[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [heavy, drifting])
 def test_comparisons_that_stop_as_soon_as_they_may_are_right(noise: Any) -> None:
     for effect, verdict in ((0.0, Verdict.SAME), (0.04, Verdict.SLOWER), (-0.04, Verdict.FASTER)):
@@ -117,6 +118,7 @@ def test_with_more_sides_each_interval_is_wider_so_that_all_hold_together() -> N
     assert RULE.alpha(3) == pytest.approx(RULE.alpha(2) / 2)
 
 
+@pytest.mark.slow
 def test_the_projection_says_about_what_a_decision_takes() -> None:
     taken, said = [], []
     for row in differences(normal, comparisons=9, blocks=200, seed=6):

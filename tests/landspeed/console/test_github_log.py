@@ -6,8 +6,6 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from benchmarks.machine.machine import Machine
 from landspeed.cli.main import cli
 from landspeed.console.github_log import Harmless, harmless, put_outputs, put_summary
 from tests.kits.made_up.bisect_project import MadeUp
+from tests.kits.verbs import called
 
 # how runners find commands, the real one and act: ActionCommand.cs, act's command.go
 COMMANDS = (re.compile(r"(?:^|[\r\n])\s*::"), re.compile(r"##\["))
@@ -122,14 +121,8 @@ def test_an_error_about_a_hostile_word_is_no_command_under_a_runner(under, tmp_p
     evil = "x\n::set-output name=runner::mine\n##[add-path]/tmp"
     environment = os.environ | {"LANDSPEED_CACHE": str(tmp_path)}
     environment["GITHUB_ACTIONS"] = "true" if under else ""
-    done = subprocess.run(
-        [sys.executable, "-m", "landspeed.cli.main", "compare", "18", "--mode", evil],
-        cwd=Path(__file__).resolve().parents[3],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    checkout = Path(__file__).resolve().parents[3]
+    done = called(["compare", "18", "--mode", evil], environment, checkout)
     assert done.returncode == 2
     assert is_harmless(done.stderr) == under
 

@@ -41,6 +41,7 @@ def test_the_tail_of_f_is_that_of_scipy(first: int, second: int) -> None:
         assert f_tail(value, first, second) == pytest.approx(stats.f.sf(value, first, second))
 
 
+@pytest.mark.slow
 def test_the_command_line_does_without_scipys_statistics():
     code = "import sys; from tests.kits.verbs import every_verb; every_verb()"
     code += "; sys.exit('scipy.stats' in sys.modules)"

@@ -13,12 +13,19 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from base.build import Build, Variant
+from base.files import remove_tree
 from benchmarks.machine.machine import Limits
 from landspeed.session.session import Session
 from tests.kits.builds.docker_kit import PretendedDocker
 from tests.kits.made_up.stand_ins import AMPLE
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+DATA = Path("/var/tmp") / f"landspeed-test-{os.getpid()}"
+"""Data directories of this worker's projects.
+
+When a campaign ends, it removes the data in memory of its data directory. Only the measuring lock
+keeps it from removing another landspeed's, and the tests have a lock of their own.
+"""
 _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
 
 # No test asserts on wall time: where others use the machine, anything may take long.
@@ -40,13 +47,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_measuring_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One measuring lock for all workers of this run: others on the machine may measure, too."""
+def nothing_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A measuring lock for all workers of this run, and DATA: others may measure beside us."""
     base = tmp_path_factory.getbasetemp()
     run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LANDSPEED_MEASURE_LOCK", str(run / "measure.lock"))
         yield
+    remove_tree(DATA)
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +102,8 @@ def make_project(directory: Path) -> Path:
 
 def environment_of(project: Path) -> dict[str, str]:
     """The caller's environment, with *project* as the project and a home for asv's own file."""
-    return {**os.environ, "LANDSPEED_PROJECT": str(project), "HOME": str(project)}
+    own = {"LANDSPEED_PROJECT": str(project), "LANDSPEED_DATA": str(DATA), "HOME": str(project)}
+    return os.environ | own
 
 
 def run_in(

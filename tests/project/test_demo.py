@@ -23,8 +23,8 @@ from base.errors import RefError, SourceError
 from base.files import remove_tree
 from base.paths import Paths
 from benchmarks.machine.lock import measuring
-from tests.conftest import CHECKOUT, environment_of, make_project, program, run_in
-from tests.kits.servers.cluster_kit import processes_in, server_paths
+from tests.conftest import CHECKOUT, DATA, environment_of, make_project, program, run_in
+from tests.kits.servers.cluster_kit import processes_in
 from tests.kits.site_check import check_site
 
 pytestmark = pytest.mark.postgres
@@ -247,21 +247,13 @@ def test_while_another_landspeed_measures_a_second_one_says_so(demo: Path) -> No
     assert str(os.getpid()) in done.stderr
 
 
-@pytest.fixture
-def own_data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A place for data directories in which no other landspeed has a server."""
-    with server_paths() as paths:
-        monkeypatch.setenv("LANDSPEED_DATA", str(paths.cache))
-        yield paths.cache
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_goes_on_where_it_was(
-    tmp_path: Path, demo: Path, own_data: Path, how: signal.Signals
+    tmp_path: Path, demo: Path, how: signal.Signals
 ) -> None:
     project = make_project(tmp_path / "project")
     loose = project / "results" / "records" / "loose"
-    argv = [program("landspeed"), "run", "18", *CELLS, "--samples", "4", "--scale", "small=1"]
+    argv = [program("landspeed"), "run", "18", *CELLS, "--samples", "4"]
     process = subprocess.Popen(
         argv, cwd=project, env=environment_of(project), stderr=subprocess.PIPE, text=True
     )
@@ -275,4 +267,4 @@ def test_a_run_that_is_ended_goes_on_where_it_was(
     tally = json.loads(done.stdout)
     assert tally["present"] >= 2
     assert tally["present"] + tally["measured"] == 8
-    assert processes_in(own_data) == {}
+    assert processes_in(DATA) == {}

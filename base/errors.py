@@ -127,3 +127,9 @@ def some_failed(
         detail="\n".join(list(dict.fromkeys(messages))[:_MOST_MESSAGES]),
         hint="Fix the cause and repeat the command: it does only what is missing.",
     )
+
+
+def raise_if(error: LandspeedError | None) -> None:
+    """Raise *error*, unless it is None."""
+    if error is not None:
+        raise error

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from base.build import BLOCK_SIZES, WAL_BLOCK_SIZES, Build, Variant
-from base.errors import MeasureError, UsageError
+from base.errors import MeasureError, UsageError, raise_if
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.lock import measuring
 from benchmarks.workloads.metrics import Metric
@@ -99,9 +99,7 @@ def sweep(asked: Sweep) -> SweepReport:
     MeasureError if a variant has no run when the budget is spent.
     """
     outcomes = asked.session.build_all(asked.targets, jobs=None)
-    error = build_failure(list(outcomes.values()))
-    if error is not None:
-        raise error
+    raise_if(build_failure(list(outcomes.values())))
     builds = [one for one in outcomes.values() if isinstance(one, Build)]
     if asked.metric.exact:
         return _counted(asked, builds)

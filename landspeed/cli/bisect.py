@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from base.build import Variant
-from base.errors import LandspeedError, MeasureError, UsageError
+from base.errors import LandspeedError, MeasureError, UsageError, raise_if
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.valgrind import require_countable
@@ -35,8 +35,7 @@ from landspeed.bisect.sweep import Sweep, sweep, targets_between
 from landspeed.cli.options.common import (
     any_metric_option,
     budget_option,
-    emit,
-    emit_json,
+    emit_either,
     fresh_option,
     json_option,
     variant_options,
@@ -49,7 +48,7 @@ from landspeed.compare.side import SCENARIO, CompareScenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
-from landspeed.console.params import Duration, Share, spell_duration
+from landspeed.console.params import parse_share, spell_duration
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target, require_sources
@@ -100,14 +99,16 @@ class _Asked:
 @memory_option
 @click.option(
     "--size",
-    type=Share(),
+    type=parse_share,
+    metavar="SHARE",
     help=f"Smallest change to look for, such as 2% or 0.02; by default {_SIZE:.0%}, or "
     f"{COUNTED_DIFFERENCE:.1%} of a counted metric.",
 )
 @click.option("--improvement", is_flag=True, help="Look for what made BAD faster than GOOD.")
 @click.option(
     "--confidence",
-    type=Share(),
+    type=parse_share,
+    metavar="SHARE",
     default="95%",
     show_default=True,
     help="Probability at which a culprit is accepted, such as 95%.",
@@ -229,20 +230,15 @@ def _candidates(asked: _Asked, *, as_json: bool) -> None:
         found.append(bisect(_request(asked, session, deeper), fresh=asked.fresh))
     reports = [report_of(one, sources.history, _command()) for one in found]
     _put(reports, as_json=as_json)
-    error = _unanswered(reports[-1])
-    if error is not None:
-        raise error
+    raise_if(_unanswered(reports[-1]))
 
 
 def _put(reports: Sequence[AnyReport], *, as_json: bool) -> None:
     """Print *reports*, and show them in the summary of a job of GitHub Actions."""
     text = reports_markdown(reports)
     put_summary(text)
-    if as_json:
-        facts = [one.facts() for one in reports]
-        emit_json(facts[0] if len(facts) == 1 else facts)
-    else:
-        emit(text)
+    facts = [one.facts() for one in reports]
+    emit_either(text, facts[0] if len(facts) == 1 else facts, as_json=as_json)
 
 
 def _show_dry_run(asked: _Asked, span: str, *, as_json: bool) -> None:
@@ -265,8 +261,7 @@ def _command() -> str:
         if isinstance(parameter, click.Option):
             words.append(parameter.opts[0])
         if value is not True:
-            is_duration = isinstance(parameter.type, Duration)
-            words.append(spell_duration(value) if is_duration else str(value))
+            words.append(spell_duration(value) if parameter.name == "budget" else str(value))
     return shlex.join(words)
 
 

@@ -12,13 +12,12 @@ from typing import Any
 import click
 
 from base.build import Build, Variant
-from base.errors import BuildError, LandspeedError, UsageError
+from base.errors import BuildError, LandspeedError, UsageError, raise_if
 from builders.recipe_table import BuildSystem
 from landspeed.campaign.plan import BuildPlan
 from landspeed.campaign.smoke import check_builds, check_failure, check_table
 from landspeed.cli.options.common import (
-    emit,
-    emit_json,
+    emit_either,
     jobs_option,
     json_option,
     system_option,
@@ -102,7 +101,11 @@ def build_(
     """
     _require_one_task(refs, external, name, check=check, alone=(build_system, archive, dry_run))
     if external:
-        _show(_registered(Session.open(), external, name), as_json=as_json)
+        found = _registered(Session.open(), external, name)
+        facts = list(map(_facts, found))
+        if not found:
+            say("no archive found")
+        _show(found, facts[0] if len(facts) == 1 else facts, as_json=as_json)
         return
     targets = parse_targets(refs, compiled_by(variant, **sandbox))
     if check:
@@ -121,10 +124,9 @@ def build_(
         if builds and builds[0].identifier != archived:
             BuildArchive(file=archive).write(builds[0])
         _note_failures(session, outcomes)
-    _show_builds(builds, as_json=as_json)
-    error = build_failure(list(outcomes.values()))
-    if error is not None:
-        raise error
+    facts = [{**_facts(one), "runs_here": runs_here(one)} for one in builds]
+    _show(builds, facts, as_json=as_json)
+    raise_if(build_failure(list(outcomes.values())))
 
 
 def _require_one_task(
@@ -148,32 +150,19 @@ def _require_one_task(
 def _check(session: Session, targets: Sequence[Target], jobs: int | None, *, as_json: bool) -> None:
     """Build *targets* and try each server, as a user other than root."""
     rows = check_builds(session, targets, jobs)
-    if as_json:
-        emit_json([row.facts() for row in rows])
-    else:
-        emit(as_text(check_table(rows)))
-    error = check_failure(rows)
-    if error is not None:
-        raise error
+    emit_either(as_text(check_table(rows)), [row.facts() for row in rows], as_json=as_json)
+    raise_if(check_failure(rows))
 
 
-def _show_builds(builds: Sequence[Build], *, as_json: bool) -> None:
-    runs = [runs_here(one) for one in builds]
-    if as_json:
-        pairs = zip(builds, runs, strict=True)
-        emit_json([{"prefix": str(b.prefix), "runs_here": r, **b.facts()} for b, r in pairs])
-    for one in () if as_json else builds:
-        emit(str(one.prefix))
+def _show(builds: Sequence[Build], facts: Any, *, as_json: bool) -> None:
+    """Print the prefixes of *builds*, or the names of those built elsewhere; or *facts* as JSON."""
+    lines = [str(one.prefix) if one.external is None else one.origin.name for one in builds]
+    if lines or as_json:
+        emit_either("\n".join(lines), facts, as_json=as_json)
 
 
-def _show(builds: Sequence[Build], *, as_json: bool) -> None:
-    if as_json:
-        facts = [{"prefix": str(build.prefix), **build.facts()} for build in builds]
-        emit_json(facts[0] if len(facts) == 1 else facts)
-    elif not builds:
-        say("no archive found")
-    for build in () if as_json else builds:
-        emit(str(build.prefix) if build.external is None else build.origin.name)
+def _facts(build: Build) -> dict[str, Any]:
+    return {"prefix": str(build.prefix), **build.facts()}
 
 
 def _archives(word: str) -> list[Path]:

@@ -9,14 +9,14 @@ from datetime import date
 import click
 from rich.table import Table
 
-from base.errors import RefError, UsageError
+from base.errors import RefError, UsageError, raise_if
 from benchmarks.workloads.metrics import METRICS
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
 from landspeed.changepoints.confirmation import Confirmation, newest, status_counts_text
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.changepoints.scan import scan_records
-from landspeed.cli.options.common import budget_option, emit, emit_json, json_option
+from landspeed.cli.options.common import budget_option, emit_either, json_option
 from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.format import change, counted
@@ -107,10 +107,9 @@ def changes_(
     if given is None:
         listed, said = _listed(session, metric, since, doubtful_too=doubtful_too)
         if file is None:
-            if as_json:
-                emit_json([one.facts() for one in listed])
-            elif listed:
-                emit(as_text(changes_table(listed)))
+            if listed or as_json:
+                text = as_text(changes_table(listed))
+                emit_either(text, [one.facts() for one in listed], as_json=as_json)
             say(said)
             return
         given = listed
@@ -137,17 +136,13 @@ def _confirm(
 ) -> None:
     run = ConfirmRun(session=session, budget=budget, seconds=seconds, fresh=fresh)
     found = run.of(given)
-    if as_json:
-        emit_json(confirmations_facts(found))
-    else:
-        emit(as_text(confirmations_table(found)))
+    text = as_text(confirmations_table(found))
+    emit_either(text, confirmations_facts(found), as_json=as_json)
     say(status_counts_text(newest(session.records.confirmations.all()).values()))
     bisects = ConfirmedBisects(session=session, budget=budget, seconds=seconds)
     for note in bisects.of(found) if bisect_too else ():
         say(f"bisected: {note.report.title}")
-    error = run.failure(len(found), bisects.errors)
-    if error is not None:
-        raise error
+    raise_if(run.failure(len(found), bisects.errors))
 
 
 def _listed(

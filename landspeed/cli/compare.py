@@ -12,8 +12,7 @@ from benchmarks.workloads.metrics import metric_named
 from landspeed.cli.options.common import (
     any_metric_option,
     budget_option,
-    emit,
-    emit_json,
+    emit_either,
     fresh_option,
     json_option,
     variant_options,
@@ -28,7 +27,7 @@ from landspeed.compare.run import compare
 from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side
 from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
-from landspeed.console.params import Share
+from landspeed.console.params import parse_share
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.session.session import Session
@@ -41,7 +40,8 @@ from landspeed.session.session import Session
 @scenario_options
 @click.option(
     "--precision",
-    type=Share(),
+    type=parse_share,
+    metavar="SHARE",
     default="1%",
     show_default=True,
     help="Largest difference that counts as SAME, such as 1% or 0.01.",
@@ -49,7 +49,8 @@ from landspeed.session.session import Session
 @budget_option("30min", "Time for all runs together")
 @click.option(
     "--confidence",
-    type=Share(),
+    type=parse_share,
+    metavar="SHARE",
     default="99.9%",
     show_default=True,
     help="Probability that all verdicts are right, such as 99.9%.",
@@ -137,10 +138,8 @@ def _at_least_two(sides: list[Side]) -> list[Side]:
 
 def _put(plan: ComparePlan, state: CompareState, *, as_json: bool) -> None:
     put_summary(comparison_markdown(plan, state))
-    if as_json:
-        emit_json(comparison_facts(plan, state))
-    else:
-        emit(as_text(comparison_text(plan, state)))
+    text = as_text(comparison_text(plan, state))
+    emit_either(text, comparison_facts(plan, state), as_json=as_json)
 
 
 def _announced(plan: ComparePlan) -> str:

@@ -9,7 +9,7 @@ import click
 
 from base.errors import UsageError
 from base.paths import Paths
-from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.common import emit, emit_either, json_option
 from landspeed.doctor.checks import checks, exit_code, render
 from landspeed.doctor.script import fix_hints as hints
 
@@ -58,8 +58,5 @@ def doctor_(*, fix_hints: bool, noise: bool, runs: int | None, as_json: bool) ->
     if fix_hints:
         emit(hints(seen))
         return
-    if as_json:
-        emit_json([check.facts() for check in seen])
-    else:
-        emit(render(seen))
+    emit_either(render(seen), [check.facts() for check in seen], as_json=as_json)
     sys.exit(exit_code(seen))

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from base.build import Build, Variant
 from base.errors import UsageError
-from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.count import count, kept_profile
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
-from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.cell_name import CellName, cell_syntax
 from benchmarks.workloads.points import Point, rows_of
-from benchmarks.workloads.scenario import (
-    CacheState,
-    Cell,
-    Mode,
-    Preset,
-    Protocol,
-    Tier,
-    parse_scales,
-)
+from benchmarks.workloads.scenario import CacheState, Cell
 from builders.source import Source
 from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
+from landspeed.compare.prepare import cell_of
+from landspeed.compare.side import one_of, parse_scenario
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.profiling.diff import (
@@ -122,39 +114,8 @@ def explain_(
 def counted_cell(scenario: str, session: Session) -> Cell:
     """Return the counted cell that *scenario* spells; UsageError if it spells none."""
     named = CellName.parse(scenario)
-    if named.clients not in (None, 1):
-        raise _bad(scenario, "Instructions are counted with one client.")
-    try:
-        preset = Preset(
-            name="explain",
-            description="one counted cell",
-            modes=(Mode(named.mode or Mode.READ_ONLY),),
-            protocols=(Protocol(named.protocol or Protocol.PREPARED),),
-            tiers=(Tier.SMALL,),
-            client_counts=(1,),
-            samples=1,
-            seconds=1,
-            profiles=(Configuration.named(named.configuration or "default").name,),
-        )
-        wanted = CacheState(named.cache_state or CacheState.WARM)
-    except ValueError as error:
-        raise _bad(scenario, f"{error}.") from error
-    tier, _, factor = (named.scale or Tier.SMALL).partition("-")
-    if tier != Tier.SMALL:
-        raise _bad(
-            scenario, "Counts use the tier small; cold buffers stand for reading from storage."
-        )
-    scales = parse_scales([f"{tier}={factor}"] if factor else [])
-    cells = counted_cells(preset, session.machine, session.paths.server_root, scales)
-    return next(planned.cell for planned in cells if planned.cell.buffers is wanted)
-
-
-def _bad(scenario: str, detail: str) -> UsageError:
-    return UsageError(
-        f'"{scenario}" is not a scenario that can be counted',
-        detail=detail,
-        hint=f"Write {SCENARIO}, such as read-write/prepared.",
-    )
+    cache = one_of("state of the buffers", CacheState, named.cache_state or CacheState.WARM)
+    return cell_of(session, parse_scenario(str(replace(named, cache_state=None))), cache)
 
 
 def _counted(target: Target, cell: Cell, session: Session, pgbench: Pgbench) -> Counted:

@@ -6,7 +6,7 @@ import click
 
 from benchmarks.workloads.catalog import choose
 from landspeed.campaign.inventory import listing, render_listing
-from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.common import emit_either, json_option
 from landspeed.cli.options.workloads import catalog_text
 from landspeed.session.session import Session
 
@@ -25,13 +25,7 @@ def list_(*, workloads: bool, as_json: bool) -> None:
     """
     if workloads:
         chosen = choose([], "all")
-        if as_json:
-            emit_json([one.facts() for one in chosen])
-        else:
-            emit(catalog_text(chosen))
+        emit_either(catalog_text(chosen), [one.facts() for one in chosen], as_json=as_json)
         return
     rows = listing(Session.open())
-    if as_json:
-        emit_json([row.facts() for row in rows])
-    else:
-        emit(render_listing(rows))
+    emit_either(render_listing(rows), [row.facts() for row in rows], as_json=as_json)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from base.build import Variant
-from base.errors import UsageError
+from base.errors import UsageError, raise_if
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
@@ -16,7 +16,7 @@ from landspeed.campaign.campaign import Campaign, Request, Tally, failed, summar
 from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.campaign.workloads import count_workloads
 from landspeed.cli.options.common import (
-    emit,
+    emit_either,
     emit_json,
     json_option,
     metric_option,
@@ -117,10 +117,8 @@ def _run_workloads(
             hint="Add --metric instructions.",
         )
     if dry_run:
-        if as_json:
-            emit_json([one.facts() for one in workloads])
-        else:
-            emit(catalog_text(workloads))
+        facts = [one.facts() for one in workloads]
+        emit_either(catalog_text(workloads), facts, as_json=as_json)
         say(f"{counted(len(workloads), 'workload')} on {counted(len(targets), 'target')}")
         return
     session = Session.open()
@@ -139,9 +137,7 @@ def _finish(session: Session, tally: Tally, *, publish_too: bool, as_json: bool)
         emit_json(tally.facts())
     if publish_too:
         tell_where(session.paths)
-    error = failed(tally)
-    if error is not None:
-        raise error
+    raise_if(failed(tally))
 
 
 def _show_plan(session: Session, request: Request, *, as_json: bool) -> None:

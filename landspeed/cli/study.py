@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from base.errors import UsageError
+from base.errors import UsageError, raise_if
 from benchmarks.server.storage import STORAGES
 from benchmarks.workloads.scenario import parse_scales
 from landspeed.campaign.campaign import failed, summary
-from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.common import emit_either, json_option
 from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.preset import axes_options
@@ -39,7 +38,7 @@ _AXES = ("tiers", "modes", "protocols", "clients", "storages")
     show_default=True,
     help="How much to measure: minutes, hours, or everything.",
 )
-@partial(axes_options, mode=click.STRING)
+@axes_options(mode=click.STRING)
 @click.option(
     "--storage",
     "storages",
@@ -118,13 +117,8 @@ def study_(
     say(summary(tally))
     if has_dots(session):
         update_site(session)
-    if as_json:
-        emit_json(tally.facts() | {"report": str(page)})
-    else:
-        emit(str(page))
-    error = failed(tally)
-    if error is not None:
-        raise error
+    emit_either(str(page), tally.facts() | {"report": str(page)}, as_json=as_json)
+    raise_if(failed(tally))
 
 
 def render_study(facts: Mapping[str, Any]) -> str:

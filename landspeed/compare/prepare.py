@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from base.build import Build
-from base.errors import NotApplicableError, UsageError
+from base.errors import NotApplicableError, UsageError, raise_if
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.metrics import Metric
@@ -40,9 +40,7 @@ def plan_comparison(
     if the machine cannot run the scenario.
     """
     builds = session.build_all(list(dict.fromkeys(side.target for side in sides)), jobs=None)
-    error = build_failure(list(builds.values()))
-    if error is not None:
-        raise error
+    raise_if(build_failure(list(builds.values())))
     cells = cells_of(session, scenario, [side.profile for side in sides], metric.buffers)
     built = [
         CompareSide.of(
@@ -84,7 +82,7 @@ def cells_of(
     if cache and (scenario.clients != 1 or scenario.tier is not Tier.SMALL):
         raise UsageError(
             "a counted metric needs one client and data that fits in shared_buffers",
-            hint="Leave out --clients and --scale, or choose --metric latency.",
+            hint="Leave out the clients and the scale, or measure latency instead.",
         )
     every = (counted_cells if cache else planned_cells)(
         scenario.preset(tuple(dict.fromkeys(profiles))),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import astuple, dataclass
-from typing import Self
+from enum import StrEnum
+from typing import Self, TypeVar
 
 from base.build import Variant
 from base.errors import UsageError
@@ -114,10 +115,8 @@ def parse_scenario(
     default = CompareScenario
     tier, factor = _scale(scale) if scale else (default.tier, None)
     return CompareScenario(
-        mode=Mode(_one_of("mode", list(Mode), mode or named.mode or default.mode)),
-        protocol=Protocol(
-            _one_of("protocol", list(Protocol), protocol or named.protocol or default.protocol)
-        ),
+        mode=one_of("mode", Mode, mode or named.mode or default.mode),
+        protocol=one_of("protocol", Protocol, protocol or named.protocol or default.protocol),
         tier=tier,
         scale=factor,
         clients=clients or named.clients or default.clients,
@@ -126,10 +125,15 @@ def parse_scenario(
     )
 
 
-def _one_of(what: str, allowed: list[str], word: str) -> str:
-    if word not in allowed:
-        raise UsageError(f'{what} "{word}" does not exist', hint=f"Choose {', '.join(allowed)}.")
-    return word
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def one_of(what: str, words: type[Word], word: str) -> Word:
+    """Return the one of *words* that *word* spells; UsageError about a *what* if there is none."""
+    if word not in list(words):
+        hint = f"Choose {', '.join(words)}."
+        raise UsageError(f'{what} "{word}" does not exist', hint=hint)
+    return words(word)
 
 
 def _scale(word: str) -> tuple[Tier, int | None]:

@@ -1,11 +1,8 @@
-"""Quantities on the command line, as click parameter types: Share, Duration and Memory."""
+"""Quantities on the command line: shares, durations and amounts of memory."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import click
 
 from base.errors import UsageError
 
@@ -60,40 +57,3 @@ def parse_memory(text: str) -> int:
             hint="Write a number and k, m or g, like 2g; at least 6m.",
         )
     return size
-
-
-class Share(click.ParamType[float]):
-    """A share between 0 and 1, given as ``0.01`` or ``1%``."""
-
-    name = "share"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return *value* as a number between 0 and 1."""
-        del param, ctx
-        return parse_share(value) if isinstance(value, str) else float(value)
-
-
-class Duration(click.ParamType[float]):
-    """A duration in seconds, given as ``90s``, ``30min`` or ``1h30min``."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return *value* in seconds."""
-        del param, ctx
-        return parse_duration(value) if isinstance(value, str) else float(value)
-
-
-class Memory(click.ParamType[int]):
-    """An amount of memory in bytes, given as ``512m`` or ``2g``."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return *value* in bytes."""
-        del param, ctx
-        return parse_memory(value) if isinstance(value, str) else int(value)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, assert_never
+from typing import assert_never
 
 import click
 
 from base.errors import RecordError, UsageError
 from base.paths import Paths
 from builders.config import CONFIG_NAME
-from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.common import emit, emit_json, json_option, together
 from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.console.format import counted
 from landspeed.console.github_log import put_outputs
@@ -25,26 +24,22 @@ from landspeed.farm.results_store import ResultsArtifact, ResultsDirectory, Resu
 from landspeed.farm.tar import pack_files, unpack_files
 from landspeed.session.tracking_config import ResultsKind, TrackingConfig
 
-
-def _branch_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            "--branch",
-            default=BRANCH,
-            show_default=True,
-            envvar="LANDSPEED_RESULTS_BRANCH",
-            help="Branch of the results; it holds nothing else.",
-        ),
-        click.option(
-            "--remote",
-            metavar="URL",
-            envvar="LANDSPEED_RESULTS_REMOTE",
-            help="Repository of the branch; by default the one that the workflow runs for, or the "
-            "origin of the checkout.",
-        ),
-    ):
-        command = option(command)
-    return command
+_branch_options = together(
+    click.option(
+        "--remote",
+        metavar="URL",
+        envvar="LANDSPEED_RESULTS_REMOTE",
+        help="Repository of the branch; by default the one that the workflow runs for, or the "
+        "origin of the checkout.",
+    ),
+    click.option(
+        "--branch",
+        default=BRANCH,
+        show_default=True,
+        envvar="LANDSPEED_RESULTS_BRANCH",
+        help="Branch of the results; it holds nothing else.",
+    ),
+)
 
 
 @click.group("results")

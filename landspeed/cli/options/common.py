@@ -14,7 +14,9 @@ from base.build import Compiler, Variant, parse_flags
 from base.errors import VariantError
 from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY, METRICS
 from builders.recipe_table import BuildSystem
-from landspeed.console.params import Duration
+from landspeed.console.params import parse_duration
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 fresh_option = click.option(
@@ -48,11 +50,23 @@ any_metric_option = click.option(
 )
 
 
+def together(*options: Decorator) -> Decorator:
+    """Return a decorator that adds *options* in the order of the help."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 def budget_option(default: str | None, text: str) -> Callable[..., Any]:
     """Return --budget, a duration in seconds; *text* says what the time is for."""
     return click.option(
         "--budget",
-        type=Duration(),
+        type=parse_duration,
+        metavar="DURATION",
         default=default,
         show_default=True,
         help=f"{text}, such as 90s or 1h30min.",
@@ -105,8 +119,8 @@ def variants_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_keys(command: Callable[..., Any], *, multiple: bool) -> Callable[..., Any]:
-    for name, (kind, default, metavar, text) in reversed(_KEYS.items()):
-        command = click.option(
+    options = (
+        click.option(
             f"--{name.replace('_', '-')}",
             type=kind,
             default=None if multiple else default,
@@ -114,20 +128,18 @@ def _with_keys(command: Callable[..., Any], *, multiple: bool) -> Callable[..., 
             multiple=multiple,
             metavar=metavar,
             help=f"{text}; may be repeated." if multiple else f"{text}.",
-        )(command)
-    return command
+        )
+        for name, (kind, default, metavar, text) in _KEYS.items()
+    )
+    return together(*options)(command)
 
 
 def _variant(*, compiler: str, flags: str, **sizes: int) -> Variant:
-    return Variant(**sizes, compiler=Compiler(compiler), flags=_flags(flags.split("-")))
-
-
-def _flags(words: Sequence[str]) -> tuple[str, ...]:
     try:
-        return parse_flags(words)
+        return Variant(**sizes, compiler=Compiler(compiler), flags=parse_flags(flags.split("-")))
     except ValueError:
         raise VariantError(
-            f'"{"-".join(words)}" are not flags of a build variant',
+            f'"{flags}" are not flags of a build variant',
             hint="Give O2, the default, or some of O3, native and lto, like O3-lto.",
         ) from None
 
@@ -135,6 +147,14 @@ def _flags(words: Sequence[str]) -> tuple[str, ...]:
 def emit(text: str) -> None:
     """Print data on stdout."""
     click.echo(text)
+
+
+def emit_either(text: str, facts: Any, *, as_json: bool) -> None:
+    """Print data on stdout: *facts* as JSON, or else *text*."""
+    if as_json:
+        emit_json(facts)
+    else:
+        emit(text)
 
 
 def emit_json(value: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from benchmarks.workloads.metrics import Metric
-from landspeed.cli.options.common import emit, emit_json
+from landspeed.cli.options.common import emit_either
 from landspeed.console.github_log import put_outputs
 from landspeed.farm.runners import runner_labels
 
@@ -31,7 +31,4 @@ def show_dry_run(
     if metric is not None:
         facts = {"runner": runner_labels(metric), **facts}
         put_outputs(facts)
-    if as_json:
-        emit_json(dict(facts))
-    else:
-        emit(text)
+    emit_either(text, dict(facts), as_json=as_json)

@@ -8,11 +8,12 @@ import click
 
 from base.errors import UsageError
 from benchmarks.machine.cgroup import Cgroup
-from landspeed.console.params import Memory
+from landspeed.console.params import parse_memory
 
 memory_option = click.option(
     "--memory",
-    type=Memory(),
+    type=parse_memory,
+    metavar="SIZE",
     help="Run servers under a memory limit, such as 512m or 1g; tiers are sized by it.",
 )
 

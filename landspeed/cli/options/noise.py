@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from benchmarks.clients.pgbench import Pgbench
 from landspeed.changepoints.confirmation import newest, status_counts, status_counts_text
-from landspeed.cli.options.common import emit, emit_json
-from landspeed.compare.aa_rates import AAReport, aa_report
+from landspeed.cli.options.common import emit_either
+from landspeed.compare.aa_rates import aa_report
 from landspeed.compare.aa_schedule import compare_with_itself, least_compared
 from landspeed.compare.aa_text import TITLES, row_text, summary_lines
 from landspeed.console.table import as_text, rich_table
@@ -21,15 +19,10 @@ def show_noise(runs: int | None, *, as_json: bool) -> None:
         _measure(session, runs)
     report = aa_report(session.records.table())
     changes = newest(session.records.confirmations.all()).values()
-    if as_json:
-        emit_json({**report.facts(), "steps": status_counts(changes)})
-        return
-    emit(as_text(_as_table(report)))
-    emit("\n".join([*summary_lines(report), status_counts_text(changes)]))
-
-
-def _as_table(report: AAReport) -> Table:
-    return rich_table(TITLES, map(row_text, report.cells), align="llr")
+    table = as_text(rich_table(TITLES, map(row_text, report.cells), align="llr"))
+    text = "\n".join([table, *summary_lines(report), status_counts_text(changes)])
+    facts = {**report.facts(), "steps": status_counts(changes)}
+    emit_either(text, facts, as_json=as_json)
 
 
 def _measure(session: Session, runs: int) -> None:

@@ -10,73 +10,57 @@ import click
 
 from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.scenario import PRESETS, Mode, Preset, Protocol, Tier, preset_named
-from landspeed.cli.options.common import ConfigurationOption
+from landspeed.cli.options.common import ConfigurationOption, together
 
 
-def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --preset and the options that change parts of it."""
-    preset = click.option(
-        "--preset", type=click.Choice(list(PRESETS)), help="What to measure, and how often."
-    )
-    return preset(axes_options(command))
+def _repeated(*names: str, help_: str, **given: Any) -> Callable[..., Any]:
+    return click.option(*names, multiple=True, help=f"{help_}; may be repeated.", **given)
 
 
-def axes_options(
-    command: Callable[..., Any], *, mode: click.types.StringParamType | None = None
-) -> Callable[..., Any]:
-    """Add the options that change parts of a preset; *mode* is the type of --mode."""
-    options = (
-        click.option(
-            "--scale",
-            "scales",
-            multiple=True,
+def axes_options(mode: Any = None) -> Callable[..., Any]:
+    """Return the options that change parts of a preset; *mode* is the type of --mode."""
+    return together(
+        _repeated(
+            *("--scale", "scales"),
             metavar="TIER=N",
-            help="Scale factor of a tier, such as small=100; may be repeated.",
+            help_="Scale factor of a tier, such as small=100",
         ),
-        click.option(
-            "--tier",
-            "tiers",
-            multiple=True,
+        _repeated(
+            *("--tier", "tiers"),
             type=click.Choice([t.value for t in Tier]),
-            help="Size of the data in relation to memory; may be repeated.",
+            help_="Size of the data in relation to memory",
         ),
-        click.option(
-            "--mode",
-            "modes",
-            multiple=True,
+        _repeated(
+            *("--mode", "modes"),
             type=mode or click.Choice([m.value for m in Mode]),
-            help="What a transaction does; may be repeated.",
+            help_="What a transaction does",
         ),
-        click.option(
-            "--protocol",
-            "protocols",
-            multiple=True,
+        _repeated(
+            *("--protocol", "protocols"),
             type=click.Choice([p.value for p in Protocol]),
-            help="Query protocol of pgbench; may be repeated.",
+            help_="Query protocol of pgbench",
         ),
-        click.option(
-            "--clients",
-            multiple=True,
-            type=click.IntRange(1),
-            metavar="N",
-            help="Number of clients; may be repeated.",
-        ),
-        click.option(
+        _repeated("--clients", type=click.IntRange(1), metavar="N", help_="Number of clients"),
+        _repeated(
             "configurations",
             cls=ConfigurationOption,
-            multiple=True,
             metavar="NAME",
-            help="Server configuration: default, tuned, default-with-SETTING=VALUE and so on; "
-            "may be repeated.",
+            help_="Server configuration: default, tuned, default-with-SETTING=VALUE and so on",
         ),
         click.option(
             "--samples", type=click.IntRange(1), metavar="N", help="Number of runs of each point."
         ),
         click.option("--seconds", type=click.IntRange(1), metavar="N", help="Length of each run."),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+
+
+preset_options = together(
+    click.option(
+        "--preset", type=click.Choice(list(PRESETS)), help="What to measure, and how often."
+    ),
+    axes_options(),
+)
+"""--preset and the options that change parts of it."""
 
 
 def chosen_preset(name: str, **changes: Any) -> Preset:

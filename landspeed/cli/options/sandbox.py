@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -16,42 +15,40 @@ from builders.builder import cores
 from builders.docker.container import Container
 from builders.docker.toolchain import toolchain_named
 from builders.sandbox import Sandbox, refusal_of
-from landspeed.console.params import Memory
+from landspeed.cli.options.common import together
+from landspeed.console.params import parse_memory
 from landspeed.console.progress import say
 
 _LEAST_CPUS = 0.01  # dockerd refuses less
 
 
-def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --in, and for a container --toolchain, --memory and --cpus."""
-    options = (
-        click.option(
-            "--in",
-            "place",
-            type=click.Choice(["host", "docker"]),
-            default="host",
-            show_default=True,
-            help="Build on this machine itself, or in a container on it.",
-        ),
-        click.option(
-            "--toolchain",
-            metavar="NAME",
-            help="With --in docker: a toolchain of docker/toolchains.toml, such as "
-            "bookworm-clang-14.",
-        ),
-        click.option(
-            "--memory", type=Memory(), help="With --in docker: memory limit, such as 512m or 2g."
-        ),
-        click.option(
-            "--cpus",
-            type=float,
-            metavar="N",
-            help="With --in docker: number of CPUs to use, such as 1.5.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+sandbox_options = together(
+    click.option(
+        "--in",
+        "place",
+        type=click.Choice(["host", "docker"]),
+        default="host",
+        show_default=True,
+        help="Build on this machine itself, or in a container on it.",
+    ),
+    click.option(
+        "--toolchain",
+        metavar="NAME",
+        help="With --in docker: a toolchain of docker/toolchains.toml, such as bookworm-clang-14.",
+    ),
+    click.option(
+        "--memory",
+        type=parse_memory,
+        metavar="SIZE",
+        help="With --in docker: memory limit, such as 512m or 2g.",
+    ),
+    click.option(
+        "--cpus",
+        type=float,
+        metavar="N",
+        help="With --in docker: number of CPUs to use, such as 1.5.",
+    ),
+)
 
 
 def chosen_sandbox(

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from benchmarks.workloads.scenario import Mode, Protocol
-from landspeed.cli.options.common import ConfigurationOption
+from landspeed.cli.options.common import ConfigurationOption, together
 from landspeed.compare.side import CompareScenario, parse_scenario
 
-_WORDS = ("scenario", "mode", "protocol", "scale", "clients", "configuration", "seconds")
+_WORDS = ("scenario", "mode", "protocol", "scale", "clients", "seconds")
 
 seconds_option = click.option(
     "--seconds",
@@ -24,50 +24,48 @@ seconds_option = click.option(
 )
 
 
+_each_option = together(
+    click.option(
+        "--scenario",
+        metavar="SCENARIO",
+        help='The following five options in one word, as "landspeed show" prints it.',
+    ),
+    click.option(
+        "--mode",
+        type=click.Choice([m.value for m in Mode]),
+        help="What a transaction does; by default read-only.",
+    ),
+    click.option(
+        "--protocol",
+        type=click.Choice([p.value for p in Protocol]),
+        help="Query protocol of pgbench; by default prepared.",
+    ),
+    click.option(
+        "--scale",
+        metavar="TIER[=N]",
+        help="Size of the data: small (the default), medium, or large, or such as large=5000 "
+        "with a scale factor.",
+    ),
+    click.option(
+        "--clients", type=click.IntRange(1), metavar="N", help="Number of clients; by default 1."
+    ),
+    click.option(
+        "configuration",
+        cls=ConfigurationOption,
+        metavar="NAME",
+        help="Server configuration, such as default (the default) or tuned.",
+    ),
+    seconds_option,
+)
+
+
 def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --scenario and an option for each of its words; *command* receives ``scenario``."""
 
+    @_each_option
     @wraps(command)
-    def packed(**given: Any) -> Any:
+    def packed(*, configuration: str | None, **given: Any) -> Any:
         words = {name: given.pop(name) for name in _WORDS}
-        words["profile"] = words.pop("configuration")
-        return command(scenario=parse_scenario(**words), **given)
+        return command(scenario=parse_scenario(**words, profile=configuration), **given)
 
-    for option in (
-        seconds_option,
-        click.option(
-            "configuration",
-            cls=ConfigurationOption,
-            metavar="NAME",
-            help="Server configuration, such as default (the default) or tuned.",
-        ),
-        click.option(
-            "--clients",
-            type=click.IntRange(1),
-            metavar="N",
-            help="Number of clients; by default 1.",
-        ),
-        click.option(
-            "--scale",
-            metavar="TIER[=N]",
-            help="Size of the data: small (the default), medium, or large, or such as large=5000 "
-            "with a scale factor.",
-        ),
-        click.option(
-            "--protocol",
-            type=click.Choice([p.value for p in Protocol]),
-            help="Query protocol of pgbench; by default prepared.",
-        ),
-        click.option(
-            "--mode",
-            type=click.Choice([m.value for m in Mode]),
-            help="What a transaction does; by default read-only.",
-        ),
-        click.option(
-            "--scenario",
-            metavar="SCENARIO",
-            help='The following five options in one word, as "landspeed show" prints it.',
-        ),
-    ):
-        packed = option(packed)
     return packed

@@ -15,22 +15,23 @@ from landspeed.console.table import as_text, rich_table
 def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --workload and --suite; the command is given the ``workloads`` that they choose."""
 
-    @wraps(command)
-    def packed(**given: Any) -> Any:
-        names, suite = given.pop("workload"), given.pop("suite")
-        return command(workloads=choose(names, suite) if names or suite else [], **given)
-
-    packed = click.option(
-        "--suite",
-        type=click.Choice(SUITES),
-        help="Count the workloads of this suite; each contains the ones before it.",
-    )(packed)
-    return click.option(
+    @click.option(
         "--workload",
         multiple=True,
         metavar="PATTERN",
         help="Count the workloads whose names match, like 'copy-*'; may be repeated.",
-    )(packed)
+    )
+    @click.option(
+        "--suite",
+        type=click.Choice(SUITES),
+        help="Count the workloads of this suite; each contains the ones before it.",
+    )
+    @wraps(command)
+    def packed(*, workload: tuple[str, ...], suite: str | None, **given: Any) -> Any:
+        chosen = choose(workload, suite) if workload or suite else []
+        return command(workloads=chosen, **given)
+
+    return packed
 
 
 def catalog_text(workloads: Sequence[Workload]) -> str:

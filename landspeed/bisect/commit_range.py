@@ -10,6 +10,7 @@ from base.errors import RefError, UsageError
 from builders.source import Source
 from builders.source.history import Commit, History
 from builders.source.sources import Sources
+from landspeed.console.format import counted
 
 
 class RangeKind(StrEnum):
@@ -51,6 +52,12 @@ class CommitRange:
     def positions(self) -> Mapping[str, int]:
         """The position of each candidate, by its ref."""
         return {candidate.ref: at for at, candidate in enumerate(self.candidates)}
+
+    @property
+    def text(self) -> str:
+        """How many steps it has, and its ends."""
+        first, last = self.candidates[0], self.candidates[-1]
+        return f"{counted(self.last, self.kind.noun)} from {first.name} to {last.name}"
 
     def __getitem__(self, position: int) -> Candidate:
         return self.candidates[position]

@@ -30,7 +30,7 @@ from base.files import canonical_json, digest_text, locked, write_atomic
 from landspeed.bisect.commit_range import CommitRange
 from landspeed.bisect.model import Costs, Observations
 from landspeed.bisect.rule_timed import END_RUNS
-from landspeed.compare.verdict import Verdict
+from landspeed.compare.verdict import Finding, Verdict
 from landspeed.stats.students_t import welch
 
 _SCHEMA = 1
@@ -59,6 +59,12 @@ class Verification:
     further_blocks: int | None = None
     runs: int
     comparison: str | None = None
+
+    @classmethod
+    def of(cls, finding: Finding, *, runs: int, comparison: str | None = None) -> Self:
+        """Return the verification by a comparison of so many *runs* that ended with *finding*."""
+        facts = finding.facts() | {"ratio": finding.ratio or 1.0, "verdict": finding.verdict}
+        return cls(**facts, runs=runs, comparison=comparison)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,8 @@ _LEAST_SIZE = 1e-5
 def report_of(result: BisectResult, history: History, command: str) -> BisectReport:
     """Return the report of *result*; *command* is what a person typed."""
     request, journal, conclusion = result.request, result.journal, result.conclusion
-    commits, left, machine = request.commits, conclusion.progress, request.session.machine
+    commits, left, how = request.commits, conclusion.progress, request.sampler
+    machine = how.session.machine
     decision = conclusion.decision
     measurements = _measurements(result)
     return BisectReport(
@@ -48,20 +49,20 @@ def report_of(result: BisectResult, history: History, command: str) -> BisectRep
         confidence=None if decision is None or isinstance(decision, Probe) else decision.confidence,
         exact=request.hypothesis.counted,
         over=commits.kind,
-        metric=request.metric.name,
-        unit=request.metric.unit,
-        higher_is_better=request.metric.higher_is_better,
+        metric=how.metric.name,
+        unit=how.metric.unit,
+        higher_is_better=how.metric.higher_is_better,
         improvement=request.improvement,
         size=request.hypothesis.size,
         good=commits[0],
         bad=commits[commits.last],
         candidates=commits.last,
         variant=request.variant.name,
-        cell=ReportedCell(**{**request.cell.facts(1), "threads": None}),
-        seconds=request.seconds,
+        cell=ReportedCell(**{**how.cell.facts(1), "threads": None}),
+        seconds=how.seconds,
         machine=ReportedMachine(name=machine.name, cpu=machine.cpu, cores=machine.cores),
         epoch=machine.epoch.identifier,
-        pgbench=str(request.pgbench.build.version),
+        pgbench=how.pgbench.version,
         culprit=_culprit(result, history),
         left=_span(commits, left.first, left.last),
         change=exp(request.sign * left.change) - 1,
@@ -173,7 +174,7 @@ def _smaller_size(result: BisectResult) -> SmallerSize | None:
         return None
     digits = 10.0 ** floor(log10(exp(rise) - 1))
     size = floor((exp(rise) - 1) / digits) * digits
-    each = result.journal.costs(Costs(run=request.seconds, build=0.0))
+    each = result.journal.costs(Costs(run=request.sampler.seconds, build=0.0))
     probes = log2(last) + 1
     if hypothesis.counted:
         return SmallerSize(size=size, seconds=probes * (each.run + each.build))
@@ -197,7 +198,7 @@ def _explanation(result: BisectResult) -> str | None:
         event = first_run(result.journal, request.commits, observations, position)
         if event is None or event.record is None:
             return None
-        profiles.append(kept_profile(request.session.paths, event.record))
+        profiles.append(kept_profile(request.sampler.session.paths, event.record))
     before, after = profiles
     if before is None or after is None:
         return None

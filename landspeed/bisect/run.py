@@ -5,32 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
-
 from base.build import Build, Variant
-from base.errors import UsageError
 from base.files import canonical_json, digest_text
-from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.valgrind import comparable_counts, count_epoch
+from benchmarks.counted.valgrind import count_epoch
 from benchmarks.machine.lock import measuring
-from benchmarks.workloads.metrics import Metric
-from benchmarks.workloads.points import Comparable, Point, rows_of
-from benchmarks.workloads.scenario import Cell
+from benchmarks.workloads.points import Comparable
 from landspeed.bisect.commit_range import Candidate, CommitRange
 from landspeed.bisect.journal import Event, Journal, Verification, elsewhere, exclusive
 from landspeed.bisect.model import Costs, Culprit, Hypothesis
 from landspeed.bisect.search import Conclusion, Reading, Search, SearchCallbacks
 from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.run import compare
-from landspeed.compare.verdict import CountedValue, Finding, judge_counts
+from landspeed.compare.verdict import CountedValue, StoppingRule, judge_counts
 from landspeed.console.format import counted, percent
 from landspeed.console.progress import duration, say
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
 from landspeed.sampling.sampler import Sampler
-from landspeed.session.session import Session
-from landspeed.stats.confidence_sequence import Interval
 
 PRESET = "bisect"
 """The preset that the records of its runs have."""
@@ -42,42 +35,50 @@ _BUILD_SECONDS = 20.0  # of a neighbour, before one was built
 class BisectRequest:
     """Where to look, for what, and how to measure.
 
-    ``seconds`` is the length of one run, ``budget`` the time in seconds for everything. With
+    ``size`` is the smallest change to look for, as a share; it is found or excluded with
+    probability ``confidence``. ``budget`` is the time in seconds for everything. With
     ``improvement`` the bisection looks for what made BAD better.
     """
 
-    session: Session
+    sampler: Sampler
     commits: CommitRange
     variant: Variant
-    cell: Cell
-    metric: Metric
-    pgbench: Pgbench
-    seconds: int
-    hypothesis: Hypothesis
+    size: float
     budget: float
+    confidence: float = Hypothesis.confidence
     improvement: bool = False
+
+    @cached_property
+    def hypothesis(self) -> Hypothesis:
+        """What to decide: whether one of the steps is a change of ``size`` or more."""
+        return Hypothesis(
+            last=self.commits.last,
+            size=self.size,
+            confidence=self.confidence,
+            counted=self.sampler.metric.exact,
+        )
 
     @property
     def sign(self) -> int:
         """The factor of a logarithm that makes the change looked for a rise."""
-        return -1 if self.metric.higher_is_better != self.improvement else 1
+        return -1 if self.sampler.metric.higher_is_better != self.improvement else 1
 
     @property
     def inputs(self) -> dict[str, Any]:
         """What identifies the bisection. The confidence does not: the same runs serve any."""
-        machine = self.session.machine
+        how, machine = self.sampler, self.sampler.session.machine
         epoch = count_epoch() if self.hypothesis.counted else machine.epoch
-        toolchain = self.session.builder.sandbox.toolchain(self.variant)
+        toolchain = how.session.builder.sandbox.toolchain(self.variant)
         return {
             "good": self.commits[0].ref,
             "bad": self.commits[self.commits.last].ref,
             "over": self.commits.kind.value,
             "variant": self.variant.name,
             "toolchain": digest_text(canonical_json(toolchain)),
-            "cell": {**self.cell.facts(1), "threads": None},
-            "seconds": self.seconds,
-            "metric": self.metric.name,
-            "pgbench": str(self.pgbench.build.version),
+            "cell": {**how.cell.facts(1), "threads": None},
+            "seconds": how.seconds,
+            "metric": how.metric.name,
+            "pgbench": how.pgbench.version,
             "machine": machine.name,
             "epoch": epoch.identifier,
         }
@@ -85,23 +86,18 @@ class BisectRequest:
     @contextmanager
     def journal(self, *, fresh: bool) -> Iterator[Journal]:
         """Open the journal, in the results beside the records, for this process alone."""
-        directory = self.session.paths.results / "bisect"
+        directory = self.sampler.session.paths.results / "bisect"
         stem = f"{self.commits[0].name}-{self.commits[self.commits.last].name}"
         with exclusive(directory, stem, self.inputs):
             yield Journal.open(directory, stem, self.inputs, fresh=fresh)
 
     def recorded(self, build: Build) -> list[float]:
         """Return the values of the runs of *build* in this cell that the results have."""
-        table = self._comparable(self.session.records.table())
-        rows = rows_of(table, Point(build=build, cell=self.cell).key)
-        return [value for value in rows[self.metric.column].to_pylist() if value]
-
-    def _comparable(self, table: pa.Table) -> pa.Table:
-        machine, version = self.session.machine, self.pgbench.version
-        if self.hypothesis.counted:
-            return comparable_counts(machine, version).of(table)
-        timed = Comparable(machine=machine, pgbench_version=version, seconds=self.seconds)
-        return timed.all_of(table)
+        table, comparable = self.sampler.session.records.table(), self.sampler.comparable
+        if isinstance(comparable, Comparable):
+            # The posterior weighs each run by its likelihood, whatever made the runs end.
+            return self.sampler.values(build, comparable.all_of(table))
+        return self.sampler.values(build, comparable.of(table))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,14 +112,11 @@ class BisectResult:
 
 def bisect(request: BisectRequest, *, fresh: bool = False) -> BisectResult:
     """Find the culprit, or that there is none; continue where the same request was stopped."""
-    if request.budget <= 0:
-        raise UsageError(
-            "a budget of zero measures nothing",
-            hint="Give it time, such as --budget 2h; what is measured is kept if it runs out.",
-        )
     with request.journal(fresh=fresh) as journal, ExitStack() as held:
         _announce(request, journal)
-        held.enter_context(request.session.builder.store.in_use([request.pgbench.build]))
+        session = request.sampler.session
+        held.callback(request.sampler.give_back)
+        held.enter_context(session.builder.store.in_use([request.sampler.pgbench.build]))
         search = Search(
             commits=request.commits,
             hypothesis=request.hypothesis,
@@ -131,13 +124,13 @@ def bisect(request: BisectRequest, *, fresh: bool = False) -> BisectResult:
             journal=journal,
             callbacks=callbacks_of(request, held),
             budget=request.budget,
-            estimate=Costs(run=request.seconds + OVERHEAD_SECONDS, build=_BUILD_SECONDS),
+            estimate=Costs(run=request.sampler.seconds + OVERHEAD_SECONDS, build=_BUILD_SECONDS),
         )
         try:
             with measuring(counting=request.hypothesis.counted):
                 conclusion = search.run()
         finally:
-            request.session.records.seal()
+            session.records.seal()
         verification = None
         if isinstance(conclusion.decision, Culprit):
             verification = _verify(request, search, conclusion.decision)
@@ -147,11 +140,9 @@ def bisect(request: BisectRequest, *, fresh: bool = False) -> BisectResult:
 
 
 def _announce(request: BisectRequest, journal: Journal) -> None:
-    commits = request.commits
-    good, bad = commits[0], commits[commits.last]
     say(
-        f"bisecting {counted(commits.last, commits.kind.noun)} from {good.name} to {bad.name}: "
-        f"{request.metric.name}, for a change of {percent(request.hypothesis.size)} or more"
+        f"bisecting {request.commits.text}: {request.sampler.metric.name}, "
+        f"for a change of {percent(request.size)} or more"
     )
     for name in elsewhere(journal):
         say(f"not used: the same bisection on {name}")
@@ -162,14 +153,7 @@ def _announce(request: BisectRequest, journal: Journal) -> None:
 
 def callbacks_of(request: BisectRequest, held: ExitStack) -> SearchCallbacks:
     """Return how *request* builds and measures; builds stay in the store until *held* closes."""
-    session = request.session
-    sampler = Sampler(
-        session=session,
-        pgbench=request.pgbench,
-        cell=request.cell,
-        metric=request.metric,
-        seconds=request.seconds,
-    )
+    sampler, session = request.sampler, request.sampler.session
 
     def build(candidate: Candidate) -> Build:
         source = session.builder.sources.resolve(candidate.ref)
@@ -179,7 +163,7 @@ def callbacks_of(request: BisectRequest, held: ExitStack) -> SearchCallbacks:
 
     def sample(build: Build, seed: int) -> Reading:
         record = sampler.record(build, context={"preset": PRESET}, seed=seed)
-        column, sample = request.metric.column, record.sample
+        column, sample = sampler.metric.column, record.sample
         value = sample.value(column) or 0.0
         if not request.hypothesis.counted:
             return Reading(value=value)
@@ -199,31 +183,33 @@ def _verify(request: BisectRequest, search: Search, found: Culprit) -> Verificat
             for event in events
             if event.value is not None
         ]
-        return _verification(judge_counts(*counts), runs=2)
+        return Verification.of(judge_counts(*counts), runs=2)
     for event in search.journal.of("verified"):
         if (event.parent, event.culprit) == refs:
             return event.finding
     parent, culprit = search.built(found.first - 1), search.built(found.last)
-    left = request.budget - search.journal.spent
+    left, how = request.budget - search.journal.spent, request.sampler
     if parent is None or culprit is None:
         return None
-    plan = ComparePlan.of(
-        [CompareSide.of(one, request.cell) for one in (parent, culprit)],
-        pgbench=request.pgbench,
-        metric=request.metric,
-        seconds=request.seconds,
+    # SAME means less than half the size that was asked for.
+    rule = StoppingRule(
+        precision=request.hypothesis.size / 2, confidence=request.hypothesis.confidence
+    )
+    plan = ComparePlan(
+        sides=tuple(CompareSide.of(one, how.cell) for one in (parent, culprit)),
+        pgbench=how.pgbench,
+        metric=how.metric,
+        rule=rule.of(how.metric),
+        seconds=how.seconds,
         budget=left,
         preset=PRESET,
-        # SAME means less than half the size that was asked for.
-        precision=request.hypothesis.size / 2,
-        confidence=request.hypothesis.confidence,
     )
     if left < plan.block_estimate:
         return None
     say(f"comparing {culprit.label} with its parent")
-    state = compare(request.session, plan)
+    state = compare(how.session, plan)
     (finding,) = state.comparison.findings
-    verified = _verification(finding, runs=2 * finding.blocks, comparison=state.identifier)
+    verified = Verification.of(finding, runs=2 * finding.blocks, comparison=state.identifier)
     search.journal.add(
         Event(
             event="verified",
@@ -234,20 +220,3 @@ def _verify(request: BisectRequest, search: Search, found: Culprit) -> Verificat
         )
     )
     return verified
-
-
-def _verification(finding: Finding, *, runs: int, comparison: str | None = None) -> Verification:
-    return Verification(
-        verdict=finding.verdict,
-        ratio=finding.ratio or 1.0,
-        interval=_ends(finding.interval),
-        interval_95=_ends(finding.shown_interval),
-        blocks=finding.blocks,
-        further_blocks=finding.blocks_left,
-        runs=runs,
-        comparison=comparison,
-    )
-
-
-def _ends(interval: Interval | None) -> tuple[float, float] | None:
-    return None if interval is None else (interval.low, interval.high)

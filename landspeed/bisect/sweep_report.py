@@ -9,7 +9,7 @@ test: there is one count per variant, and neighbours differ by the rule for coun
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import exp
 from statistics import median
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
+from benchmarks.workloads.metrics import Metric
 from landspeed.compare.verdict import COUNTED_DIFFERENCE, CountedValue, Verdict, judge_counts
 from landspeed.console.format import change, counted, number
 from landspeed.console.markdown import markdown_table
@@ -74,132 +75,106 @@ SWEEP_ADAPTER = TypeAdapter(SweepReport)
 
 
 def timed_sweep(
-    values: Mapping[str, Sequence[float]],
-    *,
-    title: str,
-    unit: str,
-    confidence: float,
-    higher_is_better: bool,
+    values: Mapping[str, Sequence[float]], metric: Metric, *, title: str, confidence: float
 ) -> SweepReport:
     """Return the report of *values*: runs by variant in order of size, at least one each."""
-    medians = {name: median(runs) for name, runs in values.items()}
     logs = {name: np.log(runs) for name, runs in values.items()}
     pairs = list(pairwise(values))
-    tested = [pair for pair in pairs if all(len(values[name]) > 1 for name in pair)]
-    each = {pair: welch(*(list(logs[name]) for name in pair)) for pair in tested}
+    each = {pair: welch(*(logs[name] for name in pair)) for pair in pairs if _tested(pair, values)}
     each = {pair: p for pair, p in each.items() if np.isfinite(p)}
     corrected = dict(zip(each, holm(list(each.values())), strict=True))
-    return SweepReport(
-        title=title,
-        unit=unit,
-        confidence=confidence,
-        order=_order(medians, higher_is_better=higher_is_better),
-        medians=medians,
-        runs={name: len(runs) for name, runs in values.items()},
-        neighbours=tuple(
-            Neighbours(
-                first=first,
-                second=second,
-                ratio=exp(float(logs[second].mean() - logs[first].mean())),
-                p=corrected.get((first, second)),
-            )
-            for first, second in pairs
-        ),
-    )
+    neighbours = [
+        Neighbours(
+            first=first,
+            second=second,
+            ratio=exp(float(logs[second].mean() - logs[first].mean())),
+            p=corrected.get((first, second)),
+        )
+        for first, second in pairs
+    ]
+    medians = {name: median(runs) for name, runs in values.items()}
+    report = _report(medians, metric, neighbours, title=title, confidence=confidence)
+    return replace(report, runs={name: len(runs) for name, runs in values.items()})
+
+
+def _tested(pair: tuple[str, str], values: Mapping[str, Sequence[float]]) -> bool:
+    return all(len(values[name]) > 1 for name in pair)
 
 
 def counted_sweep(
-    counts: Mapping[str, CountedValue],
-    *,
-    title: str,
-    unit: str,
-    confidence: float,
-    higher_is_better: bool,
+    counts: Mapping[str, CountedValue], metric: Metric, *, title: str, confidence: float
 ) -> SweepReport:
     """Return the report of *counts*, one by variant in order of size."""
-    medians = {name: count.value for name, count in counts.items()}
     neighbours = []
     for first, second in pairwise(counts):
-        found = judge_counts(counts[first], counts[second], higher_is_better=higher_is_better)
-        ratio = medians[second] / medians[first]
+        found = judge_counts(
+            counts[first], counts[second], higher_is_better=metric.higher_is_better
+        )
+        ratio = counts[second].value / counts[first].value
         neighbours.append(
             Neighbours(first=first, second=second, ratio=ratio, verdict=found.verdict)
         )
+    values = {name: count.value for name, count in counts.items()}
+    report = _report(values, metric, neighbours, title=title, confidence=confidence)
+    return replace(report, spreads={name: count.spread for name, count in counts.items()})
+
+
+def _report(
+    medians: Mapping[str, float],
+    metric: Metric,
+    neighbours: Sequence[Neighbours],
+    *,
+    title: str,
+    confidence: float,
+) -> SweepReport:
+    order = sorted(medians, key=medians.__getitem__, reverse=metric.higher_is_better)
     return SweepReport(
         title=title,
-        unit=unit,
+        unit=metric.unit,
         confidence=confidence,
-        order=_order(medians, higher_is_better=higher_is_better),
+        order=tuple(order),
         medians=medians,
-        runs=dict.fromkeys(counts, 1),
+        runs=dict.fromkeys(medians, 1),
         neighbours=tuple(neighbours),
-        spreads={name: count.spread for name, count in counts.items()},
     )
-
-
-def _order(medians: Mapping[str, float], *, higher_is_better: bool) -> tuple[str, ...]:
-    return tuple(sorted(medians, key=medians.__getitem__, reverse=higher_is_better))
 
 
 def sweep_markdown(report: SweepReport) -> str:
     """Return *report* as Markdown."""
-    counts, medians, unit = bool(report.spreads), report.medians, report.unit
+    is_counted, medians = bool(report.spreads), report.medians
     best = medians[report.order[0]]
-    ranks = [
-        (
-            str(rank),
-            name,
-            *(
-                (number(medians[name]), f"{report.spreads[name]:.1f}")
-                if counts
-                else (str(report.runs[name]), number(medians[name]))
-            ),
-            change(medians[name] / best),
-        )
-        for rank, name in enumerate(report.order, start=1)
-    ]
-    columns = (unit, "±") if counts else ("runs", f"median {unit}")
-    pairs = [
-        (
-            pair.first,
-            pair.second,
-            change(pair.ratio),
-            *(() if counts else ("" if pair.p is None else f"{pair.p:.3g}",)),
-            _conclusion(pair, report),
-        )
-        for pair in report.neighbours
-    ]
-    asked = counted(len(report.neighbours), "pair")
+    ranks, pairs = [], []
+    for rank, name in enumerate(report.order, start=1):
+        row = [str(rank), name, str(report.runs[name]), number(medians[name])]
+        if is_counted:
+            row[2:] = [number(medians[name]), f"{report.spreads[name]:.1f}"]
+        ranks.append([*row, change(medians[name] / best)])
+    for pair in report.neighbours:
+        p = [] if is_counted else ["" if pair.p is None else f"{pair.p:.3g}"]
+        pairs.append([pair.first, pair.second, change(pair.ratio), *p, _conclusion(pair, report)])
+    columns = (report.unit, "±") if is_counted else ("runs", f"median {report.unit}")
+    titles = ("from", "to", "change", *(() if is_counted else ("p",)), "")
     note = (
         "Each variant is counted once; ± is how well its count repeats. Neighbours differ if "
         f"their counts differ by at least {100 * COUNTED_DIFFERENCE:.1g} % beyond that."
-        if counts
-        else f"{asked} of neighbours: the p-values are corrected (Holm), so that the probability "
-        f"of calling any pair different that is not stays below {1 - report.confidence:.2g}."
+        if is_counted
+        else f"{counted(len(pairs), 'pair')} of neighbours: the p-values are corrected (Holm), so "
+        "that the probability of calling any pair different that is not stays below "
+        f"{1 - report.confidence:.2g}."
     )
-    titles = ("from", "to", "change", *(() if counts else ("p",)), "")
-    return "\n".join(
-        (
-            f"# {report.title}",
-            "",
-            markdown_table(("rank", "variant", *columns, "against best"), ranks, align="rlr"),
-            "",
-            markdown_table(titles, pairs, align="llrl" if counts else "llrrl"),
-            "",
-            note,
-        )
+    parts = (
+        f"# {report.title}",
+        markdown_table(("rank", "variant", *columns, "against best"), ranks, align="rlr"),
+        markdown_table(titles, pairs, align="llrl" if is_counted else "llrrl"),
+        note,
     )
+    return "\n\n".join(parts)
 
 
 def _conclusion(pair: Neighbours, report: SweepReport) -> str:
-    match pair:
-        case Neighbours(verdict=Verdict.SAME):
-            return "the same"
-        case Neighbours(verdict=Verdict.FASTER | Verdict.SLOWER):
-            return "differs"
-        case Neighbours(verdict=Verdict.UNDECIDED):
-            return "undecided"
-        case Neighbours(p=float(p)):
-            return "differs" if p <= 1 - report.confidence else "not shown to differ"
-        case _:
-            return "too few runs"
+    if pair.verdict is not None:
+        words = {Verdict.SAME: "the same", Verdict.UNDECIDED: "undecided"}
+        return words.get(pair.verdict, "differs")
+    if pair.p is None:
+        return "too few runs"
+    return "differs" if pair.p <= 1 - report.confidence else "not shown to differ"

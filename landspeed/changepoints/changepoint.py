@@ -10,6 +10,7 @@ from typing import Any, Self
 from base.build import Origin, Variant
 from base.errors import UsageError, VariantError
 from base.files import canonical_json, digest_text
+from benchmarks.workloads.cell_name import CellName
 from benchmarks.workloads.metrics import Metric, metric_named
 from landspeed.results.params import Params
 from landspeed.stats.changepoint_online import NoiseModel
@@ -93,9 +94,18 @@ class Changepoint:
     @property
     def scenario(self) -> str:
         """The cell without machine and variant, as ``landspeed show`` takes it."""
+        return str(self.cell)
+
+    @property
+    def cell(self) -> CellName:
+        """The name of the cell, without its buffers, which the metric tells."""
         params = self.params
-        return "/".join(
-            (self.mode, params.protocol, params.scale, f"c{params.clients}", params.profile)
+        return CellName(
+            mode=self.mode,
+            protocol=params.protocol,
+            scale=params.scale,
+            clients=params.clients,
+            configuration=params.profile,
         )
 
     @property

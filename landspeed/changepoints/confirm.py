@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from landspeed.compare.plan import ComparePlan
 from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.run import compare
 from landspeed.compare.side import CompareScenario, Side, parse_scenario
+from landspeed.compare.verdict import StoppingRule
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -89,8 +90,7 @@ class ConfirmRun:
     def _plan(self, changepoint: Changepoint) -> ComparePlan:
         params = changepoint.params
         scenario = parse_scenario(
-            "/".join((changepoint.mode, params.protocol, params.scale, f"c{params.clients}")),
-            seconds=self.seconds,
+            str(replace(changepoint.cell, configuration=None)), seconds=self.seconds
         )
         sides = [
             Side(
@@ -106,7 +106,7 @@ class ConfirmRun:
             metric=metric_named(changepoint.metric),
             budget=self.budget,
             preset=PRESET,
-            precision=changepoint.precision,
+            rule=StoppingRule(precision=changepoint.precision),
         )
 
 

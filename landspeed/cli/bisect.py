@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,13 +12,7 @@ from click.core import ParameterSource
 
 from base.build import Variant
 from base.errors import LandspeedError, MeasureError, UsageError, raise_if
-from base.paths import Paths
-from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.valgrind import require_countable
-from benchmarks.server.configuration import Configuration
-from benchmarks.server.storage import give_back
 from benchmarks.workloads.metrics import Metric, metric_named
-from benchmarks.workloads.scenario import Cell
 from landspeed.bisect.commit_range import (
     CommitRange,
     RangeKind,
@@ -26,12 +20,12 @@ from landspeed.bisect.commit_range import (
     commits_of_release,
     release_range,
 )
-from landspeed.bisect.model import Culprit, Hypothesis
+from landspeed.bisect.model import Culprit
 from landspeed.bisect.report import BisectReport
 from landspeed.bisect.report_build import report_of
 from landspeed.bisect.report_markdown import AnyReport, reports_markdown
 from landspeed.bisect.run import BisectRequest, bisect
-from landspeed.bisect.sweep import Sweep, sweep, targets_between
+from landspeed.bisect.sweep import sweep, targets_between
 from landspeed.cli.options.common import (
     any_metric_option,
     budget_option,
@@ -43,10 +37,9 @@ from landspeed.cli.options.common import (
 from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
 from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.scenario import scenario_options
-from landspeed.compare.prepare import cell_of
+from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import SCENARIO, CompareScenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
-from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_share, spell_duration
 from landspeed.console.progress import say
@@ -54,30 +47,6 @@ from landspeed.session.session import Session
 from landspeed.session.target import Target, require_sources
 
 _SIZE = 0.02
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    """The parsed command line."""
-
-    good: Target
-    bad: Target
-    over: RangeKind
-    scenario: CompareScenario
-    metric: Metric
-    size: float
-    improvement: bool
-    confidence: float
-    budget: float
-    deep: bool
-    fresh: bool
-    memory: int | None
-    dry_run: bool
-
-    def cell(self, session: Session) -> Cell:
-        if self.metric.exact:
-            require_countable()  # before the first build
-        return cell_of(session, self.scenario, self.metric.buffers)
 
 
 @click.command("bisect", epilog=f"A scenario is {SCENARIO}.")
@@ -122,11 +91,16 @@ def bisect_(
     good: str,
     bad: str,
     over: str,
+    deep: bool,
     metric: str,
-    size: float | None,
+    scenario: CompareScenario,
     variant: Variant,
+    memory: int | None,
+    size: float | None,
+    fresh: bool,
+    dry_run: bool,
     as_json: bool,
-    **options: Any,
+    **rule: Any,
 ) -> None:
     """Find the commit, release or build variant that made BAD slower than GOOD.
 
@@ -146,91 +120,62 @@ def bisect_(
     """
     ends = [Target.parse(word, variant) for word in (good, bad)]
     require_sources(ends)
-    measured = metric_named(metric)
-    asked = _Asked(
-        good=ends[0],
-        bad=ends[1],
-        over=RangeKind(over),
-        metric=measured,
-        size=size or (COUNTED_DIFFERENCE if measured.exact else _SIZE),
-        **options,
-    )
-    _require_meaning(asked)
-    require_limit(asked.memory, counted=asked.metric.exact)
-    storage = Configuration.named(asked.scenario.profile).storage
-    try:
-        if asked.over is RangeKind.VARIANTS:
-            _variants(asked, as_json=as_json)
-        else:
-            _candidates(asked, as_json=as_json)
-    finally:
-        if storage is not None:
-            give_back([storage], Paths.find().server_root)
+    kind, measured = RangeKind(over), metric_named(metric)
+    _require_meaning(kind, rule["budget"], deep=deep)
+    require_limit(memory, counted=measured.exact)
+    session = Session.open(memory=memory)
+    targets = targets_between(*ends) if kind is RangeKind.VARIANTS else ()
+    commits = None if targets else _commits(session, kind, *ends)
+    if dry_run:
+        for target in targets or ends:
+            session.named(target)  # fails if it cannot be built in this variant
+        span = commits.text if commits else f"{len(targets)} variants of {ends[0].ref}"
+        _show_dry_run(span, measured, rule["budget"], as_json=as_json)
+        return
+    sampler = sampler_of(session, scenario, measured)
+    if commits is None:
+        _put([sweep(sampler, targets, rule["budget"], rule["confidence"])], as_json=as_json)
+        return
+    size = size or (COUNTED_DIFFERENCE if measured.exact else _SIZE)
+    variant = ends[0].variant
+    request = BisectRequest(sampler=sampler, commits=commits, variant=variant, size=size, **rule)
+    _put(reports := _bisected(request, deep=deep, fresh=fresh), as_json=as_json)
+    raise_if(_unanswered(reports[-1]))
 
 
-def _require_meaning(asked: _Asked) -> None:
-    if asked.budget <= 0:
+def _require_meaning(kind: RangeKind, budget: float, *, deep: bool) -> None:
+    if budget <= 0:
         raise UsageError(
             "a budget of zero measures nothing",
             hint="Give some time, such as --budget 2h; finished runs are kept if it runs out.",
         )
-    if asked.deep and asked.over is not RangeKind.RELEASES:
+    if deep and kind is not RangeKind.RELEASES:
         raise UsageError(
             "--deep needs --over releases", hint="Add --over releases, or leave out --deep."
         )
 
 
-def _variants(asked: _Asked, *, as_json: bool) -> None:
-    targets = targets_between(asked.good, asked.bad)
-    session = Session.open(memory=asked.memory)
-    metric = asked.metric
-    for target in targets:
-        session.named(target)
-    if asked.dry_run:
-        _show_dry_run(asked, f"{len(targets)} variants of {asked.good.ref}", as_json=as_json)
-        return
-    wanted = Sweep(
-        session=session,
-        targets=targets,
-        cell=asked.cell(session),
-        metric=metric,
-        pgbench=Pgbench(build=session.pgbench_build()),
-        seconds=asked.scenario.seconds,
-        budget=asked.budget,
-        confidence=asked.confidence,
-    )
-    _put([sweep(wanted)], as_json=as_json)
-
-
-def _candidates(asked: _Asked, *, as_json: bool) -> None:
-    if asked.good.variant != asked.bad.variant:
+def _commits(session: Session, kind: RangeKind, good: Target, bad: Target) -> CommitRange:
+    if good.variant != bad.variant:
         raise UsageError(
             "GOOD and BAD are different variants",
-            detail=f"GOOD is {asked.good}, BAD is {asked.bad}.",
+            detail=f"GOOD is {good}, BAD is {bad}.",
             hint="Bisect one variant; --over variants ranks them.",
         )
-    session = Session.open(memory=asked.memory)
-    sources = session.builder.sources
-    ranges = {RangeKind.COMMITS: commit_range, RangeKind.RELEASES: release_range}
-    commits = ranges[asked.over](sources, asked.good.ref, asked.bad.ref)
-    if asked.dry_run:
-        # fails if an end cannot be built in this variant
-        for end in (asked.good, asked.bad):
-            session.named(end)
-        first, last = commits[0], commits[commits.last]
-        span = f"{counted(commits.last, commits.kind.noun)} from {first.name} to {last.name}"
-        _show_dry_run(asked, span, as_json=as_json)
-        return
-    found = [bisect(_request(asked, session, commits), fresh=asked.fresh)]
-    decision = found[0].conclusion.decision
-    if asked.deep and isinstance(decision, Culprit):
+    find = commit_range if kind is RangeKind.COMMITS else release_range
+    return find(session.builder.sources, good.ref, bad.ref)
+
+
+def _bisected(request: BisectRequest, *, deep: bool, fresh: bool) -> list[BisectReport]:
+    """Carry out *request*; with *deep* go on to the commits of the release that it finds."""
+    found, commits = [bisect(request, fresh=fresh)], request.commits
+    sources, decision = request.sampler.session.builder.sources, found[0].conclusion.decision
+    if deep and isinstance(decision, Culprit):
         parent, culprit = commits[decision.first - 1], commits[decision.last]
         say(f"bisecting the commits from {parent.name} to {culprit.name}")
-        deeper = commits_of_release(sources, parent, culprit)
-        found.append(bisect(_request(asked, session, deeper), fresh=asked.fresh))
-    reports = [report_of(one, sources.history, _command()) for one in found]
-    _put(reports, as_json=as_json)
-    raise_if(_unanswered(reports[-1]))
+        deeper = replace(request, commits=commits_of_release(sources, parent, culprit))
+        found.append(bisect(deeper, fresh=fresh))
+    return [report_of(one, sources.history, _command()) for one in found]
 
 
 def _put(reports: Sequence[AnyReport], *, as_json: bool) -> None:
@@ -241,11 +186,11 @@ def _put(reports: Sequence[AnyReport], *, as_json: bool) -> None:
     emit_either(text, facts[0] if len(facts) == 1 else facts, as_json=as_json)
 
 
-def _show_dry_run(asked: _Asked, span: str, *, as_json: bool) -> None:
-    budget = spell_duration(asked.budget)
-    words = f"would bisect {span}: {asked.metric.name}, at most {budget}"
-    facts = {"span": span, "metric": asked.metric.name, "budget": budget}
-    show_dry_run(words, facts, as_json=as_json, metric=asked.metric)
+def _show_dry_run(span: str, metric: Metric, budget: float, *, as_json: bool) -> None:
+    spelled = spell_duration(budget)
+    words = f"would bisect {span}: {metric.name}, at most {spelled}"
+    facts = {"span": span, "metric": metric.name, "budget": spelled}
+    show_dry_run(words, facts, as_json=as_json, metric=metric)
 
 
 def _command() -> str:
@@ -263,26 +208,6 @@ def _command() -> str:
         if value is not True:
             words.append(spell_duration(value) if parameter.name == "budget" else str(value))
     return shlex.join(words)
-
-
-def _request(asked: _Asked, session: Session, commits: CommitRange) -> BisectRequest:
-    return BisectRequest(
-        session=session,
-        commits=commits,
-        variant=asked.good.variant,
-        cell=asked.cell(session),
-        metric=asked.metric,
-        pgbench=Pgbench(build=session.pgbench_build()),
-        seconds=asked.scenario.seconds,
-        hypothesis=Hypothesis(
-            last=commits.last,
-            size=asked.size,
-            confidence=asked.confidence,
-            counted=asked.metric.exact,
-        ),
-        budget=asked.budget,
-        improvement=asked.improvement,
-    )
 
 
 def _unanswered(report: BisectReport) -> LandspeedError | None:

@@ -25,6 +25,7 @@ from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
 from landspeed.compare.run import compare
 from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side
+from landspeed.compare.verdict import StoppingRule
 from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_share
@@ -116,9 +117,7 @@ def compare_(
             scenario,
             metric=measured,
             budget=budget,
-            precision=precision,
-            confidence=confidence,
-            narrow=narrow,
+            rule=StoppingRule(precision=precision, confidence=confidence, narrow=narrow),
             copies=copies if aa else None,
         )
         plan.require_different()

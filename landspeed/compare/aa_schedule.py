@@ -25,6 +25,7 @@ from landspeed.compare.plan import ComparePlan, CompareSide, CompareState
 from landspeed.compare.prepare import cell_of
 from landspeed.compare.side import CompareScenario
 from landspeed.compare.timed import compare_timed, recorded_state
+from landspeed.compare.verdict import StoppingRule
 from landspeed.console.format import counted
 from landspeed.console.progress import say
 from landspeed.session.session import Session
@@ -50,10 +51,11 @@ def compare_with_itself(
     with ExitStack() as held:
         copy = held.enter_context(aa_copy(point.build, 1, session.paths))
         original = CompareSide.of(point.build, point.cell)
-        plan = ComparePlan.of(
-            [original, replace(original, label=f"{original.label} (copy)", build=copy)],
+        plan = ComparePlan(
+            sides=(original, replace(original, label=f"{original.label} (copy)", build=copy)),
             pgbench=pgbench,
             metric=_LATENCY,
+            rule=StoppingRule(),
             seconds=seconds,
             budget=0.0,
             preset=AA_PRESET,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -56,38 +56,6 @@ class ComparePlan:
     seconds: int
     budget: float
     preset: str = "compare"
-
-    @classmethod
-    def of(
-        cls,
-        sides: Iterable[CompareSide],
-        *,
-        pgbench: Pgbench,
-        metric: Metric,
-        seconds: int,
-        budget: float,
-        preset: str = "compare",
-        precision: float = StoppingRule.precision,
-        confidence: float = StoppingRule.confidence,
-        narrow: bool = False,
-    ) -> Self:
-        """Return the plan of *sides* with the stopping rule that *metric* asks for."""
-        rule = StoppingRule(
-            precision=precision,
-            confidence=confidence,
-            higher_is_better=metric.higher_is_better,
-            narrow=narrow,
-            counted=metric.exact,
-        )
-        return cls(
-            sides=tuple(sides),
-            pgbench=pgbench,
-            metric=metric,
-            rule=rule,
-            seconds=seconds,
-            budget=budget,
-            preset=preset,
-        )
 
     @property
     def key(self) -> str:

@@ -11,13 +11,17 @@ from base.build import Build
 from base.errors import NotApplicableError, UsageError, raise_if
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted.valgrind import require_countable
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.scenario import CacheState, Cell, Tier
 from landspeed.compare.aa_copy import AA_PRESET, aa_copy
 from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.side import CompareScenario, Side
 from landspeed.compare.verdict import StoppingRule
+from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session, build_failure
+
+_RULE = StoppingRule()
 
 
 def plan_comparison(
@@ -28,9 +32,7 @@ def plan_comparison(
     metric: Metric,
     budget: float,
     preset: str = "compare",
-    precision: float = StoppingRule.precision,
-    confidence: float = StoppingRule.confidence,
-    narrow: bool = False,
+    rule: StoppingRule = _RULE,
     copies: ExitStack | None = None,
 ) -> ComparePlan:
     """Build *sides* and return the plan of their comparison in *scenario*.
@@ -55,16 +57,14 @@ def plan_comparison(
         if len({one.key for one in built}) == 1:
             preset = AA_PRESET
         built = _with_copies(session, built, copies)
-    return ComparePlan.of(
-        built,
+    return ComparePlan(
+        sides=tuple(built),
         pgbench=Pgbench(build=session.pgbench_build()),
         metric=metric,
+        rule=rule.of(metric),
         seconds=scenario.seconds,
         budget=budget,
         preset=preset,
-        precision=precision,
-        confidence=confidence,
-        narrow=narrow,
     )
 
 
@@ -104,6 +104,19 @@ def cells_of(
 def cell_of(session: Session, scenario: CompareScenario, cache: CacheState | None = None) -> Cell:
     """Return the cell of *scenario* under its own profile (see `cells_of`)."""
     return cells_of(session, scenario, [scenario.profile], cache)[scenario.profile]
+
+
+def sampler_of(session: Session, scenario: CompareScenario, metric: Metric) -> Sampler:
+    """Return what measures *metric* in the cell of *scenario* (see `cells_of`)."""
+    if metric.exact:
+        require_countable()  # before the first build
+    return Sampler(
+        session=session,
+        cell=cell_of(session, scenario, metric.buffers),
+        metric=metric,
+        pgbench=Pgbench(build=session.pgbench_build()),
+        seconds=scenario.seconds,
+    )
 
 
 def _with_copies(

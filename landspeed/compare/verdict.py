@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from benchmarks.workloads.metrics import Metric
 from landspeed.stats.confidence_sequence import (
     Floats,
     Interval,
@@ -59,6 +60,10 @@ class StoppingRule:
     narrow: bool = False
     counted: bool = False
 
+    def of(self, metric: Metric) -> Self:
+        """Return the same rule for a comparison of *metric*."""
+        return replace(self, higher_is_better=metric.higher_is_better, counted=metric.exact)
+
     def alpha(self, sides: int) -> float:
         """Return the error allowed for each ratio to the first of *sides* (Bonferroni)."""
         return (1 - self.confidence) / max(1, sides - 1)
@@ -97,15 +102,11 @@ class Finding:
         return {
             "verdict": self.verdict.value,
             "ratio": self.ratio,
-            "interval": _ends(self.interval),
-            "interval_95": _ends(self.shown_interval),
+            "interval": self.interval and astuple(self.interval),
+            "interval_95": self.shown_interval and astuple(self.shown_interval),
             "blocks": self.blocks,
             "further_blocks": self.blocks_left,
         }
-
-
-def _ends(span: Interval | None) -> list[float] | None:
-    return None if span is None else [span.low, span.high]
 
 
 def judge(blocks: Floats, rule: StoppingRule) -> tuple[Finding, ...]:

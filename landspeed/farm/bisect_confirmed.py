@@ -12,16 +12,13 @@ from datetime import UTC, datetime
 from shlex import join
 
 from base.errors import LandspeedError
-from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import exact_cell
 from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.commit_range import CommitRange, commit_range
-from landspeed.bisect.model import Hypothesis
 from landspeed.bisect.report_build import report_of
 from landspeed.bisect.run import BisectRequest, bisect
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.changepoints.confirmation import Confirmation
-from landspeed.compare.prepare import cell_of
+from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import CompareScenario, parse_scenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.progress import say
@@ -87,35 +84,19 @@ class ConfirmedBisects:
         )
 
     def _request(self, one: Changepoint, commits: CommitRange) -> BisectRequest:
-        metric, configuration = metric_named(one.metric), one.params.profile
-        scenario = parse_scenario(_scenario(one), profile=configuration, seconds=self.seconds)
-        cell = cell_of(self.session, scenario)
+        metric = metric_named(one.metric)
         return BisectRequest(
-            session=self.session,
+            sampler=sampler_of(
+                self.session, parse_scenario(one.scenario, seconds=self.seconds), metric
+            ),
             commits=commits,
             variant=one.variant,
-            cell=cell
-            if metric.buffers is None
-            else exact_cell(cell.scenario, configuration, metric.buffers),
-            metric=metric,
-            pgbench=Pgbench(build=self.session.pgbench_build()),
-            seconds=scenario.seconds,
-            hypothesis=Hypothesis(
-                last=commits.last,
-                size=COUNTED_DIFFERENCE if metric.exact else one.precision,
-                counted=metric.exact,
-            ),
+            size=COUNTED_DIFFERENCE if metric.exact else one.precision,
             budget=self.budget,
         )
-
-
-def _scenario(one: Changepoint) -> str:
-    params = one.params
-    return "/".join((one.mode, params.protocol, params.scale, f"c{params.clients}"))
 
 
 def _command(one: Changepoint, ends: Sequence[str]) -> str:
     variant = "" if one.variant.name == "bs8" else f":{one.variant}"
     words = ["landspeed", "bisect", *(f"{end[:10]}{variant}" for end in ends)]
-    words += ["--metric", one.metric, "--scenario", _scenario(one)]
-    return join([*words, "--configuration", one.params.profile])
+    return join([*words, "--metric", one.metric, "--scenario", one.scenario])

@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from base.build import Build
 from base.errors import MeasureError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import count
+from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.measure import measure
 from benchmarks.records.record import Record
+from benchmarks.server.configuration import Configuration
+from benchmarks.server.storage import give_back
 from benchmarks.workloads.metrics import Metric
+from benchmarks.workloads.points import Comparable, ComparableCounts, Point, rows_of
 from benchmarks.workloads.scenario import Cell
 from landspeed.session.session import Session
 
@@ -29,6 +35,24 @@ class Sampler:
     metric: Metric
     seconds: int
 
+    @property
+    def comparable(self) -> Comparable | ComparableCounts:
+        """What recorded runs must share with new ones to count as samples of the same point."""
+        machine, version = self.session.machine, self.pgbench.version
+        if self.metric.exact:
+            return comparable_counts(machine, version)
+        return Comparable(machine=machine, pgbench_version=version, seconds=self.seconds)
+
+    def values(self, build: Build, table: pa.Table) -> list[float]:
+        """Return the metric of each run of *build* in *table*, of those that have it."""
+        rows = rows_of(table, Point(build=build, cell=self.cell).key)
+        return [value for value in rows[self.metric.column].to_pylist() if value]
+
+    def give_back(self) -> None:
+        """Give storage that the runs took from the machine back to it."""
+        storages = {Configuration.named(self.cell.profile).storage}
+        give_back(storages, self.session.paths.server_root)
+
     def sample(self, build: Build, *, context: Mapping[str, Any], seed: int) -> float:
         """Return the metric of one run of *build*, in its unit; see ``record``."""
         record = self.record(build, context=context, seed=seed)
@@ -41,18 +65,18 @@ class Sampler:
         counted, always with the same seed. ClusterError if the server does not start,
         MeasureError if it dies or the run has no value of the metric.
         """
-        how: dict[str, Any] = {
-            "build": build,
-            "pgbench": self.pgbench,
-            "cell": self.cell,
-            "machine": self.session.machine,
-            "paths": self.session.paths,
-            "context": dict(context),
-        }
-        if self.metric.exact:
-            record = count(**how, at_once=min(_AT_ONCE, self.session.machine.cores))
-        else:
-            record = measure(**how, seconds=self.seconds, seed=seed)
+        how: dict[str, Any] = {"at_once": min(_AT_ONCE, self.session.machine.cores)}
+        if not self.metric.exact:
+            how = {"seconds": self.seconds, "seed": seed}
+        record = (count if self.metric.exact else measure)(
+            build=build,
+            pgbench=self.pgbench,
+            cell=self.cell,
+            machine=self.session.machine,
+            paths=self.session.paths,
+            context=dict(context),
+            **how,
+        )
         self.session.records.add(record)
         value = record.sample.value(self.metric.column)
         if value is None or value <= 0:

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 CONFIDENCE = 0.95
 """Confidence of every t interval."""
 
 _TINY = 1e-300
+
+Values = Sequence[float] | npt.NDArray[np.float64]
 
 
 def t_quantile(probability: float, freedom: float) -> float:
@@ -60,7 +63,7 @@ class Contrast:
         )
 
     @classmethod
-    def welch(cls, groups: Sequence[Sequence[float]], signs: Sequence[int]) -> Contrast:
+    def welch(cls, groups: Sequence[Values], signs: Sequence[int]) -> Contrast:
         """Return the contrast of independent *groups* of 2 or more values, variances unknown.
 
         SOURCE: B. L. Welch, The generalization of "Student's" problem when several different
@@ -86,12 +89,12 @@ class Contrast:
         return 2 * t_tail(abs(self.value) / self.error, self.freedom) if self.error else math.nan
 
 
-def welch(first: Sequence[float], second: Sequence[float]) -> float:
+def welch(first: Values, second: Values) -> float:
     """Return the two-sided p-value that two means are equal; NaN where nothing varies."""
     return Contrast.welch((first, second), (1, -1)).p_value
 
 
-def _signed_sum(groups: Sequence[Sequence[float]], signs: Sequence[int]) -> float:
+def _signed_sum(groups: Sequence[Values], signs: Sequence[int]) -> float:
     return math.fsum(
         sign * float(np.mean(group)) for sign, group in zip(signs, groups, strict=True)
     )

@@ -22,6 +22,7 @@ from benchmarks.workloads.metrics import Metric, metric_named
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 from landspeed.compare import timed
 from landspeed.compare.plan import ComparePlan, CompareSide
+from landspeed.compare.verdict import StoppingRule
 from landspeed.sampling import sampler
 from tests.kits.made_up.stand_ins import made_up_build, nothing, timed_record
 
@@ -119,8 +120,11 @@ def plan_of(
     *names: str, budget: float = 600.0, cell: Cell = CELL, metric: Metric = LATENCY, **how: Any
 ) -> ComparePlan:
     """Return the plan of a comparison of the servers called *names*, with runs of one second."""
-    return ComparePlan.of(
-        [CompareSide.of(build(name), cell, label=name) for name in names],
+    names_of_rule = ("precision", "confidence", "narrow")
+    rule = StoppingRule(**{name: how.pop(name) for name in names_of_rule if name in how})
+    return ComparePlan(
+        sides=tuple(CompareSide.of(build(name), cell, label=name) for name in names),
+        rule=rule.of(metric),
         pgbench=Pgbench(build=build("18.1")),
         metric=metric,
         budget=budget,

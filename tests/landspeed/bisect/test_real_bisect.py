@@ -18,10 +18,11 @@ from benchmarks.workloads.metrics import metric_named
 from benchmarks.workloads.scenario import CacheState, Mode, Protocol, Scenario, Tier
 from builders.builder import Builder
 from landspeed.bisect.commit_range import range_between
-from landspeed.bisect.model import Culprit, Hypothesis, NoCulprit
+from landspeed.bisect.model import Culprit, NoCulprit
 from landspeed.bisect.report_build import answer_of, report_of
 from landspeed.bisect.report_markdown import markdown
 from landspeed.bisect.run import BisectRequest, BisectResult, bisect
+from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session
 from tests.conftest import make_project
 from tests.kits.builds.history_kit import Edit, History, append, builder_of, function, substitute
@@ -134,14 +135,16 @@ def bisected(
     scenario = Scenario(mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=1)
     return bisect(
         BisectRequest(
-            session=session,
+            sampler=Sampler(
+                session=session,
+                cell=exact_cell(scenario, "default", CacheState.WARM),
+                metric=metric_named("instructions"),
+                pgbench=Pgbench(build=pgbench_build),
+                seconds=0,
+            ),
             commits=commits,
             variant=Variant(),
-            cell=exact_cell(scenario, "default", CacheState.WARM),
-            metric=metric_named("instructions"),
-            pgbench=Pgbench(build=pgbench_build),
-            seconds=0,
-            hypothesis=Hypothesis(last=commits.last, size=0.002, counted=True),
+            size=0.002,
             budget=3600.0,
             **more,
         )

@@ -11,6 +11,7 @@ import pytest
 
 from base.errors import RecordError
 from benchmarks.counted.callgrind import Profile
+from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.report import BisectReport
 from landspeed.bisect.report_build import cost_table
 from landspeed.bisect.report_markdown import markdown, parse_reports, reports_markdown
@@ -238,8 +239,8 @@ def test_a_refuted_and_a_reversed_answer_say_so():
 
 
 def sweep_of(values: dict[str, list[float]], *, higher_is_better: bool) -> SweepReport:
-    described = {"title": "latency of 18", "unit": "ms", "confidence": 0.95}
-    return timed_sweep(values, higher_is_better=higher_is_better, **described)
+    metric = metric_named("tps" if higher_is_better else "latency")
+    return timed_sweep(values, metric, title="latency of 18", confidence=0.95)
 
 
 def runs(level: float, count: int = 10) -> list[float]:
@@ -278,13 +279,8 @@ def test_counted_block_sizes_differ_by_a_fifth_of_a_percent_unless_they_repeat_w
     values = {"bs4": 50_000.0, "bs8": 49_500.0, "bs16": 49_550.0, "bs32": 49_680.0}
     spreads = {"bs4": 2.0, "bs8": 1.0, "bs16": 1.5, "bs32": 30.0}
     counts = {name: CountedValue(values[name], spreads[name]) for name in values}
-    found = counted_sweep(
-        counts,
-        title="instructions of 18",
-        unit="instructions/tx",
-        confidence=0.95,
-        higher_is_better=False,
-    )
+    metric = metric_named("instructions")
+    found = counted_sweep(counts, metric, title="instructions of 18", confidence=0.95)
     assert found.order == ("bs8", "bs16", "bs32", "bs4")
     verdicts = [pair.verdict for pair in found.neighbours]
     assert verdicts == [Verdict.FASTER, Verdict.SAME, Verdict.UNDECIDED]

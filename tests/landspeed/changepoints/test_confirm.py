@@ -69,9 +69,9 @@ def inquiry(session: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Conf
             cell: Cell = replace(CELL, clients=scenario.clients)
             made = build(name, digest=name.removesuffix("twin"))
             found.append(CompareSide.of(made, cell, label=name))
-        return ComparePlan.of(
-            found, pgbench=Pgbench(build=build("18.1")), seconds=scenario.seconds, **how
-        )
+        how["rule"] = how["rule"].of(how["metric"])
+        pgbench, seconds = Pgbench(build=build("18.1")), scenario.seconds
+        return ComparePlan(sides=tuple(found), pgbench=pgbench, seconds=seconds, **how)
 
     monkeypatch.setattr(confirm, "plan_comparison", plan_comparison)
     return ConfirmRun(session=session, budget=600.0, seconds=1)

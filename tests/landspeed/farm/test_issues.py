@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from base.errors import RemoteError
+from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.report_markdown import markdown
 from landspeed.bisect.sweep_report import timed_sweep
 from landspeed.changepoints.changepoint import Changepoint
@@ -284,10 +285,9 @@ def test_a_bisections_report_is_one_comment_however_often_it_runs(github, api):
             OLD_RANKING,
             timed_sweep(
                 {"bs4": [1.0, 1.1], "bs8": [1.0, 1.1]},
+                metric_named("latency"),
                 title="latency of 18 by variant",
-                unit="ms",
                 confidence=0.95,
-                higher_is_better=False,
             ),
         ),
     ],

@@ -28,7 +28,7 @@ from benchmarks.records.record import Record
 from builders.source import Source
 from landspeed.bisect import run, sweep
 from landspeed.cli import bisect as bisect_verb
-from landspeed.compare import counted, timed
+from landspeed.compare import counted, prepare, timed
 from landspeed.sampling import counted as campaign_counted
 from landspeed.sampling import sampler
 from landspeed.session.session import Session
@@ -154,7 +154,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
         patch(module, "count", pretence.counted)
     for module in (run, valgrind):
         patch(module, "count_epoch", lambda: SimpleNamespace(identifier="counted"))
-    patch(bisect_verb, "require_countable", lambda: None)
+    patch(prepare, "require_countable", lambda: None)
     for module in (run, timed, counted, sweep):
         patch(module, "measuring", nothing)
     patch(timed, "prepare", lambda **_: None)

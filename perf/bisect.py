@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from landspeed.bisect.model import Culprit, Hypothesis, NoCulprit
-from landspeed.bisect.two_changes import two_changes
+from landspeed.bisect.posterior import two_changes
 from perf.figure import Figure
 from tests.kits.made_up.bisect_world import (
     SIGMA,

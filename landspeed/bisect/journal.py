@@ -28,8 +28,8 @@ from pydantic import TypeAdapter
 from base.errors import StorageError
 from base.files import canonical_json, digest_text, locked, write_atomic
 from landspeed.bisect.commit_range import CommitRange
+from landspeed.bisect.decide import END_RUNS
 from landspeed.bisect.model import Costs, Observations
-from landspeed.bisect.rule_timed import END_RUNS
 from landspeed.compare.verdict import Finding, Verdict
 from landspeed.stats.students_t import welch
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from base.errors import RecordError
 from benchmarks.workloads.cell_name import CellName
 from landspeed.bisect.report import BisectReport, CandidateSpan, Measurement
-from landspeed.bisect.sweep_report import SWEEP_ADAPTER, SweepReport, sweep_markdown
+from landspeed.bisect.sweep import SWEEP_ADAPTER, SweepReport, sweep_markdown
 from landspeed.console.format import change, counted, number, percent
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.progress import duration

@@ -7,22 +7,194 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import exp
+from statistics import median
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter
 
 from base.build import BLOCK_SIZES, WAL_BLOCK_SIZES, Build, Variant
 from base.errors import MeasureError, UsageError, raise_if
 from benchmarks.machine.lock import measuring
+from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.points import Point, count_samples
-from landspeed.bisect.sweep_report import SweepReport, counted_sweep, timed_sweep
 from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.run import compare
-from landspeed.compare.verdict import CountedValue, StoppingRule
-from landspeed.console.format import counted
+from landspeed.compare.verdict import (
+    COUNTED_DIFFERENCE,
+    CountedValue,
+    StoppingRule,
+    Verdict,
+    judge_counts,
+)
+from landspeed.console.format import change, counted, number
+from landspeed.console.markdown import markdown_table
 from landspeed.console.progress import meter, say
 from landspeed.sampling.rounds import turns
 from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import build_failure
 from landspeed.session.target import Target
+from landspeed.stats.multiple_testing import holm
+from landspeed.stats.students_t import welch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """Two variants of adjacent sizes, with the ratio of the second to the first.
+
+    ``p`` is the corrected p-value, None if one has fewer than two runs. Counted variants have a
+    ``verdict`` about the second instead.
+    """
+
+    first: str
+    second: str
+    ratio: float
+    p: float | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepReport:
+    """Variants from best to worst by median, and the pairs of neighbours in order of size.
+
+    ``medians`` are in ``unit``. Of a counted metric they are the counts, and ``spreads`` is how
+    well each repeats, in ``unit``. ``confidence`` is a share.
+    """
+
+    title: str
+    unit: str
+    confidence: float
+    order: tuple[str, ...]
+    medians: Mapping[str, float]
+    runs: Mapping[str, int]
+    neighbours: tuple[Neighbours, ...]
+    spreads: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """What identifies the sweep, however often it is carried out.
+
+        With the mark of a heading, as comments of earlier versions were identified.
+        """
+        return f"# {self.title}"
+
+    def facts(self) -> dict[str, Any]:
+        """Return the report as JSON can hold it."""
+        return dict(SWEEP_ADAPTER.dump_python(self, mode="json"))
+
+
+SWEEP_ADAPTER = TypeAdapter(SweepReport)
+
+
+def timed_sweep(
+    values: Mapping[str, Sequence[float]], metric: Metric, *, title: str, confidence: float
+) -> SweepReport:
+    """Return the report of *values*: runs by variant in order of size, at least one each."""
+    logs = {name: np.log(runs) for name, runs in values.items()}
+    pairs = list(pairwise(values))
+    each = {pair: welch(*(logs[name] for name in pair)) for pair in pairs if _tested(pair, values)}
+    each = {pair: p for pair, p in each.items() if np.isfinite(p)}
+    corrected = dict(zip(each, holm(list(each.values())), strict=True))
+    neighbours = [
+        Neighbours(
+            first=first,
+            second=second,
+            ratio=exp(float(logs[second].mean() - logs[first].mean())),
+            p=corrected.get((first, second)),
+        )
+        for first, second in pairs
+    ]
+    medians = {name: median(runs) for name, runs in values.items()}
+    report = _report(medians, metric, neighbours, title=title, confidence=confidence)
+    return replace(report, runs={name: len(runs) for name, runs in values.items()})
+
+
+def _tested(pair: tuple[str, str], values: Mapping[str, Sequence[float]]) -> bool:
+    return all(len(values[name]) > 1 for name in pair)
+
+
+def counted_sweep(
+    counts: Mapping[str, CountedValue], metric: Metric, *, title: str, confidence: float
+) -> SweepReport:
+    """Return the report of *counts*, one by variant in order of size."""
+    neighbours = []
+    for first, second in pairwise(counts):
+        found = judge_counts(
+            counts[first], counts[second], higher_is_better=metric.higher_is_better
+        )
+        ratio = counts[second].value / counts[first].value
+        neighbours.append(
+            Neighbours(first=first, second=second, ratio=ratio, verdict=found.verdict)
+        )
+    values = {name: count.value for name, count in counts.items()}
+    report = _report(values, metric, neighbours, title=title, confidence=confidence)
+    return replace(report, spreads={name: count.spread for name, count in counts.items()})
+
+
+def _report(
+    medians: Mapping[str, float],
+    metric: Metric,
+    neighbours: Sequence[Neighbours],
+    *,
+    title: str,
+    confidence: float,
+) -> SweepReport:
+    order = sorted(medians, key=medians.__getitem__, reverse=metric.higher_is_better)
+    return SweepReport(
+        title=title,
+        unit=metric.unit,
+        confidence=confidence,
+        order=tuple(order),
+        medians=medians,
+        runs=dict.fromkeys(medians, 1),
+        neighbours=tuple(neighbours),
+    )
+
+
+def sweep_markdown(report: SweepReport) -> str:
+    """Return *report* as Markdown."""
+    is_counted, medians = bool(report.spreads), report.medians
+    best = medians[report.order[0]]
+    ranks, pairs = [], []
+    for rank, name in enumerate(report.order, start=1):
+        row = [str(rank), name, str(report.runs[name]), number(medians[name])]
+        if is_counted:
+            row[2:] = [number(medians[name]), f"{report.spreads[name]:.1f}"]
+        ranks.append([*row, change(medians[name] / best)])
+    for pair in report.neighbours:
+        p = [] if is_counted else ["" if pair.p is None else f"{pair.p:.3g}"]
+        pairs.append([pair.first, pair.second, change(pair.ratio), *p, _conclusion(pair, report)])
+    columns = (report.unit, "±") if is_counted else ("runs", f"median {report.unit}")
+    titles = ("from", "to", "change", *(() if is_counted else ("p",)), "")
+    note = (
+        "Each variant is counted once; ± is how well its count repeats. Neighbours differ if "
+        f"their counts differ by at least {100 * COUNTED_DIFFERENCE:.1g} % beyond that."
+        if is_counted
+        else f"{counted(len(pairs), 'pair')} of neighbours: the p-values are corrected (Holm), so "
+        "that the probability of calling any pair different that is not stays below "
+        f"{1 - report.confidence:.2g}."
+    )
+    parts = (
+        f"# {report.title}",
+        markdown_table(("rank", "variant", *columns, "against best"), ranks, align="rlr"),
+        markdown_table(titles, pairs, align="llrl" if is_counted else "llrrl"),
+        note,
+    )
+    return "\n\n".join(parts)
+
+
+def _conclusion(pair: Neighbours, report: SweepReport) -> str:
+    if pair.verdict is not None:
+        words = {Verdict.SAME: "the same", Verdict.UNDECIDED: "undecided"}
+        return words.get(pair.verdict, "differs")
+    if pair.p is None:
+        return "too few runs"
+    return "differs" if pair.p <= 1 - report.confidence else "not shown to differ"
+
 
 # The number is fixed beforehand, so that the runs may be published as points, too.
 _SAMPLES = 10

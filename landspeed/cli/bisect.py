@@ -29,13 +29,15 @@ from landspeed.bisect.sweep import sweep, targets_between
 from landspeed.cli.options.common import (
     any_metric_option,
     budget_option,
+    dry_run_option,
     emit_either,
     fresh_option,
     json_option,
+    memory_option,
+    require_limit,
+    show_dry_run,
     variant_options,
 )
-from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
-from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.scenario import scenario_options
 from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import SCENARIO, CompareScenario

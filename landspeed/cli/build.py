@@ -17,13 +17,13 @@ from builders.recipe_table import BuildSystem
 from landspeed.campaign.plan import BuildPlan
 from landspeed.campaign.smoke import check_builds, check_failure, check_table
 from landspeed.cli.options.common import (
+    dry_run_option,
     emit_either,
     jobs_option,
     json_option,
     system_option,
     variant_options,
 )
-from landspeed.cli.options.dry_run import dry_run_option
 from landspeed.cli.options.sandbox import chosen_sandbox, compiled_by, runs_here, sandbox_options
 from landspeed.cli.plan import show_plan
 from landspeed.console.progress import say

@@ -12,12 +12,22 @@ from rich.table import Table
 from base.errors import RefError, UsageError, raise_if
 from benchmarks.workloads.metrics import METRICS
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
-from landspeed.changepoints.confirmation import Confirmation, newest, status_counts_text
+from landspeed.changepoints.confirm import (
+    Confirmation,
+    ConfirmRun,
+    confirmations_facts,
+    newest,
+    status_counts_text,
+)
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.changepoints.scan import scan_records
-from landspeed.cli.options.common import budget_option, emit_either, json_option
-from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
+from landspeed.cli.options.common import (
+    budget_option,
+    dry_run_option,
+    emit_either,
+    json_option,
+    show_dry_run,
+)
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.format import change, counted
 from landspeed.console.params import spell_duration

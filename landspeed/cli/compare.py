@@ -12,13 +12,15 @@ from benchmarks.workloads.metrics import metric_named
 from landspeed.cli.options.common import (
     any_metric_option,
     budget_option,
+    dry_run_option,
     emit_either,
     fresh_option,
     json_option,
+    memory_option,
+    require_limit,
+    show_dry_run,
     variant_options,
 )
-from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
-from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.scenario import scenario_options
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.prepare import plan_comparison

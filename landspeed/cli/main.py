@@ -14,8 +14,7 @@ import click
 
 from base.errors import LandspeedError, UsageError
 from landspeed.console.github_log import print_no_commands
-from landspeed.console.log import install_log_handler
-from landspeed.console.progress import say
+from landspeed.console.progress import install_log_handler, say
 
 _INTERRUPTED = 130  # the exit code that a shell reports for a command ended by SIGINT
 _RENAMED = {

@@ -21,12 +21,12 @@ from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.cli.options.common import (
     emit,
     json_option,
+    memory_option,
     metric_option,
+    show_dry_run,
     system_option,
     variants_options,
 )
-from landspeed.cli.options.dry_run import show_dry_run
-from landspeed.cli.options.memory import memory_option
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.console.progress import duration
 from landspeed.farm.matrix import builds_matrix, matrix_targets

@@ -16,14 +16,15 @@ from landspeed.campaign.campaign import Campaign, Request, Tally, failed, summar
 from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.campaign.workloads import count_workloads
 from landspeed.cli.options.common import (
+    dry_run_option,
     emit_either,
     emit_json,
     json_option,
+    memory_option,
     metric_option,
+    require_limit,
     variant_options,
 )
-from landspeed.cli.options.dry_run import dry_run_option
-from landspeed.cli.options.memory import memory_option, require_limit
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.cli.options.workloads import catalog_text, workload_options
 from landspeed.cli.plan import show_plan

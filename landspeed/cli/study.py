@@ -12,9 +12,14 @@ from base.errors import UsageError, raise_if
 from benchmarks.server.storage import STORAGES
 from benchmarks.workloads.scenario import parse_scales
 from landspeed.campaign.campaign import failed, summary
-from landspeed.cli.options.common import emit_either, json_option
-from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
-from landspeed.cli.options.memory import memory_option, require_limit
+from landspeed.cli.options.common import (
+    dry_run_option,
+    emit_either,
+    json_option,
+    memory_option,
+    require_limit,
+    show_dry_run,
+)
 from landspeed.cli.options.preset import axes_options
 from landspeed.console.progress import duration, say
 from landspeed.session.session import Session

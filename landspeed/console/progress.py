@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -75,3 +76,22 @@ def meter(title: str) -> Iterator[Meter]:
     with Progress(*columns, console=console, transient=True) as bar:
         bar.add_task(title, total=1.0, doing="", rest="")
         yield Meter(title=title, _bar=bar)
+
+
+_PACKAGES = ("builders", "benchmarks")
+
+
+class _ConsoleHandler(logging.Handler):
+    """Prints each message as one line of talk, above a progress bar if there is one."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(self.format(record))
+
+
+def install_log_handler() -> None:
+    """Print messages of level INFO and above on stderr; a second call changes nothing."""
+    for name in _PACKAGES:
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.INFO)
+        if not any(isinstance(handler, _ConsoleHandler) for handler in logger.handlers):
+            logger.addHandler(_ConsoleHandler())

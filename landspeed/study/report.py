@@ -24,15 +24,21 @@ from landspeed.results.warnings import count_warnings
 from landspeed.results.where_time_went import client_text, evidence_rows
 from landspeed.study.ablation import Ablation
 from landspeed.study.effects import Attribution
-from landspeed.study.effects_plot import draw_rankings
-from landspeed.study.effects_text import ranking_table, ranking_text
-from landspeed.study.html import PAGE, study_page
 from landspeed.study.plan import StudyPlan
-from landspeed.study.plots import Series, axis_name, draw
+from landspeed.study.plots import Series, axis_name, draw, draw_rankings
 from landspeed.study.reproduce import study_command, study_commands
 from landspeed.study.samples import StudyRow, batches, grouped, missing_axes
 from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
-from landspeed.study.tables import caption, exhibit, heading_of, study_table
+from landspeed.study.tables import (
+    PAGE,
+    caption,
+    exhibit,
+    heading_of,
+    ranking_table,
+    ranking_text,
+    study_page,
+    study_table,
+)
 
 FACTS, MARKDOWN = "report.json", "report.md"
 _SAMPLES, _SECONDS = "samples.parquet", "seconds.parquet"

@@ -12,8 +12,7 @@ import click
 from base.errors import LandspeedError, UsageError
 from landspeed.bisect.report_markdown import parse_reports
 from landspeed.changepoints.scan import PlacedDots, scan_records
-from landspeed.cli.options.common import emit, emit_json, json_option
-from landspeed.cli.options.dry_run import dry_run_option
+from landspeed.cli.options.common import dry_run_option, emit, emit_json, json_option
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
 from landspeed.farm.issues import IssueUpdate, comment, update_issues

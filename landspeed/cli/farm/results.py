@@ -11,8 +11,14 @@ import click
 from base.errors import RecordError, UsageError
 from base.paths import Paths
 from builders.config import CONFIG_NAME
-from landspeed.cli.options.common import emit, emit_json, json_option, together
-from landspeed.cli.options.dry_run import dry_run_option, show_dry_run
+from landspeed.cli.options.common import (
+    dry_run_option,
+    emit,
+    emit_json,
+    json_option,
+    show_dry_run,
+    together,
+)
 from landspeed.console.format import counted
 from landspeed.console.github_log import put_outputs
 from landspeed.console.progress import say

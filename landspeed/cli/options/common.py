@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from itertools import product
 from typing import Any
@@ -11,10 +12,13 @@ from typing import Any
 import click
 
 from base.build import Compiler, Variant, parse_flags
-from base.errors import VariantError
-from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY, METRICS
+from base.errors import UsageError, VariantError
+from benchmarks.machine.cgroup import Cgroup
+from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY, METRICS, Metric
 from builders.recipe_table import BuildSystem
-from landspeed.console.params import parse_duration
+from landspeed.console.github_log import put_outputs
+from landspeed.console.params import parse_duration, parse_memory
+from landspeed.farm.runners import runner_labels
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -161,3 +165,45 @@ def emit_json(value: Any) -> None:
     """Print data as JSON on stdout."""
     # a runner of GitHub Actions takes ##[ for a command; the escape means the same in JSON
     emit(json.dumps(value, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
+
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Check the request and show what would be done; do nothing."
+)
+
+
+def show_dry_run(
+    text: str, facts: Mapping[str, Any], *, as_json: bool, metric: Metric | None = None
+) -> None:
+    """Print what would be done: *text*, or *facts* as JSON.
+
+    With *metric*, *facts* and the labels of the runner that measures it become step outputs.
+    """
+    if metric is not None:
+        facts = {"runner": runner_labels(metric), **facts}
+        put_outputs(facts)
+    emit_either(text, dict(facts), as_json=as_json)
+
+
+memory_option = click.option(
+    "--memory",
+    type=parse_memory,
+    metavar="SIZE",
+    help="Run servers under a memory limit, such as 512m or 1g; tiers are sized by it.",
+)
+
+
+def require_limit(memory: int | None, *, counted: bool) -> None:
+    """Check before the first build that the memory of a server can be limited here.
+
+    UsageError if instructions are *counted*, which memory does not change; NotApplicableError
+    if no cgroup can be made.
+    """
+    if memory is None:
+        return
+    if counted:
+        raise UsageError(
+            "a memory limit does not change what is counted",
+            hint="Leave out --memory, or choose --metric latency.",
+        )
+    Cgroup.make(f"try-{os.getpid()}", memory).remove()

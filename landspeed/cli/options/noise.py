@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.clients.pgbench import Pgbench
-from landspeed.changepoints.confirmation import newest, status_counts, status_counts_text
+from landspeed.changepoints.confirm import newest, status_counts, status_counts_text
 from landspeed.cli.options.common import emit_either
-from landspeed.compare.aa_rates import aa_report
+from landspeed.compare.aa_rates import TITLES, aa_report, row_text, summary_lines
 from landspeed.compare.aa_schedule import compare_with_itself, least_compared
-from landspeed.compare.aa_text import TITLES, row_text, summary_lines
 from landspeed.console.table import as_text, rich_table
 from landspeed.session.session import Session
 

@@ -6,8 +6,7 @@ from html import escape
 from pathlib import Path
 
 from base.files import write_atomic
-from landspeed.compare.aa_rates import AAReport
-from landspeed.compare.aa_text import TITLES, row_text, summary_lines
+from landspeed.compare.aa_rates import TITLES, AAReport, row_text, summary_lines
 from landspeed.site.pages.frame import LEDGER
 
 _ABOUT = (

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from landspeed.bisect.decide import decide_counted, decide_timed
 from landspeed.bisect.model import Costs, Culprit, Decision, Hypothesis, Observations, Probe
-from landspeed.bisect.rule_counted import decide_counted
-from landspeed.bisect.rule_timed import decide_timed
 
 Noise = Callable[[np.random.Generator], float]
 SIGMA = 0.01

@@ -15,7 +15,7 @@ from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.report import BisectReport
 from landspeed.bisect.report_build import cost_table
 from landspeed.bisect.report_markdown import markdown, parse_reports, reports_markdown
-from landspeed.bisect.sweep_report import SweepReport, counted_sweep, sweep_markdown, timed_sweep
+from landspeed.bisect.sweep import SweepReport, counted_sweep, sweep_markdown, timed_sweep
 from landspeed.compare.verdict import CountedValue, Verdict
 from landspeed.profiling.diff import costs, whole_functions
 

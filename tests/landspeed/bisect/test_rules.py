@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from landspeed.bisect.decide import credible_range, decide_counted, decide_timed, level_changes
 from landspeed.bisect.model import (
     Costs,
     Culprit,
@@ -18,11 +19,8 @@ from landspeed.bisect.model import (
     Probe,
     Reversed,
 )
-from landspeed.bisect.posterior import posterior_of
+from landspeed.bisect.posterior import posterior_of, two_changes
 from landspeed.bisect.probe_choice import build_probability, information
-from landspeed.bisect.rule_counted import decide_counted, level_changes
-from landspeed.bisect.rule_timed import credible_range, decide_timed
-from landspeed.bisect.two_changes import two_changes
 from tests.kits.made_up.bisect_world import (
     SIGMA,
     World,

@@ -19,9 +19,9 @@ from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import Cell
 from landspeed.changepoints import confirm
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.changepoints.confirm import ConfirmRun
-from landspeed.changepoints.confirmation import (
+from landspeed.changepoints.confirm import (
     Confirmation,
+    ConfirmRun,
     newest,
     status_counts,
     status_counts_text,

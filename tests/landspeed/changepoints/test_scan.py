@@ -15,7 +15,7 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from builders.source import Position
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.changepoints.confirmation import Confirmation, decided
+from landspeed.changepoints.confirm import Confirmation, decided
 from landspeed.changepoints.scan import PlacedDots
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.made_up.synthetic import Point, record

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from landspeed.console.log import install_log_handler
+from landspeed.console.progress import install_log_handler
 
 
 @pytest.mark.parametrize("name", ["builders.source.fetch", "benchmarks.data.templates"])

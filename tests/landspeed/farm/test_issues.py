@@ -13,7 +13,7 @@ import pytest
 from base.errors import RemoteError
 from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.report_markdown import markdown
-from landspeed.bisect.sweep_report import timed_sweep
+from landspeed.bisect.sweep import timed_sweep
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.farm.github import GitHub
 from landspeed.farm.issue_text import Mark

@@ -20,7 +20,7 @@ from landspeed.site.pages.data import PageInputs, write_page_files
 from landspeed.site.pages.frame import VIEWS, SitePage
 from landspeed.site.pages.noise import write_ledger_page
 from landspeed.site.publish import publish
-from landspeed.study.html import PAGE, study_page
+from landspeed.study.tables import PAGE, study_page
 from tests.kits.made_up.pages_kit import (
     AUTHORS,
     bisected,

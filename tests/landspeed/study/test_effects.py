@@ -14,8 +14,8 @@ from scipy import stats
 
 from landspeed.study.ablation import Ablation, SettingPattern
 from landspeed.study.effects import SURE, Attribution, ScreeningResult, StudyContext, screen
-from landspeed.study.effects_text import ranking_table, ranking_text
 from landspeed.study.samples import StudyRow
+from landspeed.study.tables import ranking_table, ranking_text
 
 ROUNDS = 3
 TEN = tuple(f"s{number}" for number in range(10))

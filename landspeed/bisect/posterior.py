@@ -10,6 +10,11 @@ and unknown noise, summed over a grid instead of sampled:
   was asked for; the rise d has a Pareto prior with density t / d², which assumes no scale.
 - "No culprit" is one level for all positions; "reversed" is a single step downwards.
 - All steps have the same prior, except that a step between identical servers has none.
+
+A second change has the posterior odds of two steps against one, by the same model with a third
+level. It sees only what the search happened to measure: two steps without a measured candidate
+between them look like one, and a second step far smaller than the first is easily missed. A report
+of a second change is therefore reliable; its absence proves little.
 """
 
 from __future__ import annotations

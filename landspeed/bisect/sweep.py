@@ -1,6 +1,10 @@
 """``--over variants``: measure every block size between two, interleaved, and rank them.
 
-A counted metric is counted once for each, or read from the records.
+Two neighbours are compared by Welch's test on the logarithms of their runs (Welch 1947). Several
+pairs are tested at once, so the p-values are corrected by Holm's method (1979): the probability
+that any pair is wrongly called different is at most what was asked for. A counted metric needs no
+test: each variant is counted once, or read from the records, and neighbours differ by the rule for
+counted values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Test changepoints on fresh samples: compare the two sides of each."""
+"""Test changepoints on fresh samples; what the samples said is kept as notes beside the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a study's report, as Markdown. Pure."""
+"""The tables and the words of a study's report, as Markdown, and its page. Pure."""
 
 from __future__ import annotations
 

@@ -174,29 +174,17 @@ def _others(report: BisectReport, below: str) -> Iterator[str]:
 def _measurements(report: BisectReport) -> str:
     if not report.measurements:
         return "None."
-    noun = report.over.noun
-    if report.exact:
-        titles = ("#", noun, "date", report.unit, "against GOOD")
-        rows = [(*_place(one), number(one.median), _change(one)) for one in report.measurements]
-        return markdown_table(titles, rows, align="rllr")
-    return markdown_table(
-        ("#", noun, "date", "runs", f"median {report.unit}", "range", "against GOOD"),
-        [
-            (
-                *_place(one),
-                str(one.runs),
-                number(one.median),
-                f"{number(one.least)} – {number(one.most)}" if one.runs > 1 else "",
-                _change(one),
-            )
-            for one in report.measurements
-        ],
-        align="rllrrlr",
-    )
-
-
-def _place(row: Measurement) -> tuple[str, str, str]:
-    return str(row.position), f"{row.name} {code(row.subject)}", row.date
+    titles = ["#", report.over.noun, "date", "runs", f"median {report.unit}", "range"]
+    rows = []
+    for one in report.measurements:
+        spread = f"{number(one.least)} – {number(one.most)}" if one.runs > 1 else ""
+        row = [str(one.position), f"{one.name} {code(one.subject)}", one.date, str(one.runs)]
+        rows.append([*row, number(one.median), spread, _change(one)])
+    if report.exact:  # one run each
+        titles[3:] = [report.unit]
+        rows = [[*row[:3], row[4], row[6]] for row in rows]
+    align = "rllr" if report.exact else "rllrrlr"
+    return markdown_table([*titles, "against GOOD"], rows, align=align)
 
 
 def _change(row: Measurement) -> str:

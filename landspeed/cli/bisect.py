@@ -214,29 +214,30 @@ def _command() -> str:
 
 def _unanswered(report: BisectReport) -> LandspeedError | None:
     """Return the error to exit with if the question was not answered."""
-    match report.answer:
-        case "reversed":
-            better, worse = ("worse", "better") if report.improvement else ("better", "worse")
-            hint = "Leave out --improvement" if report.improvement else "Add --improvement"
-            return UsageError(
-                f"BAD is {better} than GOOD, not {worse}",
-                hint=f"{hint} to find the change; the runs are used again.",
-            )
-        case "undecided":
-            return MeasureError(
-                "undecided: the budget is spent",
-                hint="Give the same command a larger --budget; it resumes from here.",
-            )
-        case "refuted" if report.exact:
-            return MeasureError(
-                "the commit found does not differ from its parent",
-                detail="Fresh counts do not show the change.",
-                hint="The earlier counts are of another state: bisect again with --fresh.",
-            )
-        case "refuted":
-            return MeasureError(
-                "the commit found does not differ from its parent",
-                detail="A comparison on fresh runs does not show the change.",
-                hint="The machine may have drifted: bisect again with --fresh when it is quiet.",
-            )
-    return None
+    if report.answer == "reversed":
+        better, worse = ("worse", "better") if report.improvement else ("better", "worse")
+        hint = "Leave out --improvement" if report.improvement else "Add --improvement"
+        return UsageError(
+            f"BAD is {better} than GOOD, not {worse}",
+            hint=f"{hint} to find the change; the runs are used again.",
+        )
+    if report.answer == "undecided":
+        return MeasureError(
+            "undecided: the budget is spent",
+            hint="Give the same command a larger --budget; it resumes from here.",
+        )
+    if report.answer != "refuted":
+        return None
+    detail, hint = (
+        ("Fresh counts do", "The earlier counts are of another state: bisect again with --fresh.")
+        if report.exact
+        else (
+            "A comparison on fresh runs does",
+            "The machine may have drifted: bisect again with --fresh when it is quiet.",
+        )
+    )
+    return MeasureError(
+        "the commit found does not differ from its parent",
+        detail=f"{detail} not show the change.",
+        hint=hint,
+    )

@@ -11,11 +11,11 @@ from base.build import Build, Variant
 from base.errors import UsageError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
-from benchmarks.counted.count import count, kept_profile
-from benchmarks.counted.valgrind import comparable_counts
+from benchmarks.counted.count import kept_profile
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
 from benchmarks.workloads.cell_name import CellName, cell_syntax
+from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from benchmarks.workloads.points import Point, rows_of
 from benchmarks.workloads.scenario import CacheState, Cell
 from builders.source import Source
@@ -32,6 +32,7 @@ from landspeed.profiling.diff import (
     whole_functions,
 )
 from landspeed.profiling.flamegraph import draw, frames
+from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
 
@@ -95,8 +96,14 @@ def explain_(
         raise UsageError(f'"{before}" and "{after}" are the same', hint="Name two servers.")
     session = Session.open()
     cell = counted_cell(scenario, session)
-    pgbench = Pgbench(build=session.pgbench_build())
-    sides = [_counted(target, cell, session, pgbench) for target in targets]
+    sampler = Sampler(
+        session=session,
+        cell=cell,
+        metric=metric_named(INSTRUCTIONS),
+        pgbench=Pgbench(build=session.pgbench_build()),
+        seconds=0,
+    )
+    sides = [_counted(target, sampler) for target in targets]
     explained = _explained(sides[0], sides[1], cell, _files(targets, session))
     profiles = [whole_functions(side.profile) for side in sides]
     names = "-".join(f"{side.build.label}".replace(" ", "-") for side in sides)
@@ -118,28 +125,19 @@ def counted_cell(scenario: str, session: Session) -> Cell:
     return cell_of(session, parse_scenario(str(replace(named, cache_state=None))), cache)
 
 
-def _counted(target: Target, cell: Cell, session: Session, pgbench: Pgbench) -> Counted:
+def _counted(target: Target, sampler: Sampler) -> Counted:
+    session = sampler.session
     named = session.named(target)
     build = named if isinstance(named, Build) else session.build(named, target.variant)
-    comparable = comparable_counts(session.machine, pgbench.version)
-    rows = rows_of(comparable.of(session.records.table()), Point(build=build, cell=cell).key)
+    point = Point(build=build, cell=sampler.cell)
+    rows = rows_of(sampler.comparable.of(session.records.table()), point.key)
     for identifier in reversed(rows["id"].to_pylist()):
         profile = kept_profile(session.paths, identifier)
         if profile is not None:
-            record = session.records.get(identifier)
-            return Counted(build=build, record=record, profile=profile)
-    say(f"counting {Point(build=build, cell=cell).label}")
+            return Counted(build=build, record=session.records.get(identifier), profile=profile)
+    say(f"counting {point.label}")
     with measuring(counting=True):
-        record = count(
-            build=build,
-            pgbench=pgbench,
-            cell=cell,
-            machine=session.machine,
-            paths=session.paths,
-            context={"preset": "explain", "round": 1},
-            at_once=session.machine.cores,
-        )
-    session.records.add(record)
+        record = sampler.record(build, context={"preset": "explain", "round": 1}, seed=0)
     profile = kept_profile(session.paths, record.id)
     if profile is None:
         raise AssertionError("count() keeps a profile with every record")

@@ -152,15 +152,6 @@ class CellRates:
     replayed: Alarms
     variation: Variation
 
-    def facts(self) -> dict[str, Any]:
-        """Return the rates as JSON can hold them."""
-        return {
-            "cell": dict(self.cell),
-            "blind": self.blind.facts(),
-            "replayed": self.replayed.facts(),
-            "variation": asdict(self.variation),
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class AAReport:
@@ -177,7 +168,15 @@ class AAReport:
             "check_rate": CHECK_ALPHA,
             "blind": self.blind.facts(),
             "replayed": self.replayed.facts(),
-            "cells": [cell.facts() for cell in self.cells],
+            "cells": [
+                {
+                    "cell": dict(one.cell),
+                    "blind": one.blind.facts(),
+                    "replayed": one.replayed.facts(),
+                    "variation": asdict(one.variation),
+                }
+                for one in self.cells
+            ],
         }
 
 

@@ -77,20 +77,11 @@ def _count(session: Session, plan: ComparePlan, missing: list[Point]) -> None:
     builds = [plan.pgbench.build, *(point.build for point in missing)]
     errors: list[LandspeedError] = []
 
-    def keep(record: Record) -> None:
-        session.records.add(record)
-
     say(f"counting {', '.join(point.build.label for point in missing)}")
     try:
         with session.builder.store.in_use(builds), measuring(counting=True):
-            count_all(
-                missing,
-                session,
-                plan.pgbench,
-                preset=plan.preset,
-                done=keep,
-                failed=errors.append,
-            )
+            done, failed = session.records.add, errors.append
+            count_all(missing, session, plan.pgbench, plan.preset, done=done, failed=failed)
     finally:
         session.records.seal()
     if errors:

@@ -4,6 +4,10 @@ A runner reads what a step prints: a line that begins with ``::name`` or holds `
 command to it. Subjects of commits and names of branches are printed, and are anyone's to choose,
 so under Actions nothing that landspeed prints can be such a line. See "Workflow commands" in
 https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+
+GitHub's own ``::stop-commands::TOKEN`` does not serve: a runner may read a line of stderr before
+the line of stdout that stops commands, and where stdout is redirected the token would land in the
+user's file instead.
 """
 
 from __future__ import annotations
@@ -85,7 +89,7 @@ def harmless(text: str, line: str = "") -> str:
 
 
 class Harmless:
-    """A Harmless is a stream through which nothing reaches *stream* that is a runner's command."""
+    """A stream that passes its text on to *stream*, such that none of it is a runner's command."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -19,12 +19,12 @@ console = Console(stderr=True, highlight=False, emoji=False)
 
 
 def say(text: str) -> None:
-    """One line of talk on stderr."""
+    """Print one line of talk on stderr."""
     console.print(text, markup=False, soft_wrap=True)
 
 
 def duration(seconds: float) -> str:
-    """A length of time as people read it: ``8 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    """Return a length of time as people read it: ``8 s``, ``3 min 20 s``, ``2 h 05 min``."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -35,7 +35,7 @@ def duration(seconds: float) -> str:
 
 @dataclass(kw_only=True)
 class Meter:
-    """A Meter shows one long piece of work; ``update`` is cheap and may be called often."""
+    """How far one long piece of work has come; ``update`` is cheap and may be called often."""
 
     title: str
     began: float = field(default_factory=time.monotonic)
@@ -43,7 +43,7 @@ class Meter:
     _last_line: float = field(default_factory=time.monotonic)
 
     def update(self, share: float, doing: str, left: float | None = None) -> None:
-        """Now *share* (0 … 1) is done; *doing* names what runs; *left* in seconds.
+        """Show that *share* (0 … 1) is done; *doing* names what runs; *left* is in seconds.
 
         Without *left* the rest is estimated from the share and the time it took.
         """
@@ -61,7 +61,7 @@ class Meter:
 
 @contextmanager
 def meter(title: str) -> Iterator[Meter]:
-    """A Meter for the work in the block: a bar when stderr is a terminal."""
+    """Provide a Meter for the work in the block: a bar when stderr is a terminal."""
     if not sys.stderr.isatty():
         yield Meter(title=title)
         return

@@ -29,9 +29,9 @@ def count_all(
     points: Sequence[Point],
     session: Session,
     pgbench: Pgbench,
-    *,
     preset: str,
-    done: Callable[[Record], None],
+    *,
+    done: Callable[[Record], object],
     failed: Callable[[LandspeedError], None],
 ) -> None:
     """Count each of *points* and pass its record to *done*, or its error to *failed*.

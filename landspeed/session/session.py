@@ -90,7 +90,7 @@ class Session:
     def build_all(
         self, targets: Sequence[Target], system: BuildSystem | None = None, *, jobs: int | None
     ) -> dict[Target, Build | LandspeedError]:
-        """The Build of each of *targets*, made side by side, or the error that one ended with.
+        """Return the build of each of *targets*, made side by side, or the error it ended with.
 
         *jobs* of them at a time; None for as many as there are cores. A REF that names
         nothing is an error before the first compiler starts.
@@ -137,7 +137,7 @@ class Session:
         return self.build(self.builder.newest_stable(), Variant())
 
     def named(self, target: Target) -> Source | Build:
-        """What *target* names: a Source to be built, or the Build that is registered so.
+        """Return what *target* names: a source to be built, or the build that is registered so.
 
         VariantError if the Source cannot be built in the Variant that *target* is in.
         """

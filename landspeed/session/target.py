@@ -23,7 +23,7 @@ class Target:
 
     @classmethod
     def parse(cls, word: str, default: Variant) -> Self:
-        """The Target that *word* spells; in *default* where it names no variant."""
+        """Return the target that *word* spells; in *default* where it names no variant."""
         # a git ref cannot hold a colon, see git-check-ref-format(1)
         ref, colon, name = word.partition(":")
         if not ref or (colon and not name):
@@ -55,12 +55,12 @@ class Target:
 
 
 def parse_targets(words: Sequence[str], default: Variant) -> list[Target]:
-    """The Targets that *words* spell, each once, in their order."""
+    """Return the targets that *words* spell, each once, in their order."""
     return list(dict.fromkeys(Target.parse(word, default) for word in words))
 
 
 def require_sources(targets: Sequence[Target]) -> None:
-    """UsageError if one of *targets* is a registered server, which is not built here."""
+    """Raise UsageError if one of *targets* is a registered server, which is not built here."""
     for target in targets:
         if target.registered is not None:
             raise UsageError(

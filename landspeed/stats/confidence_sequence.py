@@ -21,6 +21,7 @@ Soc. B 86(1), 2024). Our choice of stakes affects the power, not the error rate.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
 
@@ -168,11 +169,6 @@ def blocks_for(deviation: float, wanted: float, alpha: float) -> int:
 
     *deviation* is the standard deviation of a block's log ratio.
     """
-    low, high = 1, _MOST_BLOCKS
-    while low < high:
-        middle = (low + high) // 2
-        if half_width(deviation, middle, alpha) <= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return max(low, fewest_blocks(alpha))
+    blocks = range(1, _MOST_BLOCKS)
+    enough = bisect_left(blocks, True, key=lambda n: half_width(deviation, n, alpha) <= wanted)
+    return max(blocks.start + enough, fewest_blocks(alpha))

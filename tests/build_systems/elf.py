@@ -28,7 +28,7 @@ _OBJECT, _FUNCTION = 1, 2  # STT_OBJECT, STT_FUNC
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A Program is what an ELF file tells of itself, in bytes.
+    """What an ELF file tells of itself, in bytes.
 
     ``functions`` and ``objects`` (tables, variables, constants) count how often one of a name and
     a size is there: names of what is static are not unique.

@@ -49,7 +49,7 @@ Symbols = Counter[tuple[str, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Likeness:
-    """A Likeness is one thing that two Builds were compared in: what each has, and the verdict.
+    """One thing that two Builds were compared in: what each has, and the verdict.
 
     They are the same where no ``differences`` that count are left.
     """
@@ -67,7 +67,7 @@ class Likeness:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """A Pair is one Target built by both build systems, and how alike the two are.
+    """One Target built by both build systems, and how alike the two are.
 
     ``error`` is why they could not be compared.
     """

@@ -50,7 +50,7 @@ ONE, TWO, SHARED = (f"src/backend/{name}" for name in ("one.c", "two.c", "shared
 
 
 class Position:
-    """A Place is a pretended history, a Builder that walks it, and what its tools wrote down."""
+    """A pretended history, a Builder that walks it, and what its tools wrote down."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

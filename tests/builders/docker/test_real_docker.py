@@ -88,7 +88,7 @@ def container(tools: Toolchain) -> Container:
 
 
 class Site:
-    """A Site is where steps are run in a real container."""
+    """Where steps are run in a real container."""
 
     def __init__(self, *, container: Container, root: Path) -> None:
         self.container, self.root = container, root

@@ -32,7 +32,7 @@ OWN_GROUP = (
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A Site is where steps are run: a source tree, a stage, a log and a lock."""
+    """Where steps are run: a source tree, a stage, a log and a lock."""
 
     root: Path
     seen: list[Progress] = field(default_factory=list)

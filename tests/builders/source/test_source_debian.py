@@ -25,7 +25,7 @@ V17 = Version.parse("17.11")
 
 
 class BuildArchive:
-    """An Archive is a directory served by a pretended apt, with a clock to turn."""
+    """A directory served by a pretended apt, with a clock to turn."""
 
     def __init__(self, root: Path) -> None:
         self.root = root / "archive"

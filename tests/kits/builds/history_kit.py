@@ -21,7 +21,7 @@ Edit = Callable[[str], str] | str | None
 
 @dataclass
 class History:
-    """A History is a repository that borrows a release's objects and adds commits to them.
+    """A repository that borrows a release's objects and adds commits to them.
 
     ``tips`` are the commits made so far by name; each is the former one with some files edited.
     """

@@ -72,7 +72,7 @@ def catalog(*releases: Release) -> Catalog:
 
 
 class Harness:
-    """A Harness is a cache, a directory of tarballs served by file://, and what was said."""
+    """A cache, a directory of tarballs served by file://, and what was said."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -98,7 +98,7 @@ class Harness:
 
 
 class GitUpstream:
-    """A GitUpstream is a small repository that looks like PostgreSQL's."""
+    """A small repository that looks like PostgreSQL's."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

@@ -59,7 +59,7 @@ needs_act = pytest.mark.skipif(
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A Cell is a job that ran once: its id, the matrix values it had, how it ended."""
+    """A job that ran once: its id, the matrix values it had, how it ended."""
 
     job: str
     matrix: Mapping[str, Any]
@@ -68,7 +68,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class ActRun:
-    """An ActRun is what act told of one workflow run, record by record; ``number`` is its id."""
+    """What act told of one workflow run, record by record; ``number`` is its id."""
 
     number: int
     code: int
@@ -147,7 +147,7 @@ class ActRun:
 
 @dataclass(kw_only=True)
 class Hub:
-    """A Hub is a repository on a GitHub of the test's own; ``stubs`` has artifacts and caches.
+    """A repository on a GitHub of the test's own; ``stubs`` has artifacts and caches.
 
     ``environment`` is that of the runner, ``variables`` are the repository's, ``secrets`` too.
     """

@@ -32,7 +32,7 @@ MACHINE = "counter"
 
 @dataclass(kw_only=True)
 class Farm:
-    """A Farm is a project with an upstream; ``commits`` are those of master, oldest first."""
+    """A project with an upstream; ``commits`` are those of master, oldest first."""
 
     root: Path
     upstream: GitUpstream

@@ -19,7 +19,7 @@ from zipfile import ZipFile
 
 @dataclass
 class Failure:
-    """A Failure is an answer that was not asked for; ``done`` if it was done all the same.
+    """An answer that was not asked for; ``done`` if it was done all the same.
 
     It comes to the next call whose path has ``where`` in it.
     """
@@ -33,7 +33,7 @@ class Failure:
 
 @dataclass
 class GitHubApi:
-    """A GitHubApi is the server's memory; ``failures`` are what it answers first, in turn.
+    """The server's memory; ``failures`` are what it answers first, in turn.
 
     ``runs`` are those that ended, what their jobs left is in ``stubs`` (tests/actions/stub.py).
     """

@@ -40,7 +40,7 @@ BASE = 40_000.0
 
 @dataclass(kw_only=True)
 class World:
-    """A World is how its servers behave; each build, count and timed Run is a line of ``log``.
+    """How its servers behave; each build, count and timed Run is a line of ``log``.
 
     From each commit of ``costs`` on (by the number in its subject) a transaction costs so many
     times more; ``broken`` ones do not build, those of ``same`` are one server, other ``subjects``

@@ -21,7 +21,7 @@ from tests.kits.farm.github_api import GitHubApi, github_api
 
 @dataclass(kw_only=True)
 class Tracked:
-    """A Tracked is a farm whose ``hub`` runs track.yml; its results are in ``origin``."""
+    """A farm whose ``hub`` runs track.yml; its results are in ``origin``."""
 
     hub: Hub
     api: GitHubApi

@@ -40,7 +40,7 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 @dataclass(kw_only=True)
 class Pretence:
-    """A Pretence is how made-up servers behave, by the subject of their commit (``commit 7``).
+    """How made-up servers behave, by the subject of their commit (``commit 7``).
 
     ``latency`` is that of commit 0 in ms; from each of ``steps`` on it is multiplied. What is in
     ``broken`` does not build, in ``crashing`` does not run; ``same`` names servers that are one;
@@ -166,7 +166,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class MadeUp:
-    """A MadeUp is a project and the hashes of its upstream's commits."""
+    """A project and the hashes of its upstream's commits."""
 
     project: Path
     upstream: GitUpstream

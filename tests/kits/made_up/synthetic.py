@@ -24,7 +24,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A Point is what repeated runs share: a build, a cell and a machine."""
+    """What repeated runs share: a build, a cell and a machine."""
 
     release: str | None = "18.1"
     commit: str | None = None

@@ -128,19 +128,9 @@ class Changepoint:
 
     def facts(self) -> dict[str, Any]:
         """Return everything known of the changepoint as JSON can hold it."""
-        return {
-            **self.note(),
-            "line": self.line,
-            "unit": self.unit,
-            "levels": list(self.levels),
-            "p_value": self.p_value,
-            "basis": self.basis.value,
-            "worse": self.worse,
-            "seen": asdict(self.seen) if self.seen else None,
-            "time": self.time,
-            "digests": list(self.digests),
-            "status": self.status.value,
-        }
+        names = ("line", "unit", "levels", "p_value", "basis", "worse", "time", "digests", "status")
+        seen = asdict(self.seen) if self.seen else None
+        return {**self.note(), **{name: getattr(self, name) for name in names}, "seen": seen}
 
     @classmethod
     def parse(cls, facts: Mapping[str, Any]) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -29,6 +29,7 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.console.progress import duration
+from landspeed.console.table import as_text, rich_table
 from landspeed.farm.matrix import builds_matrix, matrix_targets
 
 
@@ -144,16 +145,16 @@ def measurement_plan_text(plan: MeasurementPlan) -> str:
         f"  machine  {machine.name}, {machine.cores} cores, {machine.memory_bytes / 2**30:.1f} GiB",
         f"  runs     {plan.runs} {each} "
         f"({plan.samples} of each point), about {duration(round(plan.seconds))}",
-        f"  {'mode':<10} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} "
-        f"{'threads':>7} profile",
     ]
-    for planned in plan.cells:
-        cell, scenario = planned.cell, planned.cell.scenario
-        settings = f"{cell.profile} {cell.buffers.value}" if cell.buffers else cell.profile
-        reason = f"  not applicable: {planned.reason}" if planned.reason else ""
-        lines.append(
-            f"  {scenario.mode.value:<10} {scenario.protocol.value:<8} {scenario.tier.value:<6} "
-            f"{scenario.scale:>5} {cell.clients:>7} {cell.threads(machine.cores):>7} "
-            f"{settings}{reason}"
-        )
-    return "\n".join(lines)
+    return "\n".join([*lines, *cells_text(plan.facts()["cells"])])
+
+
+def cells_text(cells: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a table of the facts of planned *cells*, each with what it runs or why it cannot."""
+    names = ("mode", "protocol", "tier", "scale", "clients", "threads", "profile")
+    rows = []
+    for one in cells:
+        reason = f"not applicable: {one['not_applicable']}" if one["not_applicable"] else ""
+        rows.append((*(str(one[name]) for name in names), one.get("buffers", ""), reason))
+    table = as_text(rich_table((*names, "", ""), rows, align="lllrrrl"))
+    return [f"  {line}" for line in table.splitlines()]

@@ -21,6 +21,7 @@ from landspeed.cli.options.common import (
     show_dry_run,
 )
 from landspeed.cli.options.preset import axes_options
+from landspeed.cli.plan import cells_text
 from landspeed.console.progress import duration, say
 from landspeed.session.session import Session
 from landspeed.site.update import has_dots, update_site
@@ -127,7 +128,7 @@ def study_(
 
 
 def render_study(facts: Mapping[str, Any]) -> str:
-    """The facts of a plan as text a person can read."""
+    """Return the facts of a plan as text."""
     builds = facts["builds"]
     missing = [target for target, built in builds.items() if not built]
     machine = facts["machine"]
@@ -146,11 +147,7 @@ def render_study(facts: Mapping[str, Any]) -> str:
     for part in facts["parts"]:
         lines += ["", f"part {part['name']}: {' '.join(part['targets'])}"]
         lines += _ablation_lines(part["ablation"])
-        wide = max(12, *(len(cell["mode"]) for cell in part["cells"]))
-        lines.append(
-            f"  {'mode':<{wide}} {'protocol':<8} {'tier':<6} {'scale':>5} {'clients':>7} profile"
-        )
-        lines += [_cell_line(cell, wide) for cell in part["cells"]]
+        lines += cells_text(part["cells"])
     if facts["left"]:
         lines += ["", "not available:"]
         lines += [f"  {one['part']}: {one['what']}: {one['reason']}" for one in facts["left"]]
@@ -158,7 +155,7 @@ def render_study(facts: Mapping[str, Any]) -> str:
 
 
 def _ablation_lines(facts: Mapping[str, Any] | None) -> list[str]:
-    """What telling settings apart takes, and what it would take one at a time."""
+    """Return what telling settings apart takes, and what it would take one at a time."""
     if facts is None or facts["screen"] is None:
         return []
     number, rows = len(facts["settings"]), facts["screen"]
@@ -171,16 +168,8 @@ def _ablation_lines(facts: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
-def _cell_line(cell: Mapping[str, Any], wide: int) -> str:
-    reason = f"  not applicable: {cell['not_applicable']}" if cell["not_applicable"] else ""
-    return (
-        f"  {cell['mode']:<{wide}} {cell['protocol']:<8} {cell['tier']:<6} {cell['scale']:>5} "
-        f"{cell['clients']:>7} {cell['profile']}{reason}"
-    )
-
-
 def parse_setting(word: str) -> NameValue:
-    """The name and the value that *word* gives a setting; UsageError if it is none."""
+    """Return the name and value of the setting *word*; UsageError if it is none."""
     name, sign, value = word.partition("=")
     if not name or bool(sign) != bool(value):
         raise UsageError(

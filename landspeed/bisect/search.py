@@ -4,42 +4,106 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
-from base.build import Build
+from base.build import Build, Variant
 from base.errors import BuildError, ClusterError, LandspeedError, MeasureError, SourceError
-from landspeed.bisect.commit_range import Candidate, CommitRange
+from base.files import canonical_json, digest_text
+from benchmarks.counted.valgrind import count_epoch
+from benchmarks.workloads.points import Comparable
+from landspeed.bisect.commit_range import CommitRange
 from landspeed.bisect.decide import BisectProgress, decide, other_changes, progress_of
-from landspeed.bisect.journal import Event, Journal
+from landspeed.bisect.journal import Event, Journal, exclusive
 from landspeed.bisect.model import Costs, Culprit, Decision, Hypothesis, Observations, Probe
 from landspeed.console.format import counted
 from landspeed.console.progress import Meter, meter, say
+from landspeed.sampling.rounds import OVERHEAD_SECONDS
+from landspeed.sampling.sampler import Sampler
+
+PRESET = "bisect"
+"""The preset that the records of its runs have."""
 
 _clock = time.monotonic
+_BUILD_SECONDS = 20.0  # of a neighbour, before one was built
 _MAX_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
-    """The value of one run, in the metric's unit; of a count also its record and its spread."""
+class BisectRequest:
+    """Where to look, for what, and how to measure.
 
-    value: float
-    record: str | None = None
-    spread: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchCallbacks:
-    """How a search builds and measures.
-
-    ``build`` builds a candidate, ``sample`` makes one run of a build with a random seed, and
-    ``recorded`` returns the values of its runs that were in the results beforehand.
+    ``size`` is the smallest change to look for, as a share; it is found or excluded with
+    probability ``confidence``. ``budget`` is the time in seconds for everything. With
+    ``improvement`` the bisection looks for what made BAD better.
     """
 
-    build: Callable[[Candidate], Build]
-    sample: Callable[[Build, int], Reading]
-    recorded: Callable[[Build], Sequence[float]]
+    sampler: Sampler
+    commits: CommitRange
+    variant: Variant
+    size: float
+    budget: float
+    confidence: float = Hypothesis.confidence
+    improvement: bool = False
+
+    @cached_property
+    def hypothesis(self) -> Hypothesis:
+        """What to decide: whether one of the steps is a change of ``size`` or more."""
+        return Hypothesis(
+            last=self.commits.last,
+            size=self.size,
+            confidence=self.confidence,
+            counted=self.sampler.metric.exact,
+        )
+
+    @property
+    def sign(self) -> int:
+        """The factor of a logarithm that makes the change looked for a rise."""
+        return -1 if self.sampler.metric.higher_is_better != self.improvement else 1
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What identifies the bisection. The confidence does not: the same runs serve any."""
+        how, machine = self.sampler, self.sampler.session.machine
+        epoch = count_epoch() if self.hypothesis.counted else machine.epoch
+        toolchain = how.session.builder.sandbox.toolchain(self.variant)
+        return {
+            "good": self.commits[0].ref,
+            "bad": self.commits[self.commits.last].ref,
+            "over": self.commits.kind.value,
+            "variant": self.variant.name,
+            "toolchain": digest_text(canonical_json(toolchain)),
+            "cell": {**how.cell.facts(1), "threads": None},
+            "seconds": how.seconds,
+            "metric": how.metric.name,
+            "pgbench": how.pgbench.version,
+            "machine": machine.name,
+            "epoch": epoch.identifier,
+        }
+
+    @property
+    def estimate(self) -> Costs:
+        """What a run and a build cost before any is known."""
+        return Costs(run=self.sampler.seconds + OVERHEAD_SECONDS, build=_BUILD_SECONDS)
+
+    @contextmanager
+    def journal(self, *, fresh: bool) -> Iterator[Journal]:
+        """Open the journal, in the results beside the records, for this process alone."""
+        directory = self.sampler.session.paths.results / "bisect"
+        stem = f"{self.commits[0].name}-{self.commits[self.commits.last].name}"
+        with exclusive(directory, stem, self.inputs):
+            yield Journal.open(directory, stem, self.inputs, fresh=fresh)
+
+    def recorded(self, build: Build) -> list[float]:
+        """Return the values of the runs of *build* in this cell that the results have."""
+        table, comparable = self.sampler.session.records.table(), self.sampler.comparable
+        if isinstance(comparable, Comparable):
+            # The posterior weighs each run by its likelihood, whatever made the runs end.
+            return self.sampler.values(build, comparable.all_of(table))
+        return self.sampler.values(build, comparable.of(table))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,30 +121,23 @@ class Conclusion:
 
 @dataclass(kw_only=True)
 class Search:
-    """A search through ``commits`` for the step of a hypothesis.
+    """The search that *request* asks for; builds stay in the store until ``held`` closes."""
 
-    ``sign`` is -1 where the metric is to be negated. ``budget`` is the time in seconds that the
-    search may take, earlier sessions included; ``estimate`` are the costs before any are known.
-    """
-
-    commits: CommitRange
-    hypothesis: Hypothesis
-    sign: int
+    request: BisectRequest
     journal: Journal
-    callbacks: SearchCallbacks
-    budget: float
-    estimate: Costs
+    held: ExitStack
     _builds: dict[str, Build] = field(default_factory=dict)
 
     def run(self) -> Conclusion:
         """Continue where the journal ends. An end that cannot be built or measured is an error."""
         with meter("bisecting") as shown:
             while True:
-                observations, costs = self.observations, self.journal.costs(self.estimate)
-                decision = decide(self.hypothesis, observations, costs)
+                observations = self.observations
+                costs = self.journal.costs(self.request.estimate)
+                decision = decide(self.request.hypothesis, observations, costs)
                 if not isinstance(decision, Probe):
                     return self._concluded(decision, observations)
-                if self.journal.spent + costs.run > self.budget:
+                if self.journal.spent + costs.run > self.request.budget:
                     return self._concluded(None, observations)
                 self._show(observations, costs, shown)
                 self._probe(decision.position)
@@ -88,18 +145,18 @@ class Search:
     @property
     def observations(self) -> Observations:
         """Everything that was measured so far."""
-        counted_metric = self.hypothesis.counted
-        return self.journal.observations(self.commits, self.sign, counted=counted_metric)
+        request = self.request
+        exact = request.sampler.metric.exact
+        return self.journal.observations(request.commits, request.sign, counted=exact)
 
     def _concluded(self, decision: Decision | None, observations: Observations) -> Conclusion:
-        others: Sequence[range] = ()
+        hypothesis = self.request.hypothesis
+        others: tuple[range, ...] = ()
         if isinstance(decision, Culprit):
-            others = other_changes(self.hypothesis, observations, decision.last)
+            others = tuple(other_changes(hypothesis, observations, decision.last))
+        progress = progress_of(hypothesis, observations)
         return Conclusion(
-            decision=decision,
-            observations=observations,
-            progress=progress_of(self.hypothesis, observations),
-            others=tuple(others),
+            decision=decision, observations=observations, progress=progress, others=others
         )
 
     def _probe(self, position: int) -> None:
@@ -111,60 +168,56 @@ class Search:
 
     def measured(self, position: int) -> Event:
         """Return the first run of the server at *position*, made now if there is none."""
-        find = (self.journal, self.commits, self.observations, position)
+        find = (self.journal, self.request.commits, self.observations, position)
         while (event := first_run(*find)) is None:
             build = self.built(position)
             if build is None:
-                raise MeasureError(f"{self.commits[position].name} cannot be measured")
+                raise MeasureError(f"{self.request.commits[position].name} cannot be measured")
             self._measure(position, build)
         return event
 
     def _measure(self, position: int, build: Build) -> None:
-        candidate = self.commits[position]
+        candidate, sampler = self.request.commits[position], self.request.sampler
         number = len(self.journal.of("run")) + len(self.journal.of("failed"))
         dice = random.Random(f"{self.journal.path.stem}/{number}")  # noqa: S311  not a secret
         began = _clock()
         try:
-            reading = self.callbacks.sample(build, dice.randint(1, _MAX_SEED))
+            seed = dice.randint(1, _MAX_SEED)
+            record = sampler.record(build, context={"preset": PRESET}, seed=seed)
         except (MeasureError, ClusterError) as error:
-            seconds = _since(began)
-            self.journal.add(
-                Event(
-                    event="failed",
-                    candidate=candidate.ref,
-                    seconds=seconds,
-                    reason=error.message,
-                )
-            )
+            ref, seconds, reason = candidate.ref, _since(began), error.message
+            self.journal.add(Event(event="failed", candidate=ref, seconds=seconds, reason=reason))
             if candidate.ref in self.journal.skipped:
                 self._skip(position, error, "cannot be measured")
             return
-        self.journal.add(
-            Event(
-                event="run",
-                candidate=candidate.ref,
-                seconds=_since(began),
-                value=reading.value,
-                record=reading.record,
-                spread=reading.spread,
-            )
+        event = Event(
+            event="run",
+            candidate=candidate.ref,
+            seconds=_since(began),
+            value=record.sample.value(sampler.metric.column) or 0.0,
         )
+        if sampler.metric.exact:
+            spread = record.sample.value(f"{sampler.metric.column}_spread") or 0.0
+            event = replace(event, record=record.id, spread=spread)
+        self.journal.add(event)
 
     def built(self, position: int) -> Build | None:
         """Return the build at *position*, made if necessary; None if it cannot be built."""
-        candidate = self.commits[position]
+        candidate, session = self.request.commits[position], self.request.sampler.session
         ref = candidate.ref
         if ref in self._builds:
             return self._builds[ref]
         began = _clock()
         try:
-            build = self.callbacks.build(candidate)
+            source, title = session.builder.sources.resolve(ref), f"building {candidate.name}"
+            build = session.build(source, self.request.variant, title=title)
         except (BuildError, SourceError) as error:
             self.journal.add(
                 Event(event="skipped", candidate=ref, seconds=_since(began), reason=error.message)
             )
             self._skip(position, error, "cannot be built")
             return None
+        self.held.enter_context(session.builder.store.in_use([build]))
         self._builds[ref] = build
         servers = self.observations.servers
         if position not in servers:
@@ -179,15 +232,16 @@ class Search:
             )
             # Runs of an identical server are known already, and may be our own.
             known = build.digest in servers.values()
-            values = () if known else tuple(self.callbacks.recorded(build))
+            values = () if known else tuple(self.request.recorded(build))
             if values:
                 self.journal.add(Event(event="recorded", candidate=ref, values=values))
                 say(f"{candidate.name}: {counted(len(values), 'run')} in the results already")
         return build
 
     def _skip(self, position: int, error: LandspeedError, what: str) -> None:
-        name = self.commits[position].name
-        if position not in (0, self.commits.last):
+        commits = self.request.commits
+        name = commits[position].name
+        if position not in (0, commits.last):
             say(f"skipped: {name} {what}: {error.message}")
             return
         end = "GOOD" if position == 0 else "BAD"
@@ -198,10 +252,10 @@ class Search:
         ) from error
 
     def _show(self, observations: Observations, costs: Costs, shown: Meter) -> None:
-        left = progress_of(self.hypothesis, observations)
+        left, commits = progress_of(self.request.hypothesis, observations), self.request.commits
         spent = self.journal.spent
-        seconds = min(left.runs * (costs.run + costs.build / 3), self.budget - spent)
-        first, last = self.commits[left.first], self.commits[left.last]
+        seconds = min(left.runs * (costs.run + costs.build / 3), self.request.budget - spent)
+        first, last = commits[left.first], commits[left.last]
         where = f"{left.last - left.first + 1} left, {first.name} to {last.name}"
         runs, builds = len(self.journal.of("run")), len(self.journal.of("built"))
         done = f"{counted(runs, 'run')}, {counted(builds, 'build')}"

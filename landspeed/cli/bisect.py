@@ -24,7 +24,8 @@ from landspeed.bisect.model import Culprit
 from landspeed.bisect.report import BisectReport
 from landspeed.bisect.report_build import report_of
 from landspeed.bisect.report_markdown import AnyReport, reports_markdown
-from landspeed.bisect.run import BisectRequest, bisect
+from landspeed.bisect.run import bisect
+from landspeed.bisect.search import BisectRequest
 from landspeed.bisect.sweep import sweep, targets_between
 from landspeed.cli.options.common import (
     any_metric_option,

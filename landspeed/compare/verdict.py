@@ -102,8 +102,8 @@ class Finding:
         return {
             "verdict": self.verdict.value,
             "ratio": self.ratio,
-            "interval": self.interval and astuple(self.interval),
-            "interval_95": self.shown_interval and astuple(self.shown_interval),
+            "interval": self.interval and list(astuple(self.interval)),
+            "interval_95": self.shown_interval and list(astuple(self.shown_interval)),
             "blocks": self.blocks,
             "further_blocks": self.blocks_left,
         }

@@ -15,7 +15,8 @@ from base.errors import LandspeedError
 from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.commit_range import CommitRange, commit_range
 from landspeed.bisect.report_build import report_of
-from landspeed.bisect.run import BisectRequest, bisect
+from landspeed.bisect.run import bisect
+from landspeed.bisect.search import BisectRequest
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.changepoints.confirm import Confirmation
 from landspeed.compare.prepare import sampler_of

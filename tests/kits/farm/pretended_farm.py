@@ -26,7 +26,7 @@ from base.files import digest_tree
 from benchmarks.counted import valgrind
 from benchmarks.records.record import Record
 from builders.source import Source
-from landspeed.bisect import run
+from landspeed.bisect import run, search
 from landspeed.campaign import campaign
 from landspeed.cli.main import main as landspeed
 from landspeed.farm.github import GitHub
@@ -186,7 +186,7 @@ def main() -> None:
         module.count = world.count  # type: ignore[assignment]
     for module in (campaign, sampler):
         module.measure = world.measure  # type: ignore[assignment]
-    for module in (run, valgrind):
+    for module in (search, valgrind):
         module.count_epoch = lambda: SimpleNamespace(identifier="counted")
     for module in (campaign, run):
         module.measuring = nothing  # type: ignore[assignment]

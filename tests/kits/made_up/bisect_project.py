@@ -26,7 +26,7 @@ from base.version import Version
 from benchmarks.counted import valgrind
 from benchmarks.records.record import Record
 from builders.source import Source
-from landspeed.bisect import run, sweep
+from landspeed.bisect import run, search, sweep
 from landspeed.cli import bisect as bisect_verb
 from landspeed.compare import counted, prepare, timed
 from landspeed.sampling import counted as campaign_counted
@@ -152,7 +152,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     patch(sampler, "measure", pretence.measured)
     for module in (sampler, campaign_counted):
         patch(module, "count", pretence.counted)
-    for module in (run, valgrind):
+    for module in (search, valgrind):
         patch(module, "count_epoch", lambda: SimpleNamespace(identifier="counted"))
     patch(prepare, "require_countable", lambda: None)
     for module in (run, timed, counted, sweep):
@@ -161,7 +161,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     patch(timed, "templates", lambda *_, **__: None)
     clock = Clock()
     patch(timed, "_clock", clock)
-    patch(sys.modules["landspeed.bisect.search"], "_clock", clock)
+    patch(search, "_clock", clock)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -273,7 +273,7 @@ def test_counting_passes_over_what_crashes_and_shows_other_steps(made, monkeypat
 
 def test_without_valgrind_the_command_that_installs_it_is_shown(made, monkeypatch):
     pretend(SLOWER, monkeypatch.setattr)
-    monkeypatch.setattr("landspeed.cli.bisect.require_countable", require_countable)
+    monkeypatch.setattr("landspeed.compare.prepare.require_countable", require_countable)
     monkeypatch.setattr("benchmarks.machine.spawn.shutil.which", lambda _: None)
     words = [made.commits[0], made.commits[COUNT], "--metric", "instructions"]
     error = error_of(CliRunner().invoke(bisect_, words))

@@ -21,7 +21,8 @@ from landspeed.bisect.commit_range import range_between
 from landspeed.bisect.model import Culprit, NoCulprit
 from landspeed.bisect.report_build import answer_of, report_of
 from landspeed.bisect.report_markdown import markdown
-from landspeed.bisect.run import BisectRequest, BisectResult, bisect
+from landspeed.bisect.run import BisectResult, bisect
+from landspeed.bisect.search import BisectRequest
 from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session
 from tests.conftest import make_project

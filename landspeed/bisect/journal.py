@@ -106,21 +106,26 @@ class Journal:
     events: list[Event] = field(default_factory=list)
 
     @classmethod
+    @contextmanager
     def open(
         cls, directory: Path, stem: str, inputs: Mapping[str, Any], *, fresh: bool = False
-    ) -> Self:
-        """Return the newest journal of *inputs* in *directory*, or a new one if *fresh*.
+    ) -> Iterator[Self]:
+        """Open the newest journal of *inputs* in *directory*, or a new one if *fresh*, alone.
 
-        The name of its file begins with *stem*. StorageError if it is damaged.
+        The name of its file begins with *stem*. StorageError if it is damaged, BusyError that
+        names the process that has it.
         """
-        name = _name(stem, inputs)
-        numbered = re.compile(rf"{re.escape(name)}-(\d+)\.json")
-        numbers = [int(m[1]) for p in directory.glob("*") if (m := numbered.fullmatch(p.name))]
-        newest = max(numbers, default=0)
-        if fresh or not newest:
-            return cls(path=directory / f"{name}-{newest + 1}.json", inputs=inputs)
-        path = directory / f"{name}-{newest}.json"
-        return cls(path=path, inputs=inputs, events=_events(path))
+        name = f"{stem}-{digest_text(canonical_json(inputs))[:8]}"
+        busy = "another landspeed carries out this bisection"
+        with locked(directory / f".{name}.lock", wait=False, busy=busy):
+            numbered = re.compile(rf"{re.escape(name)}-(\d+)\.json")
+            numbers = [int(m[1]) for p in directory.glob("*") if (m := numbered.fullmatch(p.name))]
+            newest = max(numbers, default=0)
+            if fresh or not newest:
+                yield cls(path=directory / f"{name}-{newest + 1}.json", inputs=inputs)
+            else:
+                path = directory / f"{name}-{newest}.json"
+                yield cls(path=path, inputs=inputs, events=_events(path))
 
     def add(self, event: Event) -> None:
         """Append *event*; it is on disk when this returns."""
@@ -202,18 +207,6 @@ def _is_unchanged(
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
-
-
-@contextmanager
-def exclusive(directory: Path, stem: str, inputs: Mapping[str, Any]) -> Iterator[None]:
-    """Lock the journals of *inputs*; BusyError that names the process that has them."""
-    lock = directory / f".{_name(stem, inputs)}.lock"
-    with locked(lock, wait=False, busy="another landspeed carries out this bisection"):
-        yield
-
-
-def _name(stem: str, inputs: Mapping[str, Any]) -> str:
-    return f"{stem}-{digest_text(canonical_json(inputs))[:8]}"
 
 
 def elsewhere(journal: Journal) -> list[str]:

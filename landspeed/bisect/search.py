@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,7 @@ from benchmarks.counted.valgrind import count_epoch
 from benchmarks.workloads.points import Comparable
 from landspeed.bisect.commit_range import CommitRange
 from landspeed.bisect.decide import BisectProgress, decide, other_changes, progress_of
-from landspeed.bisect.journal import Event, Journal, exclusive
+from landspeed.bisect.journal import Event, Journal
 from landspeed.bisect.model import Costs, Culprit, Decision, Hypothesis, Observations, Probe
 from landspeed.console.format import counted
 from landspeed.console.progress import Meter, meter, say
@@ -89,13 +88,11 @@ class BisectRequest:
         """What a run and a build cost before any is known."""
         return Costs(run=self.sampler.seconds + OVERHEAD_SECONDS, build=_BUILD_SECONDS)
 
-    @contextmanager
-    def journal(self, *, fresh: bool) -> Iterator[Journal]:
+    def journal(self, *, fresh: bool) -> AbstractContextManager[Journal]:
         """Open the journal, in the results beside the records, for this process alone."""
         directory = self.sampler.session.paths.results / "bisect"
         stem = f"{self.commits[0].name}-{self.commits[self.commits.last].name}"
-        with exclusive(directory, stem, self.inputs):
-            yield Journal.open(directory, stem, self.inputs, fresh=fresh)
+        return Journal.open(directory, stem, self.inputs, fresh=fresh)
 
     def recorded(self, build: Build) -> list[float]:
         """Return the values of the runs of *build* in this cell that the results have."""

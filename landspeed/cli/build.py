@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import click
 
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError, UsageError, raise_if
+from benchmarks.smoke import built_variant
+from builders.external import inspect
 from builders.recipe_table import BuildSystem
 from landspeed.campaign.plan import BuildPlan
 from landspeed.campaign.smoke import check_builds, check_failure, check_table
@@ -29,7 +31,6 @@ from landspeed.cli.plan import show_plan
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.farm.build_archive import BuildArchive
-from landspeed.session.external import register
 from landspeed.session.session import Session, build_failure
 from landspeed.session.target import Target, parse_targets, require_sources
 
@@ -184,6 +185,16 @@ def _registered(session: Session, given: Sequence[str], name: str | None) -> lis
             "only one server can be registered at a time", hint="Give --from PG_CONFIG once."
         )
     return [register(session, given[0], name)]
+
+
+def register(session: Session, pg_config: str, name: str | None) -> Build:
+    """Register the server of *pg_config* under *name*, by default its version.
+
+    Its block sizes are those of a cluster that is made and removed.
+    """
+    found = inspect(pg_config, name)
+    variant = built_variant(found, session.paths)
+    return session.external_servers.put(replace(found, variant=variant))
 
 
 def _archived(session: Session, targets: Sequence[Target], file: Path | None) -> str | None:

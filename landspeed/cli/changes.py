@@ -131,25 +131,18 @@ def changes_(
             as_json=as_json,
         )
         return
-    _confirm(session, given, budget, seconds, fresh=fresh, bisect_too=bisect_too, as_json=as_json)
+    run = ConfirmRun(session=session, budget=budget, seconds=seconds, fresh=fresh)
+    _confirm(run, given, bisect_too=bisect_too, as_json=as_json)
 
 
 def _confirm(
-    session: Session,
-    given: Sequence[Changepoint],
-    budget: float,
-    seconds: int,
-    *,
-    fresh: bool,
-    bisect_too: bool,
-    as_json: bool,
+    run: ConfirmRun, given: Sequence[Changepoint], *, bisect_too: bool, as_json: bool
 ) -> None:
-    run = ConfirmRun(session=session, budget=budget, seconds=seconds, fresh=fresh)
     found = run.of(given)
     text = as_text(confirmations_table(found))
     emit_either(text, confirmations_facts(found), as_json=as_json)
-    say(status_counts_text(newest(session.records.confirmations.all()).values()))
-    bisects = ConfirmedBisects(session=session, budget=budget, seconds=seconds)
+    say(status_counts_text(newest(run.session.records.confirmations.all()).values()))
+    bisects = ConfirmedBisects(session=run.session, budget=run.budget, seconds=run.seconds)
     for note in bisects.of(found) if bisect_too else ():
         say(f"bisected: {note.report.title}")
     raise_if(run.failure(len(found), bisects.errors))

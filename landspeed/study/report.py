@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,8 @@ from benchmarks.records.record import Record
 from benchmarks.workloads.metrics import metric_named
 from landspeed.console.format import gib
 from landspeed.console.markdown import code, plain
+from landspeed.results.reproduce import setup_commands
+from landspeed.results.run import origin_of
 from landspeed.results.show import epoch_text
 from landspeed.results.warnings import count_warnings
 from landspeed.results.where_time_went import client_text, evidence_rows
@@ -26,7 +27,6 @@ from landspeed.study.ablation import Ablation
 from landspeed.study.effects import Attribution
 from landspeed.study.plan import StudyPlan
 from landspeed.study.plots import Series, axis_name, draw, draw_rankings
-from landspeed.study.reproduce import study_command, study_commands
 from landspeed.study.samples import StudyRow, batches, grouped, missing_axes
 from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
 from landspeed.study.tables import (
@@ -156,7 +156,8 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
         f"raw record. [{_SECONDS}]({_SECONDS}) has the same runs second by second. `id` is the id "
         "of the raw record, which `landspeed show run:ID` prints."
     )
-    commands = study_commands(report.plan, report.rows, report.names, report.memory)
+    again = report.plan.request.command(report.plan.name, report.names, report.memory)
+    commands = [*setup_commands(origin_of(row.scalars) for row in report.rows), again]
     yield "## To repeat it on another machine"
     yield "```sh\n" + "\n".join(commands) + "\n```"
 
@@ -227,8 +228,9 @@ def _ranking(
                 "others:"
             )
             settings = tuple(one for one in ablation.settings if one[0] in closer)
-            plan = replace(report.plan, request=replace(report.plan.request, settings=settings))
-            yield f"```sh\n{study_command(plan, report.names, report.memory)}\n```"
+            again = replace(report.plan.request, settings=settings)
+            command = again.command(report.plan.name, report.names, report.memory)
+            yield f"```sh\n{command}\n```"
 
 
 def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
@@ -382,24 +384,6 @@ def _write_data(report: StudyReport, directory: Path) -> None:
     for name, table in ((_SAMPLES, samples), (_SECONDS, seconds)):
         with storage_errors(f'write "{directory / name}"', directory):
             pq.write_table(pa.Table.from_pylist(table), directory / name, compression="zstd")
-
-
-def write_index(reports: Path) -> Path | None:
-    """Write the list of the reports below *reports*; None if there are none."""
-    found = sorted(reports.glob(f"*/*/{FACTS}"))
-    if not found:
-        return None
-    titles = ("study", "size", "machine", "runs", "newest run")
-    lines = []
-    for path in found:
-        facts = json.loads(path.read_text())
-        link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
-        rest = (facts["size"], code(facts["machine"]), str(facts["runs"]), str(facts["last"]))
-        lines.append([link, *rest])
-    text = "# Studies\n\n`landspeed study NAME` measures a study and writes its report.\n\n"
-    text += study_table(titles, lines, 5)
-    write_atomic(reports / PAGE, study_page("", "Studies", text))
-    return reports / PAGE
 
 
 def _slug(title: str) -> str:

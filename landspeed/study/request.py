@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.workloads.scenario import Tier
+from landspeed.results.reproduce import command
 from landspeed.study.ablation import NameValue
 from landspeed.study.schema import Amount, Axes, Size
 
@@ -28,12 +29,20 @@ class StudyRequest:
     settings: tuple[NameValue, ...] = ()
     files: tuple[tuple[Path, int], ...] = ()
 
-    @property
-    def options(self) -> list[str]:
-        """The request as options of the command, without the size."""
+    def command(self, study: str, names: Mapping[str, str], memory: int | None) -> str:
+        """Return the command that measures *study* again, on any machine.
+
+        *names* maps each REF to what was measured, such as ``18`` to ``18.6``. *memory* is the
+        servers' limit in bytes, None for none.
+        """
+        # A REF without a variant has those of each part; one with a variant has it in all parts.
+        spelled = [word.partition(":") for word in self.axes.refs or ()]
+        refs = dict.fromkeys(f"{names.get(ref, ref)}{colon}{name}" for ref, colon, name in spelled)
         settings = [n if value is None else f"{n}={value}" for n, value in self.settings]
         files = [f"{path}@{weight}" for path, weight in self.files]
-        return [*self._amounts, *_all("--setting", settings), *_all("--script", files)]
+        options = [*self._amounts, *_all("--setting", settings), *_all("--script", files)]
+        options += ["--memory", f"{memory // 2**20}m"] if memory else []
+        return command("study", study, *refs, "--preset", self.size.value, *options)
 
     @property
     def _amounts(self) -> list[str]:

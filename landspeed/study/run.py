@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from base.errors import LandspeedError
+from base.files import write_atomic
 from benchmarks.workloads.points import Comparable, Point
 from landspeed.campaign.campaign import Campaign, Tally
+from landspeed.console.markdown import code
 from landspeed.session.session import Session
 from landspeed.site.pages.frame import STUDIES
 from landspeed.study.plan import StudyPlan
-from landspeed.study.report import StudyReport, write_index, write_report
+from landspeed.study.report import FACTS, StudyReport, write_report
 from landspeed.study.samples import StudyRow, rows
+from landspeed.study.tables import PAGE, study_page, study_table
 
 
 def run_study(session: Session, plan: StudyPlan) -> tuple[Tally, Path]:
@@ -50,3 +54,21 @@ def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyRepor
 
 def _text(error: LandspeedError) -> str:
     return f"{error.message}. {error.detail}".replace("\n", " ").strip()
+
+
+def write_index(reports: Path) -> Path | None:
+    """Write the list of the reports below *reports*; None if there are none."""
+    found = sorted(reports.glob(f"*/*/{FACTS}"))
+    if not found:
+        return None
+    titles = ("study", "size", "machine", "runs", "newest run")
+    lines = []
+    for path in found:
+        facts = json.loads(path.read_text())
+        link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
+        rest = (facts["size"], code(facts["machine"]), str(facts["runs"]), str(facts["last"]))
+        lines.append([link, *rest])
+    text = "# Studies\n\n`landspeed study NAME` measures a study and writes its report.\n\n"
+    text += study_table(titles, lines, 5)
+    write_atomic(reports / PAGE, study_page("", "Studies", text))
+    return reports / PAGE

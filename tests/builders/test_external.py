@@ -20,11 +20,11 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.smoke import smoke_checks
 from builders.external import ExternalServers, inspect
+from landspeed.cli.build import register
 from landspeed.console.table import as_text
 from landspeed.results.point_query import parse_point
 from landspeed.results.points import dots
 from landspeed.results.show import details, find_points
-from landspeed.session.external import register
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 from tests.kits.made_up.synthetic import Point, record

@@ -18,8 +18,9 @@ from benchmarks.workloads.points import Point
 from benchmarks.workloads.sysbench_modes import SysbenchMode
 from landspeed.study import plan as study_planning
 from landspeed.study.plan import plan_study
-from landspeed.study.report import StudyReport, write_index, write_report
+from landspeed.study.report import StudyReport, write_report
 from landspeed.study.request import StudyRequest
+from landspeed.study.run import write_index
 from landspeed.study.samples import Ratio, StudyRow, batches, grouped, summary
 from landspeed.study.schema import Axes, load_study
 from landspeed.study.tables import study_page

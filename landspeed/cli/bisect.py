@@ -28,18 +28,11 @@ from landspeed.bisect.run import bisect
 from landspeed.bisect.search import BisectRequest
 from landspeed.bisect.sweep import sweep, targets_between
 from landspeed.cli.options.common import (
-    any_metric_option,
-    budget_option,
-    dry_run_option,
     emit_either,
-    fresh_option,
-    json_option,
-    memory_option,
     require_limit,
     show_dry_run,
-    variant_options,
 )
-from landspeed.cli.options.scenario import scenario_options
+from landspeed.cli.options.scenario import comparison_options
 from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import SCENARIO, CompareScenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
@@ -55,40 +48,30 @@ _SIZE = 0.02
 @click.command("bisect", epilog=f"A scenario is {SCENARIO}.")
 @click.argument("good")
 @click.argument("bad")
-@click.option(
-    "--over",
-    type=click.Choice([o.value for o in RangeKind]),
-    default=RangeKind.COMMITS.value,
-    show_default=True,
-    help="What to search between GOOD and BAD.",
+@comparison_options(
+    click.option(
+        "--over",
+        type=click.Choice([o.value for o in RangeKind]),
+        default=RangeKind.COMMITS.value,
+        show_default=True,
+        help="What to search between GOOD and BAD.",
+    ),
+    click.option(
+        "--deep",
+        is_flag=True,
+        help="With --over releases: go on to the commits of the release found.",
+    ),
+    click.option(
+        "--size",
+        type=parse_share,
+        metavar="SHARE",
+        help=f"Smallest change to look for, such as 2% or 0.02; by default {_SIZE:.0%}, or "
+        f"{COUNTED_DIFFERENCE:.1%} of a counted metric.",
+    ),
+    click.option("--improvement", is_flag=True, help="Look for what made BAD faster than GOOD."),
+    budget=("2h", "Time for everything together"),
+    confidence=("95%", "at which a culprit is accepted"),
 )
-@click.option(
-    "--deep", is_flag=True, help="With --over releases: go on to the commits of the release found."
-)
-@any_metric_option
-@scenario_options
-@variant_options
-@memory_option
-@click.option(
-    "--size",
-    type=parse_share,
-    metavar="SHARE",
-    help=f"Smallest change to look for, such as 2% or 0.02; by default {_SIZE:.0%}, or "
-    f"{COUNTED_DIFFERENCE:.1%} of a counted metric.",
-)
-@click.option("--improvement", is_flag=True, help="Look for what made BAD faster than GOOD.")
-@click.option(
-    "--confidence",
-    type=parse_share,
-    metavar="SHARE",
-    default="95%",
-    show_default=True,
-    help="Probability at which a culprit is accepted, such as 95%.",
-)
-@budget_option("2h", "Time for everything together")
-@fresh_option
-@dry_run_option
-@json_option
 def bisect_(
     *,
     good: str,

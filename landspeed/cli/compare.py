@@ -10,18 +10,11 @@ from base.build import Variant
 from base.errors import UsageError
 from benchmarks.workloads.metrics import metric_named
 from landspeed.cli.options.common import (
-    any_metric_option,
-    budget_option,
-    dry_run_option,
     emit_either,
-    fresh_option,
-    json_option,
-    memory_option,
     require_limit,
     show_dry_run,
-    variant_options,
 )
-from landspeed.cli.options.scenario import scenario_options
+from landspeed.cli.options.scenario import comparison_options
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
@@ -38,37 +31,25 @@ from landspeed.session.session import Session
 
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
 @click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
-@variant_options
-@any_metric_option
-@scenario_options
-@click.option(
-    "--precision",
-    type=parse_share,
-    metavar="SHARE",
-    default="1%",
-    show_default=True,
-    help="Largest difference that counts as SAME, such as 1% or 0.01.",
+@comparison_options(
+    click.option(
+        "--precision",
+        type=parse_share,
+        metavar="SHARE",
+        default="1%",
+        show_default=True,
+        help="Largest difference that counts as SAME, such as 1% or 0.01.",
+    ),
+    click.option(
+        "--narrow",
+        is_flag=True,
+        help="Continue until the interval is no wider than --precision, even if the verdict is "
+        "reached earlier.",
+    ),
+    click.option("--aa", is_flag=True, help="Compare a server with a copy of itself."),
+    budget=("30min", "Time for all runs together"),
+    confidence=("99.9%", "that all verdicts are right"),
 )
-@budget_option("30min", "Time for all runs together")
-@click.option(
-    "--confidence",
-    type=parse_share,
-    metavar="SHARE",
-    default="99.9%",
-    show_default=True,
-    help="Probability that all verdicts are right, such as 99.9%.",
-)
-@click.option(
-    "--narrow",
-    is_flag=True,
-    help="Continue until the interval is no wider than --precision, even if the verdict is "
-    "reached earlier.",
-)
-@memory_option
-@click.option("--aa", is_flag=True, help="Compare a server with a copy of itself.")
-@fresh_option
-@dry_run_option
-@json_option
 def compare_(
     *,
     sides: tuple[str, ...],

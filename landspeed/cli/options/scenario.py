@@ -9,8 +9,20 @@ from typing import Any
 import click
 
 from benchmarks.workloads.scenario import Mode, Protocol
-from landspeed.cli.options.common import ConfigurationOption, together
+from landspeed.cli.options.common import (
+    ConfigurationOption,
+    Decorator,
+    any_metric_option,
+    budget_option,
+    dry_run_option,
+    fresh_option,
+    json_option,
+    memory_option,
+    together,
+    variant_options,
+)
 from landspeed.compare.side import CompareScenario, parse_scenario
+from landspeed.console.params import parse_share
 
 _WORDS = ("scenario", "mode", "protocol", "scale", "clients", "seconds")
 
@@ -69,3 +81,31 @@ def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(scenario=parse_scenario(**words, profile=configuration), **given)
 
     return packed
+
+
+def comparison_options(
+    *more: Decorator, budget: tuple[str, str], confidence: tuple[str, str]
+) -> Decorator:
+    """Return the options of a verb that compares servers in one scenario, *more* first.
+
+    *budget* and *confidence* are each a default and what the option means.
+    """
+    return together(
+        *more,
+        variant_options,
+        any_metric_option,
+        scenario_options,
+        budget_option(*budget),
+        click.option(
+            "--confidence",
+            type=parse_share,
+            metavar="SHARE",
+            default=confidence[0],
+            show_default=True,
+            help=f"Probability {confidence[1]}, such as {confidence[0]}.",
+        ),
+        memory_option,
+        fresh_option,
+        dry_run_option,
+        json_option,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -13,9 +13,24 @@ from landspeed.bisect.journal import Verification
 from landspeed.console.format import counted
 from landspeed.console.markdown import code
 
+Report = TypeVar("Report")
 Answer = Literal["culprit", "range", "no culprit", "reversed", "undecided", "refuted"]
 """*range*: one of several candidates, of which those between cannot be built; *refuted*: the
 culprit did not differ from its parent when they were compared."""
+
+
+def validated(adapter: TypeAdapter[Report], facts: Any) -> Report:
+    """Return the report that *facts* (parsed JSON) hold; RecordError if they hold none."""
+    try:
+        return adapter.validate_python(facts)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RecordError(
+            "this is not the report of a bisection",
+            detail=f"{place}: {first['msg']}" if place else first["msg"],
+            hint='Write one with "landspeed bisect --json".',
+        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,16 +168,7 @@ class BisectReport:
     @classmethod
     def parse(cls, facts: Any) -> Self:
         """Return the report that *facts* (parsed JSON) hold; RecordError if they hold none."""
-        try:
-            return _ADAPTER.validate_python(facts)  # type: ignore[return-value]
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise RecordError(
-                "this is not the report of a bisection",
-                detail=f"{place}: {first['msg']}" if place else first["msg"],
-                hint='Write one with "landspeed bisect --json".',
-            ) from error
+        return validated(_ADAPTER, facts)  # type: ignore[return-value]
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""

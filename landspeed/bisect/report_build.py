@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, floor, log, log2, log10, sqrt
 from statistics import median
-from typing import assert_never
 
 from benchmarks.counted.count import kept_profile
 from builders.source.history import History
@@ -89,21 +88,15 @@ def report_of(result: BisectResult, history: History, command: str) -> BisectRep
 def answer_of(result: BisectResult) -> Answer:
     """Return the answer in a word or two."""
     decision = result.conclusion.decision
-    match decision:
-        case Culprit():
-            expected = Verdict.FASTER if result.request.improvement else Verdict.SLOWER
-            verified = result.verification
-            if verified and verified.verdict not in (expected, Verdict.UNDECIDED):
-                return "refuted"
-            return "culprit" if decision.first == decision.last else "range"
-        case NoCulprit():
-            return "no culprit"
-        case Reversed():
-            return "reversed"
-        case None | Probe():
-            return "undecided"
-        case _:
-            assert_never(decision)
+    if isinstance(decision, Culprit):
+        expected = Verdict.FASTER if result.request.improvement else Verdict.SLOWER
+        verified = result.verification
+        if verified and verified.verdict not in (expected, Verdict.UNDECIDED):
+            return "refuted"
+        return "culprit" if decision.first == decision.last else "range"
+    if isinstance(decision, NoCulprit):
+        return "no culprit"
+    return "reversed" if isinstance(decision, Reversed) else "undecided"
 
 
 def _culprit(result: BisectResult, history: History) -> ReportedCulprit | None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
-from base.errors import RecordError
 from benchmarks.workloads.cell_name import CellName
-from landspeed.bisect.report import BisectReport, CandidateSpan, Measurement
+from landspeed.bisect.report import BisectReport, CandidateSpan, Measurement, validated
 from landspeed.bisect.sweep import SWEEP_ADAPTER, SweepReport, sweep_markdown
 from landspeed.console.format import change, counted, number, percent
 from landspeed.console.markdown import code, markdown_table, plain
@@ -243,11 +240,6 @@ def parse_reports(facts: Any) -> list[AnyReport]:
     RecordError if it is something else.
     """
     if isinstance(facts, dict) and "order" in facts:
-        try:
-            return [SWEEP_ADAPTER.validate_python(facts)]
-        except ValidationError as error:
-            raise RecordError(
-                "this is not the report of a sweep", detail=error.errors()[0]["msg"]
-            ) from error
+        return [validated(SWEEP_ADAPTER, facts)]
     listed = facts if isinstance(facts, list) and facts else [facts]
     return [BisectReport.parse(one) for one in listed]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
@@ -26,6 +25,7 @@ from landspeed.cli.options.common import (
     dry_run_option,
     emit_either,
     json_option,
+    read_json,
     show_dry_run,
 )
 from landspeed.cli.options.scenario import seconds_option
@@ -222,13 +222,7 @@ def summary(found: ChangepointScan, shown: int) -> str:
 
 def read_changes(path: str) -> list[Changepoint]:
     """Return the changes that the JSON at *path* lists (- for stdin); UsageError if it is none."""
-    try:
-        with click.open_file(path) as stream:
-            facts = json.load(stream)
-    except OSError as error:
-        raise UsageError(f'could not read "{path}"', detail=str(error.strerror)) from error
-    except ValueError as error:
-        raise UsageError("this is not JSON", detail=str(error)) from error
+    facts = read_json(path, hint='"landspeed changes --json" writes one.')
     if not isinstance(facts, list):
         raise UsageError(
             "this is not a list of changes", detail=f"The JSON is a {type(facts).__name__}."

@@ -110,7 +110,8 @@ def explain_(
     path = svg or session.paths.results / _DIRECTORY / f"{names}-{explained.cell}.svg".replace(
         "/", "-"
     )
-    draw(frames(profiles[0], profiles[1]), path, _title(explained))
+    legend = "Red is more, blue is less; the width of a frame is the mean of both"
+    draw(frames(profiles[0], profiles[1]), path, f"{explained.headline}. {legend}")
     if as_json:
         emit_json(explained.facts(top) | {"svg": str(path)})
     else:
@@ -172,12 +173,3 @@ def _files(targets: list[Target], session: Session) -> tuple[str, ...] | None:
         return None
     changes = session.builder.sources.changes(before.origin.tree, after)
     return None if changes is None else tuple(change.path for change in changes)
-
-
-def _title(explained: ExplainResult) -> str:
-    change = explained.total_after / explained.total_before - 1
-    return (
-        f"{explained.cell}, instructions per transaction: {explained.before} "
-        f"{explained.total_before:.0f}, {explained.after} {explained.total_after:.0f} "
-        f"({change:+.2%}). Red is more, blue is less; the width of a frame is the mean of both"
-    )

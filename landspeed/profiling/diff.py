@@ -6,7 +6,7 @@ Profiles are per transaction, as benchmarks.counted.count stores them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,6 +60,15 @@ class ExplainResult:
     costs: tuple[Cost, ...]
     files: tuple[str, ...] | None
     notes: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The totals of both servers."""
+        change = self.total_after / self.total_before - 1
+        return (
+            f"{self.cell}: {self.before} {self.total_before:.1f}, {self.after} "
+            f"{self.total_after:.1f} instructions per transaction ({change:+.2%})"
+        )
 
     def facts(self, top: int) -> dict[str, Any]:
         """Return the result as JSON can hold it, with the *top* functions."""
@@ -128,23 +137,15 @@ def incomparable(before: Record, after: Record) -> list[str]:
         other = [n for n in names if getattr(before.epoch, n) != getattr(after.epoch, n)]
         reasons.append(f"counted with another {', '.join(other) or 'architecture'}")
     tools = before.build.toolchain, after.build.toolchain
-    changed = [n for n in sorted(tools[0].keys() | tools[1].keys()) if _differs(n, *tools)]
+    known = sorted(tools[0].keys() | tools[1].keys())
+    changed = [name for name in known if tools[0].get(name) != tools[1].get(name)]
     if changed:
         reasons.append(f"compiled by another {', '.join(changed)}")
     return reasons
 
 
-def _differs(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
-    return before.get(name) != after.get(name)
-
-
 def explained_text(explained: ExplainResult, top: int) -> RenderableType:
     """Return the *top* functions as a table, and the files that changed."""
-    head = (
-        f"{explained.cell}: {explained.before} {explained.total_before:.1f}, "
-        f"{explained.after} {explained.total_after:.1f} instructions per transaction "
-        f"({explained.total_after / explained.total_before - 1:+.2%})"
-    )
     titles = ("function", "own", explained.before, explained.after, "inclusive", "of all")
     rows = [
         (
@@ -160,7 +161,7 @@ def explained_text(explained: ExplainResult, top: int) -> RenderableType:
     rest = sum(cost.own for cost in explained.costs[top:])
     rows.append(("all others", f"{rest:+.1f}", "", "", "", ""))
     table = rich_table(titles, rows, align="lr")
-    return Group(head, "", table, *_files(explained.files), *explained.notes)
+    return Group(explained.headline, "", table, *_files(explained.files), *explained.notes)
 
 
 def _files(files: Sequence[str] | None) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 from base.errors import LandspeedError, UsageError
 from landspeed.bisect.report_markdown import parse_reports
 from landspeed.changepoints.scan import PlacedDots, scan_records
-from landspeed.cli.options.common import dry_run_option, emit, emit_json, json_option
+from landspeed.cli.options.common import dry_run_option, emit, emit_json, json_option, read_json
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
 from landspeed.farm.issues import IssueUpdate, comment, update_issues
@@ -86,21 +85,11 @@ def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
 
 
 def _comment(number: int, file: Path) -> None:
-    try:
-        text = file.read_text()
-    except OSError as error:
-        raise UsageError(f'could not read "{file}"', detail=str(error.strerror)) from error
-    if not text.strip():
+    facts = read_json(str(file), hint='Write it with "landspeed bisect --json".')
+    if facts is None:
         say("the report is empty: nothing to comment")
         return
-    try:
-        reports = parse_reports(json.loads(text))
-    except ValueError as error:
-        raise UsageError(
-            f'"{file}" is not JSON',
-            detail=str(error),
-            hint='Write it with "landspeed bisect --json".',
-        ) from error
+    reports = parse_reports(facts)
     say(f"comment on issue {number}: {comment(GitHub.find(say), number, reports)}")
 
 

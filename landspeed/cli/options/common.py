@@ -207,3 +207,18 @@ def require_limit(memory: int | None, *, counted: bool) -> None:
             hint="Leave out --memory, or choose --metric latency.",
         )
     Cgroup.make(f"try-{os.getpid()}", memory).remove()
+
+
+def read_json(path: str, hint: str) -> Any:
+    """Return the JSON in the file at *path*, - for stdin; None if the file is empty.
+
+    UsageError with *hint* if it is no JSON.
+    """
+    try:
+        with click.open_file(path) as stream:
+            text = stream.read()
+        return json.loads(text) if text.strip() else None
+    except OSError as error:
+        raise UsageError(f'could not read "{path}"', detail=str(error.strerror)) from error
+    except ValueError as error:
+        raise UsageError(f'"{path}" is not JSON', detail=str(error), hint=hint) from error

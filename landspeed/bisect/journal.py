@@ -18,7 +18,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from math import log
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -63,7 +63,9 @@ class Verification:
     @classmethod
     def of(cls, finding: Finding, *, runs: int, comparison: str | None = None) -> Self:
         """Return the verification by a comparison of so many *runs* that ended with *finding*."""
-        facts = finding.facts() | {"ratio": finding.ratio or 1.0, "verdict": finding.verdict}
+        facts = finding.facts() | {"verdict": finding.verdict, "ratio": finding.ratio or 1.0}
+        for name, span in (("interval", finding.interval), ("interval_95", finding.shown_interval)):
+            facts[name] = span and astuple(span)
         return cls(**facts, runs=runs, comparison=comparison)
 
 

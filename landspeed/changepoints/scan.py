@@ -9,7 +9,7 @@ from base.build import Origin
 from benchmarks.workloads.metrics import metric_named
 from builders.source import Position
 from landspeed.changepoints.cache import TraceCache
-from landspeed.changepoints.confirm import decided
+from landspeed.changepoints.changepoint import decided
 from landspeed.changepoints.detect import FLAGGED, ChangepointScan, detect
 from landspeed.results.arrays import distinct
 from landspeed.results.points import Dots, dots

@@ -10,14 +10,14 @@ from rich.table import Table
 
 from base.errors import RefError, UsageError, raise_if
 from benchmarks.workloads.metrics import METRICS
-from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.changepoints.confirm import (
+from landspeed.changepoints.changepoint import (
+    Changepoint,
+    ChangepointStatus,
     Confirmation,
-    ConfirmRun,
-    confirmations_facts,
     newest,
     status_counts_text,
 )
+from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.changepoints.scan import scan_records
 from landspeed.cli.options.common import (

@@ -17,8 +17,7 @@ from landspeed.bisect.commit_range import CommitRange, commit_range
 from landspeed.bisect.report_build import report_of
 from landspeed.bisect.run import bisect
 from landspeed.bisect.search import BisectRequest
-from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.changepoints.confirm import Confirmation
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus, Confirmation
 from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import CompareScenario, parse_scenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE

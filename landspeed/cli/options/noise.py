@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.clients.pgbench import Pgbench
-from landspeed.changepoints.confirm import newest, status_counts, status_counts_text
+from landspeed.changepoints.changepoint import newest, status_counts, status_counts_text
 from landspeed.cli.options.common import emit_either
 from landspeed.compare.aa_rates import TITLES, aa_report, row_text, summary_lines
 from landspeed.compare.aa_schedule import compare_with_itself, least_compared

@@ -8,8 +8,7 @@ from typing import Any
 from base.build import Origin, Variant
 from benchmarks.workloads.metrics import benchmark_name, metric_named
 from builders.source.history import Commit
-from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.changepoints.confirm import Confirmation, newest
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus, Confirmation, newest
 from landspeed.console.markdown import plain
 from landspeed.results.params import Params
 from landspeed.stats.summary import rounded

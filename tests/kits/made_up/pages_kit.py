@@ -13,8 +13,7 @@ from base.build import Origin
 from benchmarks.records.columns import scalars
 from builders.source import Position
 from builders.source.history import Commit
-from landspeed.changepoints.changepoint import ChangepointStatus
-from landspeed.changepoints.confirm import Confirmation
+from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.detect import ChangepointScan, detect
 from landspeed.results.points import dots
 from landspeed.results.series import RELEASES_LINE

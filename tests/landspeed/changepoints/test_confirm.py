@@ -18,14 +18,15 @@ from benchmarks.records.notes import NoteStore
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import Cell
 from landspeed.changepoints import confirm
-from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.changepoints.confirm import (
+from landspeed.changepoints.changepoint import (
+    Changepoint,
+    ChangepointStatus,
     Confirmation,
-    ConfirmRun,
     newest,
     status_counts,
     status_counts_text,
 )
+from landspeed.changepoints.confirm import ConfirmRun
 from landspeed.cli.changes import confirmations_table, read_changes
 from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.side import CompareScenario, Side

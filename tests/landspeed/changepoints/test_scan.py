@@ -14,8 +14,7 @@ from base.build import Origin
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from builders.source import Position
-from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.changepoints.confirm import Confirmation, decided
+from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus, Confirmation, decided
 from landspeed.changepoints.scan import PlacedDots
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.made_up.synthetic import Point, record

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -23,7 +25,7 @@ from base.paths import Paths
 from builders.catalog import Catalog
 from builders.cleanup import sweep
 from builders.config import CONFIG_NAME, SourceConfig
-from builders.incremental_tree import IncrementalTree, Work, taken, trim
+from builders.incremental_tree import taken, trim
 from builders.recipe import Recipe, recipe
 from builders.recipe_table import BuildSystem
 from builders.sandbox import Host, Progress, Sandbox
@@ -35,13 +37,26 @@ _BUILD_BYTES = 1_500_000_000
 
 
 def cores() -> int:
-    """How many processes can compile at once: the processors we may use."""
+    """Return how many processes can compile at once: the processors we may use."""
     return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Job:
+    """A build that is being made."""
+
+    source: Source
+    plan: Recipe
+    identifier: str
+    progress: Callable[[Progress], None]
+
+    def tell(self, step: str) -> None:
+        self.progress(Progress(step=step, share=0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Builder:
-    """Builds sources in one sandbox and keeps the builds in one store.
+    """A sandbox in which sources are built, and the store that keeps the builds.
 
     With ``keeps_trees``, and if the sandbox builds in place, commits are built incrementally in a
     tree that moves from one commit to the next. Releases differ too much and are always built in
@@ -56,9 +71,9 @@ class Builder:
 
     @classmethod
     def open(cls, paths: Paths, sandbox: Sandbox | None = None) -> Self:
-        """The Builder of this machine, with the sources that the project's landspeed.toml names.
+        """Return the builder of this machine, with the sources that landspeed.toml names.
 
-        It builds in *sandbox*, by default on the Host.
+        It builds in *sandbox*, by default on the host.
         """
         config = SourceConfig.load(paths.project / CONFIG_NAME)
         return cls(
@@ -69,12 +84,12 @@ class Builder:
         )
 
     def newest_stable(self) -> Source:
-        """The newest stable release that can be had: the one pgbench comes from."""
+        """Return the newest stable release within reach: the one pgbench comes from."""
         newest = self.sources.catalog.newest_stable()
         return self.sources.resolve(newest.version.major_text)
 
     def recipe(self, source: Source, variant: Variant, system: BuildSystem | None = None) -> Recipe:
-        """The Recipe that `build` would follow."""
+        """Return the recipe that `build` would follow."""
 
         def has(path: str) -> bool:
             return bool(self.sources.hashes(source, [path]))
@@ -82,20 +97,16 @@ class Builder:
         return recipe(source.version, variant, system, has=has)
 
     def identifier(self, source: Source, plan: Recipe) -> str:
-        """The Build's identity: tree + variant + recipe + toolchain, with a readable head."""
-        whole = canonical_json(
-            {
-                "tree": source.origin.tree,
-                "recipe": plan.digest,
-                "toolchain": self.sandbox.toolchain(plan.variant),
-            }
-        )
-        return f"{source.version}-{plan.variant}-{digest_text(whole)[:12]}"
+        """Return the build's identity: a readable head, and a digest of what it is made of."""
+        toolchain = self.sandbox.toolchain(plan.variant)
+        whole = {"tree": source.origin.tree, "recipe": plan.digest, "toolchain": toolchain}
+        digest = digest_text(canonical_json(whole))[:12]
+        return f"{source.version}-{plan.variant}-{digest}"
 
     def find(
         self, source: Source, variant: Variant, system: BuildSystem | None = None
     ) -> Build | None:
-        """The Build if it is in the store."""
+        """Return the build if it is in the store."""
         return self._kept(self.identifier(source, self.recipe(source, variant, system)), source)
 
     def _kept(self, identifier: str, source: Source) -> Build | None:
@@ -111,128 +122,105 @@ class Builder:
         *,
         progress: Callable[[Progress], None],
     ) -> Build:
-        """The Build of *source* in *variant*: found, or built now.
+        """Return the build of *source* in *variant*: found, or built now.
 
-        Two processes asking for one identity build it once. BuildError, StorageError.
+        Two processes that ask for one identity build it once. Raises BuildError, StorageError.
         """
         plan = self.recipe(source, variant, system)
         identifier = self.identifier(source, plan)
         found = self._kept(identifier, source)
         if found:
             return found
+        job = _Job(source=source, plan=plan, identifier=identifier, progress=progress)
         lock = self.store.lock(identifier)
         try:
             with locked(lock, wait=False) as held:
-                return self._build_locked(source, plan, identifier, progress, held)
+                return self._build_locked(job, held)
         except BusyError:
-            progress(Progress(step="waiting for another landspeed that builds it", share=0.0))
+            job.tell("waiting for another landspeed that builds it")
         with locked(lock) as held:
-            return self._build_locked(source, plan, identifier, progress, held)
+            return self._build_locked(job, held)
 
-    def _build_locked(
-        self,
-        source: Source,
-        plan: Recipe,
-        identifier: str,
-        progress: Callable[[Progress], None],
-        lock: int,
-    ) -> Build:
-        found = self._kept(identifier, source)
+    def _build_locked(self, job: _Job, lock: int) -> Build:
+        source = job.source
+        found = self._kept(job.identifier, source)
         if found:
             return found
-        with storage_errors(f"build {source.origin.name} {plan.variant}", self.paths.trees):
+        with storage_errors(f"build {source.origin.name} {job.plan.variant}", self.paths.trees):
             sweep(self.paths.trees, self.store.lock)
             require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
             self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
-            if self._is_walked(source):
-                build = self._build_kept(source, plan, identifier, progress)
+            is_commit = source.origin.release is None
+            if is_commit and self.keeps_trees and self.sandbox.builds_in_place:
+                build = self._build_kept(job)
             else:
-                build = self._build_afresh(source, plan, identifier, progress, lock)
-        self.store.trim(keep={identifier})
+                build = self._build_afresh(job, lock)
+        self.store.trim(keep={job.identifier})
         return build
 
-    def _is_walked(self, source: Source) -> bool:
-        is_commit = source.origin.release is None
-        return is_commit and self.keeps_trees and self.sandbox.builds_in_place
-
-    def _build_afresh(
-        self,
-        source: Source,
-        plan: Recipe,
-        identifier: str,
-        progress: Callable[[Progress], None],
-        lock: int,
-    ) -> Build:
-        tree = self.paths.trees / identifier
-        stage = self.paths.trees / f"{identifier}.stage"
+    def _build_afresh(self, job: _Job, lock: int) -> Build:
+        tree = self.paths.trees / job.identifier
+        stage = self.paths.trees / f"{job.identifier}.stage"
         # a name of our own: what the git of a killed landspeed still writes is no part of this
-        fresh = self.paths.trees / f"{identifier}.unpack-{os.getpid()}"
-        for leftover in (tree, *self.paths.trees.glob(f"{identifier}.*")):
+        fresh = self.paths.trees / f"{job.identifier}.unpack-{os.getpid()}"
+        for leftover in (tree, *self.paths.trees.glob(f"{job.identifier}.*")):
             remove_tree(leftover)
-        progress(Progress(step="unpack", share=0.0))
-        self.sources.export(source, fresh)
+        job.tell("unpack")
+        self.sources.export(job.source, fresh)
         fresh.rename(tree)
-        seconds = self.sandbox.run(
-            plan,
-            source=tree,
-            stage=stage,
-            log=self._log(identifier),
-            progress=progress,
-            lock=lock,
-        )
-        build = self._proven(source, plan, identifier, stage, seconds)
+        seconds = self._run(job, job.plan, tree=tree, stage=stage, lock=lock)
+        build = self._stored(job, stage, seconds)
         for leftover in (tree, stage):
             remove_tree(leftover)
         return build
 
-    def _build_kept(
-        self,
-        source: Source,
-        plan: Recipe,
-        identifier: str,
-        progress: Callable[[Progress], None],
-    ) -> Build:
+    def _build_kept(self, job: _Job) -> Build:
         """Build a commit in a tree that is kept for its variant, build system and toolchain."""
+        source, plan = job.source, job.plan
         toolchain = digest_text(canonical_json(self.sandbox.toolchain(plan.variant)))
         name = f"{plan.variant}-{plan.system}-{toolchain[:8]}"
         with taken(self.paths.trees / "kept", name, self.sources) as (kept, lock):
-
-            def run(work: Work) -> float:
-                seconds = self.sandbox.run(
-                    work.recipe,
-                    source=kept.tree,
-                    stage=kept.stage,
-                    log=self._log(identifier),
-                    progress=progress,
-                    lock=lock,
-                )
-                _require_server(plan, kept.stage)
-                return seconds
-
-            progress(Progress(step="update the tree", share=0.0))
-            seconds = _continue(kept, source, plan, run)
+            run = partial(self._run, job, tree=kept.tree, stage=kept.stage, lock=lock)
+            job.tell("update the tree")
+            seconds = None
+            if work := kept.advance(source, plan):
+                # a failure may be the tree's fault: it is repeated in a clean tree
+                with suppress(BuildError):
+                    spent = run(work.recipe)
+                    seconds = spent if kept.trust(source, plan, work) else None
             if seconds is None:
-                progress(Progress(step="unpack", share=0.0))
+                job.tell("unpack")
                 work = kept.renew(source, plan)
-                seconds = run(work)
+                seconds = run(work.recipe)
                 kept.trust(source, plan, work)
-            build = self._proven(source, plan, identifier, kept.stage, seconds)
+            build = self._stored(job, kept.stage, seconds)
             remove_tree(kept.stage)
         trim(self.paths.trees / "kept")
         return build
 
-    def _log(self, identifier: str) -> Path:
-        return self.paths.cache / "logs" / f"{identifier}.log"
+    def _run(self, job: _Job, plan: Recipe, *, tree: Path, stage: Path, lock: int) -> float:
+        """Run *plan*, all of *job*'s or what is left of it; return CPU seconds."""
+        log = self.paths.cache / "logs" / f"{job.identifier}.log"
+        seconds = self.sandbox.run(
+            plan, source=tree, stage=stage, log=log, progress=job.progress, lock=lock
+        )
+        for program in ("postgres", "initdb", "pg_config"):
+            installed = _prefix(job.plan, stage) / "bin"
+            if not (installed / program).is_file():
+                raise BuildError(
+                    f"the build of PostgreSQL {plan.version} installed no {program}",
+                    detail=f"Looked in {installed}.",
+                    hint="The recipe's targets are in builders/recipes.toml.",
+                )
+        return seconds
 
-    def _proven(
-        self, source: Source, plan: Recipe, identifier: str, stage: Path, seconds: float
-    ) -> Build:
-        installed = _require_server(plan, stage)
+    def _stored(self, job: _Job, stage: Path, seconds: float) -> Build:
+        plan, installed = job.plan, _prefix(job.plan, stage)
         build = Build(
             prefix=installed,
-            identifier=identifier,
-            version=source.version,
-            origin=source.origin,
+            identifier=job.identifier,
+            version=job.source.version,
+            origin=job.source.origin,
             variant=plan.variant,
             build_system=plan.system.value,
             quirks=tuple(q.name for q in plan.quirks),
@@ -243,29 +231,5 @@ class Builder:
         return self.store.put(installed, build)
 
 
-def _continue(
-    kept: IncrementalTree, source: Source, plan: Recipe, run: Callable[[Work], float]
-) -> float | None:
-    """CPU seconds of a build that goes on where *kept* is; None where it must start anew."""
-    work = kept.advance(source, plan)
-    if work is None:
-        return None
-    try:
-        seconds = run(work)
-    except BuildError:
-        # may be the tree's fault: only a tree that was clean tells that a commit does not build
-        return None
-    return seconds if kept.trust(source, plan, work) else None
-
-
-def _require_server(plan: Recipe, stage: Path) -> Path:
-    """Where below *stage* a server was installed; BuildError if none was."""
-    installed = stage / plan.prefix.removeprefix("/")
-    for program in ("postgres", "initdb", "pg_config"):
-        if not (installed / "bin" / program).is_file():
-            raise BuildError(
-                f"the build of PostgreSQL {plan.version} installed no {program}",
-                detail=f"Looked in {installed}/bin.",
-                hint="The recipe's targets are in builders/recipes.toml.",
-            )
-    return installed
+def _prefix(plan: Recipe, stage: Path) -> Path:
+    return stage / plan.prefix.removeprefix("/")

@@ -1,7 +1,7 @@
 """Servers that somebody else built: found by their pg_config, kept under a name, used in place.
 
-What makes such a Build like any other is its digest: should the server be replaced where it
-lies, by a package's upgrade say, it is another one, and is refused until it is registered anew.
+The digest identifies such a build, too: if the server is replaced, for example by a package's
+upgrade, it is refused until it is registered again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from base.files import canonical_json, digest_file, digest_text, digest_tree, wr
 from base.version import Version
 from builders.catalog import OLDEST, is_covered
 from builders.sandbox import printed
+from builders.store import builds_below
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _PROGRAMS = ("postgres", "initdb", "pg_controldata")
@@ -32,10 +33,10 @@ def is_name(text: str) -> bool:
 
 
 def inspect(pg_config: str, name: str | None) -> Build:
-    """The Build of *pg_config*'s server, to be called *name*, by default its version.
+    """Return the build of *pg_config*'s server, to be called *name*, by default its version.
 
-    Which sizes its blocks have only the server can tell: the variant is not known yet, and
-    is the default one. UsageError if that is no pg_config of a server.
+    Only the running server can tell its block sizes: the variant is the default one for now.
+    Raises UsageError if *pg_config* is not that of a server.
     """
     program = shutil.which(pg_config)
     if program is None:
@@ -142,15 +143,11 @@ class ExternalServers:
         """
         name = build.origin.registered or ""
         known = next((b for b in self.all() if b.origin.registered == name), None)
-        if (
-            known
-            and known.external
-            and build.external
-            and known.external.pg_config != (build.external.pg_config)
-        ):
+        there, here = known and known.external, build.external
+        if there and here and there.pg_config != here.pg_config:
             raise UsageError(
                 f'"{name}" is registered already',
-                detail=f"It stands for {known.external.pg_config}.",
+                detail=f"It stands for {there.pg_config}.",
                 hint="Choose another name with --name.",
             )
         prefix = self.root / name
@@ -178,14 +175,8 @@ class ExternalServers:
         return build
 
     def all(self) -> list[Build]:
-        """Every registered Build, by name; whether it is still the same is not looked at."""
-        builds = []
-        for proof in sorted(self.root.glob(f"*/{BUILD_JSON}")):
-            try:
-                builds.append(Build.load(proof.parent))
-            except StorageError:
-                continue
-        return builds
+        """Return every registered build, by name, without checking that it is unchanged."""
+        return builds_below(self.root)
 
 
 def _is_unchanged(build: Build, external: ExternalServer) -> bool:

@@ -1,4 +1,4 @@
-"""The store of Builds: one directory per identity, ``BUILD.json`` last, LRU removal."""
+"""The store of builds: one directory for each identity, the least recently used removed first."""
 
 from __future__ import annotations
 
@@ -25,34 +25,24 @@ class Store:
     limit: int
 
     def lock(self, identifier: str) -> Path:
-        """The lock file of one identity: held to build it, shared to use it."""
+        """Return the lock file of one identity: held to build it, shared to use it."""
         return self.root / ".locks" / identifier
 
     def find(self, identifier: str) -> Build | None:
-        """The Build called *identifier*, marked as just used, or None."""
+        """Return the build called *identifier*, marked as just used, or None."""
         prefix = self.root / identifier
-        proof = prefix / BUILD_JSON
         try:
             build = Build.load(prefix)
         except StorageError:
             return None
-        if os.access(proof, os.W_OK):
-            try:
-                os.utime(proof)
-            except OSError:
-                # a read-only store can be used, only its order of use is not kept
-                return build
+        # a read-only store can be used, only its order of use is not kept
+        with suppress(OSError):
+            os.utime(prefix / BUILD_JSON)
         return build
 
     def all(self) -> list[Build]:
-        """Every whole Build, by identifier; what is half there or damaged is not a Build."""
-        builds = []
-        for proof in sorted(self.root.glob(f"*/{BUILD_JSON}")):
-            try:
-                builds.append(Build.load(proof.parent))
-            except StorageError:
-                continue
-        return builds
+        """Return every whole build, by identifier."""
+        return builds_below(self.root)
 
     def put(self, installed: Path, build: Build) -> Build:
         """Move *installed* into the store as *build*, proof last; return the stored Build.
@@ -76,9 +66,9 @@ class Store:
             yield
 
     def trim(self, keep: set[str]) -> list[str]:
-        """Remove least recently used Builds until the limit holds; the identifiers removed.
+        """Remove least recently used builds until the limit holds; return their identifiers.
 
-        What is in use, and what is in *keep*, stays.
+        Builds that are in use or in *keep* stay.
         """
         # one at a time: two would each make all the room
         with locked(self.lock("trim")):
@@ -123,6 +113,15 @@ class Store:
             with suppress(BusyError), locked(self.lock(directory.name), wait=False):
                 if not proof.exists():
                     remove_tree(directory)
+
+
+def builds_below(root: Path) -> list[Build]:
+    """Return the builds in the directories of *root*, by name, without damaged ones."""
+    builds = []
+    for proof in sorted(root.glob(f"*/{BUILD_JSON}")):
+        with suppress(StorageError):
+            builds.append(Build.load(proof.parent))
+    return builds
 
 
 def limit_from_environment() -> int:

@@ -2,8 +2,8 @@
 
 from builders.config import SourceConfig
 from builders.source.difference import Change, ChangeKind
-from builders.source.inventory import ReleaseStatus
-from builders.source.position import Position
+from builders.source.fetch import ReleaseStatus
+from builders.source.history import Position
 from builders.source.sources import Source, Sources
 
 __all__ = ["Change", "ChangeKind", "Position", "ReleaseStatus", "Source", "SourceConfig", "Sources"]

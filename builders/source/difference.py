@@ -1,9 +1,8 @@
-"""The difference between two trees: which files, and how a directory goes from one to the other."""
+"""Compare two trees, and take a directory from one to the other."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ _ABSENT = "000000"
 
 
 class ChangeKind(StrEnum):
-    """A ChangeKind is what became of a file; RETYPED: a link for a file, or its executable bit."""
+    """What became of a file; RETYPED is a link for a file, or another executable bit."""
 
     ADDED = "added"
     DELETED = "deleted"
@@ -27,7 +26,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A Change is one file that is not the same in two trees; mode and blob are the newer ones."""
+    """One file that differs between two trees; mode and blob are the newer ones."""
 
     path: str
     kind: ChangeKind
@@ -36,7 +35,7 @@ class Change:
 
 
 def changes(git: Git, old: str, new: str) -> list[Change]:
-    """The Changes that lead from tree *old* to tree *new*, by path."""
+    """Return the changes that lead from tree *old* to tree *new*, by path."""
     # asked for line counts, git first fetches all missing blobs of a partial clone in one go
     raw = git.run("diff-tree", "-r", "-z", "--no-renames", "--raw", "--numstat", old, new)
     found = []
@@ -59,7 +58,7 @@ def _change(head: str, path: str) -> Change:
 
 
 def apply(git: Git, some: Iterable[Change], directory: Path, *, time_ns: int) -> None:
-    """Carry *some* Changes out in *directory*; the files written are dated *time_ns*.
+    """Carry out *some* changes in *directory*; the files written are dated *time_ns*.
 
     All other files stay as they are, their times included: that is how make and ninja know
     what is to be done.
@@ -73,12 +72,8 @@ def apply(git: Git, some: Iterable[Change], directory: Path, *, time_ns: int) ->
                 _remove_empty(directory, Path(change.path).parent)
         if not written:
             return
-        with tempfile.TemporaryDirectory(prefix=".index-", dir=directory.parent) as scratch:
-            environment = {
-                "GIT_WORK_TREE": str(directory.absolute()),
-                "GIT_INDEX_FILE": str(Path(scratch, "index").absolute()),
-            }
-            lines = "".join(f"{c.mode} {c.blob}\t{c.path}\0" for c in written)
+        lines = "".join(f"{c.mode} {c.blob}\t{c.path}\0" for c in written)
+        with git.scratch_index(directory) as environment:
             git.run(
                 *("update-index", "-z", "--index-info"),
                 stdin=lines.encode(errors="surrogateescape"),

@@ -1,4 +1,4 @@
-"""Obtain the source of a release from the configured sources, in their order."""
+"""What the configured sources have, and how to obtain a release from them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import assert_never
 from urllib.parse import urlsplit
 
 from base.errors import SourceError
 from base.files import canonical_json, digest_file, digest_text, write_atomic
 from base.paths import Paths
 from base.version import Version
-from builders.catalog import Catalog
+from builders.catalog import Catalog, Release, is_covered
 from builders.config import CONFIG_NAME, SourceConfig, SourceKind
 from builders.source.apt import Apt, debian_mirror
 from builders.source.debian import DebianArchive, Package
 from builders.source.repository import Repository, TreeRef
 from builders.source.tarball import Download, UnreachableError
 from builders.source.upstream import DAY, MINUTES, TaggedRelease, Upstream
+from builders.source.view import Entry
 
 _log = logging.getLogger(__name__)
 
@@ -41,15 +41,37 @@ class Prospect:
 
 @dataclass(frozen=True, kw_only=True)
 class Offers:
-    """What upstream's tags and Debian's index were last seen to hold."""
+    """What upstream's tags and Debian's index were last seen to hold, if they are configured."""
 
     tags: dict[Version, TaggedRelease]
     packages: dict[Version, Package]
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReleaseStatus:
+    """What is known of a release without the network.
+
+    ``tree`` is its tree if that is here and ``taken_from`` says from where; ``reach`` holds one
+    line per configured source: how that would bring it, or why it cannot. ``is_reachable`` is
+    whether any is thought to.
+    """
+
+    version: Version
+    date: date | None
+    tree: str | None
+    taken_from: str | None
+    is_reachable: bool
+    reach: tuple[str, ...]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its tree is on this machine."""
+        return self.tree is not None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fetcher:
-    """Brings the trees of releases into the repository."""
+    """What the configured sources have, and how a release's tree gets into the repository."""
 
     repository: Repository
     upstream: Upstream
@@ -62,7 +84,7 @@ class Fetcher:
 
     @classmethod
     def create(cls, paths: Paths, catalog: Catalog, config: SourceConfig) -> Fetcher:
-        """The fetcher of a cache, with its upstream and its Debian archive."""
+        """Return the fetcher of a cache, with its upstream and its Debian archive."""
         repository = Repository(directory=paths.sources)
         upstream = Upstream(repository=repository, config=config)
         upstream.configure()
@@ -80,25 +102,68 @@ class Fetcher:
             downloads=paths.downloads,
         )
 
+    # -- what is known without asking anyone ---------------------------------------------------
+
     def offers(self) -> Offers:
-        """What the sources were last seen to have, asking nobody."""
-        return Offers(tags=self.upstream.releases(), packages=self.debian.index().packages)
+        """Return what the configured sources were last seen to have."""
+        has = self.config.order.__contains__
+        return Offers(
+            tags=self.upstream.releases() if has(SourceKind.GIT) else {},
+            packages=self.debian.index().packages if has(SourceKind.DEBIAN) else {},
+        )
 
-    def prospects(self, version: Version, offers: Offers) -> list[Prospect]:
-        """What each configured source promises for *version*, in order, asking nobody."""
-        return [self._prospect(kind, version, offers) for kind in self.config.order]
+    def versions(self) -> set[Version]:
+        """Return every version that anything knows, with the betas that upstream tagged."""
+        offers = self.offers()
+        found = {v for v in (*offers.packages, *offers.tags) if is_covered(v)}
+        return found | {release.version for release in self.releases()}
 
-    def _prospect(self, kind: SourceKind, version: Version, offers: Offers) -> Prospect:
-        match kind:
-            case SourceKind.GIT:
-                possible, text = self._git_prospect(version, offers)
-            case SourceKind.TARBALL:
-                possible, text = self._tarball_prospect(version)
-            case SourceKind.DEBIAN:
-                possible, text = self._debian_prospect(version, offers)
-            case _:
-                assert_never(kind)
-        return Prospect(kind=kind, is_possible=possible, text=text)
+    def releases(self) -> tuple[Release, ...]:
+        """Return the releases whose day is known, ascending: in the catalog, tagged or here."""
+        here = [Release(version=t.version, date=t.date) for t in self.repository.trees().values()]
+        tags = self.offers().tags.values()
+        tagged = [Release(version=t.version, date=t.time.date()) for t in tags]
+        found = self.catalog.merged([*tagged, *here]).releases
+        return tuple(r for r in found if r.version.is_release and is_covered(r.version))
+
+    def entries(self) -> list[Entry]:
+        """Return what the ``releases`` branch is to show."""
+        trees = {version: tagged.tree for version, tagged in self.offers().tags.items()}
+        trees |= {version: kept.tree for version, kept in self.repository.trees().items()}
+        return [Entry(name=r.name, date=r.date, tree=trees.get(r.version)) for r in self.releases()]
+
+    def statuses(self) -> list[ReleaseStatus]:
+        """Return the status of every known release, ascending."""
+        here, offers = self.repository.trees(), self.offers()
+        dates = {r.version: r.date for r in self.releases()}
+        statuses = []
+        for version in sorted(v for v in self.versions() if v.is_release):
+            prospects = self.prospects(version, offers)
+            kept = here.get(version)
+            statuses.append(
+                ReleaseStatus(
+                    version=version,
+                    date=dates.get(version),
+                    tree=kept.tree if kept else None,
+                    taken_from=kept.origin if kept else None,
+                    is_reachable=kept is not None or any(p.is_possible for p in prospects),
+                    reach=tuple(map(str, prospects)),
+                )
+            )
+        return statuses
+
+    def prospects(self, version: Version, offers: Offers | None = None) -> list[Prospect]:
+        """Return what each configured source promises for *version*, in order."""
+        offers = offers or self.offers()
+        ask = {
+            SourceKind.GIT: self._git_prospect,
+            SourceKind.TARBALL: self._tarball_prospect,
+            SourceKind.DEBIAN: self._debian_prospect,
+        }
+        found = [(kind, *ask[kind](version, offers)) for kind in self.config.order]
+        return [
+            Prospect(kind=kind, is_possible=possible, text=text) for kind, possible, text in found
+        ]
 
     def _git_prospect(self, version: Version, offers: Offers) -> tuple[bool, str]:
         if not self.upstream.is_configured:
@@ -109,7 +174,7 @@ class Fetcher:
             return True, f"tag {version.tag}, if {self.config.upstream} has it"
         return False, f"the upstream has no tag {version.tag}"
 
-    def _tarball_prospect(self, version: Version) -> tuple[bool, str]:
+    def _tarball_prospect(self, version: Version, _: Offers) -> tuple[bool, str]:
         release = self.catalog.get(version)
         if not self.config.tarball_url:
             return False, "no URL is configured"
@@ -125,22 +190,30 @@ class Fetcher:
             return False, f"the archive has {', '.join(map(str, sorted(offers.packages)))}"
         return self.debian.is_due(), "the archive's index was not fetched yet"
 
+    # -- fetching ------------------------------------------------------------------------------
+
     def obtain(self, version: Version) -> TreeRef:
         """Bring the tree of *version* here; the caller holds the lock.
 
-        SourceError lists every source that was tried, in order, and why it failed.
+        The SourceError lists every source that was tried, in order, and why it failed.
         """
         self.repository.ensure()
+        obtain = {
+            SourceKind.GIT: self._from_git,
+            SourceKind.TARBALL: self._from_tarball,
+            SourceKind.DEBIAN: self._from_debian,
+        }
         failures: list[str] = []
         for kind in self.config.order:
             try:
-                return self._obtain_by(kind, version)
+                return obtain[kind](version)
             except SourceError as error:
-                if self._prospect(kind, version, self.offers()).is_possible:
+                if any(p.kind is kind and p.is_possible for p in self.prospects(version)):
                     _log.info(f"{kind}: {error.message}")
                 detail = error.detail.replace("\n", "\n  ")
                 failures.append(f"{kind}: {error.message}" + (f"\n  {detail}" if detail else ""))
-        self._remember_failure(version)
+        failed = self._failures() | {str(version): self.clock()}
+        write_atomic(self._memory, canonical_json({"key": self._key, "failed": failed}))
         raise SourceError(
             f"the source of PostgreSQL {version} cannot be reached",
             detail="\n".join(failures) or f"No source is configured in {CONFIG_NAME}.",
@@ -148,7 +221,7 @@ class Fetcher:
         )
 
     def advice(self, version: Version) -> str:
-        """What would make *version* reachable."""
+        """Return what would make *version* reachable."""
         ways = []
         if not (SourceKind.GIT in self.config.order and self.upstream.is_configured):
             ways.append(f"set [sources.git] upstream in {CONFIG_NAME} to a URL or a local clone")
@@ -158,17 +231,6 @@ class Fetcher:
         elif release is None or release.sha256 is None:
             ways.append("give its sha256 in builders/releases.toml")
         return f"To reach it, {', or '.join(ways)}." if ways else "Check the network and try again."
-
-    def _obtain_by(self, kind: SourceKind, version: Version) -> TreeRef:
-        match kind:
-            case SourceKind.GIT:
-                return self._from_git(version)
-            case SourceKind.TARBALL:
-                return self._from_tarball(version)
-            case SourceKind.DEBIAN:
-                return self._from_debian(version)
-            case _:
-                assert_never(kind)
 
     def _from_git(self, version: Version) -> TreeRef:
         if not self.upstream.is_configured:
@@ -187,7 +249,7 @@ class Fetcher:
         )
 
     def _from_tarball(self, version: Version) -> TreeRef:
-        possible, url = self._tarball_prospect(version)
+        possible, url = self._tarball_prospect(version, self.offers())
         release = self.catalog.get(version)
         if not possible or release is None or release.sha256 is None:
             raise SourceError(url)
@@ -240,10 +302,6 @@ class Fetcher:
         """Whether *version* was tried in vain within a day, under the same configuration."""
         when = self._failures().get(str(version), 0.0)
         return 0 <= self.clock() - when < DAY
-
-    def _remember_failure(self, version: Version) -> None:
-        failures = self._failures() | {str(version): self.clock()}
-        write_atomic(self._memory, canonical_json({"key": self._key, "failed": failures}))
 
     def _failures(self) -> dict[str, float]:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,10 +38,10 @@ _DISK = ("No space left on device", "Read-only file system", "Permission denied"
 
 @dataclass(frozen=True, kw_only=True)
 class Git:
-    """Runs git commands on the repository at *directory*; failures are SourceErrors.
+    """The git commands of the repository at ``directory``; failures are SourceErrors.
 
-    Everything that came from a user must reach it as a full ref name, a hash, or behind
-    ``--end-of-options``: it does not guess which argument is which.
+    Everything that came from a user must reach them as a full ref name, a hash, or behind
+    ``--end-of-options``: they do not guess which argument is which.
     """
 
     directory: Path
@@ -55,59 +56,59 @@ class Git:
                 write_atomic(path, wanted)
 
     def run(
+        self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Return the standard output of ``git *arguments``."""
+        done = self._done(arguments, stdin=stdin, environment=environment)
+        if done.returncode:
+            raise self._failure(arguments, done.stderr)
+        return done.stdout
+
+    def text(self, *arguments: str, stdin: str = "") -> str:
+        """Return the standard output of ``git *arguments`` as stripped text."""
+        return self.run(*arguments, stdin=stdin.encode()).decode(errors="replace").strip()
+
+    def test(self, *arguments: str) -> bool:
+        """Whether ``git *arguments`` ends with 0; 1 is no, anything else is an error."""
+        done = self._done(arguments)
+        if done.returncode not in (0, 1):
+            raise self._failure(arguments, done.stderr)
+        return done.returncode == 0
+
+    def peel(self, name: str, kind: str) -> str | None:
+        """Return the hash of the object of *kind* (commit, tree) that *name* leads to, or None."""
+        ask = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{{kind}}}")
+        done = self._done(ask)
+        return done.stdout.decode().strip() if done.returncode == 0 else None
+
+    def _done(
         self,
-        *arguments: str,
+        arguments: tuple[str, ...],
+        *,
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
-    ) -> bytes:
-        """The standard output of ``git *arguments``."""
+    ) -> subprocess.CompletedProcess[bytes]:
         with _started():
-            done = subprocess.run(
+            return subprocess.run(
                 self._argv(arguments),
                 input=stdin,
                 capture_output=True,
                 check=False,
                 env=self._environment(environment),
             )
-        if done.returncode:
-            raise self._failure(arguments, done.stderr)
-        return done.stdout
 
-    def text(self, *arguments: str, stdin: str = "") -> str:
-        """The standard output of ``git *arguments`` as stripped text."""
-        return self.run(*arguments, stdin=stdin.encode()).decode(errors="replace").strip()
-
-    def test(self, *arguments: str) -> bool:
-        """Whether ``git *arguments`` ends with 0; 1 is no, anything else is an error."""
-        with _started():
-            done = subprocess.run(
-                self._argv(arguments),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                env=self._environment(None),
-            )
-        if done.returncode not in (0, 1):
-            raise self._failure(arguments, done.stderr)
-        return done.returncode == 0
-
-    def peel(self, name: str, kind: str) -> str | None:
-        """The hash of the object of *kind* (commit, tree) that *name* leads to, or None."""
-        with _started():
-            done = subprocess.run(
-                self._argv(
-                    ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{{kind}}}")
-                ),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                env=self._environment(None),
-            )
-        return done.stdout.decode().strip() if done.returncode == 0 else None
+    @contextmanager
+    def scratch_index(self, directory: Path) -> Iterator[dict[str, str]]:
+        """Yield the environment of commands that write to *directory*, with an index of its own."""
+        with tempfile.TemporaryDirectory(prefix=".index-", dir=directory.parent) as scratch:
+            yield {
+                "GIT_WORK_TREE": str(directory.absolute()),
+                "GIT_INDEX_FILE": str(Path(scratch, "index").absolute()),
+            }
 
     @contextmanager
     def feed(self, *arguments: str) -> Iterator[IO[bytes]]:
-        """``git *arguments`` with a stream to write its input to; killed if the body raises."""
+        """Run ``git *arguments`` on what the block writes to the stream; kill it if that raises."""
         with _started():
             process = subprocess.Popen(
                 self._argv(arguments),

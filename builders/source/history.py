@@ -1,14 +1,26 @@
-"""The history of the git upstream: which commits lie between two, and what one of them is."""
+"""The history of the git upstream: the commits between two others, and where each one is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from base.errors import RefError
 from builders.source.git import Git
+from builders.source.upstream import HEADS, TRACKED
 
-_FORM = "%H%x00%cI%x00%an%x00%ae%x00%aI%x00%s"
+# The fields of a Commit, as git log spells them.
+_FIELDS = {
+    "hash": "%H",
+    "date": "%cI",
+    "author": "%an",
+    "email": "%ae",
+    "authored": "%aI",
+    "subject": "%s",
+}
+_OURS = "refs/heads"
+_VIEW = "releases"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,48 +47,44 @@ class History:
     git: Git
 
     def between(self, good: str, bad: str) -> list[Commit]:
-        """The commits after *good* up to *bad*, oldest first, along first parents.
+        """Return the commits after *good* up to *bad*, oldest first, along first parents.
 
-        What a branch that was merged brought counts as one, its merge. RefError unless *good* is
-        an ancestor of *bad*.
+        A merge counts as one commit. Raises RefError unless *good* is an ancestor of *bad*.
         """
         base = self.merge_base(good, bad)
         if base != good:
             raise self._unrelated(good, bad, base)
-        lines = self.git.run(
-            "log", "--first-parent", "--reverse", f"--format={_FORM}", f"{good}..{bad}"
-        )
-        # by newlines alone: a subject may hold other characters that Python would take for one
-        return [_parsed(line) for line in lines.decode(errors="replace").split("\n")[:-1]]
+        return self._log("--first-parent", "--reverse", f"{good}..{bad}")
 
     def latest(self, tip: str, count: int) -> list[Commit]:
-        """The last *count* commits up to *tip* along first parents, oldest first."""
-        argv = ("log", "--first-parent", f"--max-count={count}", f"--format={_FORM}", tip)
-        lines = self.git.run(*argv, "--").decode(errors="replace").split("\n")
-        return [_parsed(line) for line in reversed(lines) if line]
+        """Return the last *count* commits up to *tip* along first parents, oldest first."""
+        return self._log("--first-parent", f"--max-count={count}", tip, "--")[::-1]
 
     def commit(self, hash_: str) -> Commit:
-        """What is known of one commit."""
-        line = self.git.run("show", "--no-patch", f"--format={_FORM}", hash_)
-        return _parsed(line.decode(errors="replace").rstrip("\n"))
+        """Return one commit."""
+        return self._log("--no-walk", hash_)[0]
 
     def commits(self, hashes: Iterable[str]) -> dict[str, Commit]:
-        """What is known of each of *hashes* (full); those that are not here are left out."""
-        asked = "".join(f"{one}\n" for one in sorted(set(hashes)))
-        if not asked:
-            return {}
-        argv = ("log", "--no-walk=unsorted", "--ignore-missing", f"--format={_FORM}", "--stdin")
-        lines = self.git.run(*argv, stdin=asked.encode()).decode(errors="replace").split("\n")
-        return {one.hash: one for one in map(_parsed, filter(None, lines))}
+        """Return each of *hashes* (full) with its commit; those that are not here are left out."""
+        asked = "".join(f"{one}\n" for one in sorted(set(hashes))).encode()
+        argv = ("--no-walk=unsorted", "--ignore-missing", "--stdin")
+        return {one.hash: one for one in self._log(*argv, stdin=asked)} if asked else {}
+
+    def _log(self, *arguments: str, stdin: bytes = b"") -> list[Commit]:
+        form = "%x00".join(_FIELDS.values())
+        text = self.git.run("log", f"--format={form}", *arguments, stdin=stdin)
+        # by newlines alone: a subject may hold other characters that Python would take for one
+        lines = filter(None, text.decode(errors="replace").split("\n"))
+        return [Commit(**dict(zip(_FIELDS, one.split("\0", 5), strict=True))) for one in lines]
 
     def merge_base(self, one: str, other: str) -> str | None:
-        """The commit where the ways to *one* and *other* parted; None if they never met."""
+        """Return the newest common ancestor of *one* and *other*, or None."""
         if not self.git.test("merge-base", one, other):
             return None
         return self.git.text("merge-base", one, other).splitlines()[0]
 
     def difference(self, parent: str, commit: str) -> str:
-        """What *commit* changed against *parent*, as git's diffstat of at most 20 files."""
+        """Return git's diffstat of *commit* against *parent*, at most 20 files."""
         stat = ("--stat=78", "--stat-count=20", "--no-color", "--no-ext-diff", "--no-textconv")
         whole = self.git.run("diff", *stat, parent, commit).decode(errors="replace")
         return "\n".join(line.rstrip() for line in whole.splitlines())
@@ -103,8 +111,47 @@ class History:
         )
 
 
-def _parsed(line: str) -> Commit:
-    hash_, date, author, email, authored, subject = line.split("\0", 5)
-    return Commit(
-        hash=hash_, date=date, author=author, email=email, authored=authored, subject=subject
-    )
+@dataclass(frozen=True, kw_only=True, order=True)
+class Position:
+    """The position of a commit among the commits of its branch, counted from the oldest."""
+
+    branch: str
+    position: int
+
+
+def positions(git: Git, commits: Collection[str], *, ours: bool = False) -> dict[str, Position]:
+    """Return the position of each of *commits* that is on a branch, or on one of *ours*, by hash.
+
+    What several branches share belongs to master, else to the first of them by name; of a merge
+    only the first parent is on the branch, as PostgreSQL has no merges and forks do.
+    """
+    left, found = set(commits), {}
+    spaces = (_OURS,) if ours else (_OURS, HEADS, TRACKED)
+    names = git.text("for-each-ref", "--format=%(refname)", *spaces).splitlines()
+    done: list[str] = []
+    lengths: Counter[str] = Counter()
+    for name in sorted(names, key=_rank):
+        line = _line(name)
+        if not left or name == f"{_OURS}/{_VIEW}" or line == "HEAD":
+            continue
+        rest = ["--not", *done] if done else []
+        own = git.text("rev-list", "--reverse", "--first-parent", name, *rest).splitlines()
+        # the upstream's goes on where our copy of the branch ends
+        for position, commit in enumerate(own, start=lengths[line]):
+            if commit in left:
+                left.remove(commit)
+                found[commit] = Position(branch=line, position=position)
+        lengths[line] += len(own)
+        done.append(name)
+    return found
+
+
+def _line(name: str) -> str:
+    for space in (_OURS, HEADS, TRACKED):
+        name = name.removeprefix(f"{space}/")
+    return name
+
+
+def _rank(name: str) -> tuple[bool, bool, str]:
+    # our own copies of a branch come before the upstream's, and master before all
+    return _line(name) != "master", not name.startswith(_OURS), name

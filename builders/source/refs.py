@@ -1,4 +1,4 @@
-"""What a REF may be: a major, a release, or a revision of the git upstream."""
+"""Parse a REF: a major, a release, or a revision of the git upstream."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Revision:
 
 
 def parse_ref(ref: str) -> Major | Exact | Revision:
-    """What *ref* asks for; RefError when it has no such form.
+    """Return what *ref* asks for; raises RefError when it has no such form.
 
     Nothing that begins with a dash or holds spaces, colons, ``..`` or ``@{`` passes: what
     passes can be put behind ``refs/heads/`` and handed to git.
@@ -54,7 +54,15 @@ def parse_ref(ref: str) -> Major | Exact | Revision:
     if tagged is not None and (tagged.tag == ref or not tagged.is_release):
         return Exact(version=tagged)
     if _VERSION.fullmatch(ref):
-        return _parse_version(ref)
+        try:
+            version = Version.parse(ref)
+        except ValueError:
+            raise RefError(
+                f'"{ref}" is not a PostgreSQL version',
+                detail="A major is two numbers before 10 (9.6, 9.6.24), then one (17, 17.11).",
+                hint='"landspeed list" shows what is known.',
+            ) from None
+        return Major(version=version) if ref == version.major_text else Exact(version=version)
     match = _REVISION.fullmatch(ref)
     refused = match is None or any(bad in ref for bad in ("..", "//", "/.", ".lock/", "/-"))
     if match is None or refused or match[1].endswith(".lock"):
@@ -64,15 +72,3 @@ def parse_ref(ref: str) -> Major | Exact | Revision:
             "perhaps with ~N or ^N after it.",
         )
     return Revision(base=match[1], suffix=match[2])
-
-
-def _parse_version(ref: str) -> Major | Exact:
-    try:
-        version = Version.parse(ref)
-    except ValueError:
-        raise RefError(
-            f'"{ref}" is not a PostgreSQL version',
-            detail="A major is two numbers before 10 (9.6, 9.6.24), one from 10 on (17, 17.11).",
-            hint='"landspeed list" shows what is known.',
-        ) from None
-    return Major(version=version) if ref == version.major_text else Exact(version=version)

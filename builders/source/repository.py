@@ -1,4 +1,4 @@
-"""The one bare repository of sources, whose refs are ours."""
+"""The bare git repository that holds all sources under refs of our own."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TreeRef:
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """A Repository holds the trees of releases and the history of an upstream.
+    """The trees of releases and the history of an upstream, in one bare git repository.
 
     A release's tree is kept alive by an annotated tag at refs/landspeed/trees/VERSION: the
     tag's date is the release's, its message says where the tree was taken from. The ref is
@@ -82,7 +82,7 @@ class Repository:
 
     @property
     def git(self) -> Git:
-        """git, run on this repository."""
+        """The git commands of this repository."""
         return Git(directory=self.directory)
 
     @property
@@ -124,7 +124,7 @@ class Repository:
         self.git.configure(text, {"info/attributes": _ATTRIBUTES})
 
     def trees(self) -> dict[Version, TreeRef]:
-        """The releases whose trees are here."""
+        """Return the releases whose trees are here."""
         if not self.exists:
             return {}
         form = "%(refname:lstrip=3)%09%(*objectname)%09%(creatordate:unix)%09%(contents:subject)"
@@ -184,12 +184,12 @@ class Repository:
         return date.fromisoformat(match[1]) if match else None
 
     def file(self, tree: str, path: str) -> bytes | None:
-        """The content of the file at *path* in *tree*, or None."""
+        """Return the content of the file at *path* in *tree*, or None."""
         listed = self.git.text("ls-tree", tree, "--", path).split()
         return self.git.run("cat-file", "blob", listed[2]) if listed else None
 
     def version_of(self, tree: str) -> Version | None:
-        """The version that the source in *tree* says it is; None if it is not PostgreSQL."""
+        """Return the version that the source in *tree* says it is; None if it is not PostgreSQL."""
         for path, pattern in (("configure", _CONFIGURE), ("meson.build", _MESON)):
             match = pattern.search(self.file(tree, path) or b"")
             if match:
@@ -208,29 +208,15 @@ class Repository:
             directory.mkdir(parents=True, exist_ok=True)
             if any(directory.iterdir()):
                 raise SourceError(f'"{directory}" is not empty')
-            with tempfile.TemporaryDirectory(prefix=".index-", dir=directory.parent) as scratch:
+            with self.git.scratch_index(directory) as environment:
                 # read-tree fetches all missing objects of a partial clone in one go,
                 # which "git archive" does one by one
-                self.git.run(
-                    "read-tree",
-                    "-u",
-                    "--reset",
-                    tree,
-                    environment={
-                        "GIT_WORK_TREE": str(directory.absolute()),
-                        "GIT_INDEX_FILE": str(Path(scratch, "index").absolute()),
-                    },
-                )
-            _set_times(directory, seconds)
+                self.git.run("read-tree", "-u", "--reset", tree, environment=environment)
+            for root, _, files in os.walk(directory, topdown=False):
+                for path in (*(os.path.join(root, name) for name in files), root):  # noqa: PTH118
+                    os.utime(path, (seconds, seconds), follow_symlinks=False)
 
 
 def noon(day: date) -> datetime:
-    """12:00 UTC of *day*: the moment a release is dated."""
+    """Return 12:00 UTC of *day*: the moment a release is dated."""
     return datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
-
-
-def _set_times(directory: Path, seconds: int) -> None:
-    for root, _, files in os.walk(directory, topdown=False):
-        for name in files:
-            os.utime(os.path.join(root, name), (seconds, seconds), follow_symlinks=False)  # noqa: PTH118
-        os.utime(root, (seconds, seconds))

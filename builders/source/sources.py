@@ -18,10 +18,8 @@ from base.version import Version
 from builders.catalog import OLDEST, Catalog, is_covered
 from builders.config import SourceConfig, SourceKind
 from builders.source.difference import Change, apply, changes
-from builders.source.fetch import Fetcher, Prospect
-from builders.source.history import History
-from builders.source.inventory import Inventory, ReleaseStatus
-from builders.source.position import Position, positions
+from builders.source.fetch import Fetcher, ReleaseStatus
+from builders.source.history import History, Position, positions
 from builders.source.refs import Exact, Major, Revision, parse_ref
 from builders.source.repository import Repository, TreeRef, noon
 from builders.source.upstream import DAY, MINUTES, Upstream
@@ -58,10 +56,6 @@ class Sources:
     @property
     def _upstream(self) -> Upstream:
         return self._fetcher.upstream
-
-    @property
-    def _inventory(self) -> Inventory:
-        return Inventory(fetcher=self._fetcher)
 
     @property
     def _view(self) -> View:
@@ -112,9 +106,9 @@ class Sources:
         here = self._repository.trees().get(version)
         if here is not None:
             return self._source(here)
-        if version not in self._inventory.versions():
+        if version not in self._fetcher.versions():
             self._refresh(MINUTES)
-            if version not in self._inventory.versions():
+            if version not in self._fetcher.versions():
                 raise self._unknown(version, f"PostgreSQL {version}")
         return self._source(self._obtain(version))
 
@@ -188,9 +182,9 @@ class Sources:
                 version = max(within or likely or of_major, default=None)
             case Exact():
                 _require_covered(wanted.version, f"PostgreSQL {wanted.version}")
-                if wanted.version not in self._inventory.versions():
+                if wanted.version not in self._fetcher.versions():
                     self._refresh_upstream(MINUTES)  # a beta is known by its tag alone
-                version = wanted.version if wanted.version in self._inventory.versions() else None
+                version = wanted.version if wanted.version in self._fetcher.versions() else None
             case _:
                 assert_never(wanted)
         if version is None:
@@ -198,17 +192,17 @@ class Sources:
         return version, self._source(here[version]) if version in here else None
 
     def _is_within_reach(self, version: Version) -> bool:
-        return any(p.is_possible for p in self._prospects(version))
+        return any(p.is_possible for p in self._fetcher.prospects(version))
 
     def _of_major(self, major: Version) -> set[Version]:
-        known = self._inventory.versions()
+        known = self._fetcher.versions()
         return {v for v in known if v.major == major.major and v.is_release}
 
     # -- what is known, and what is here ---------------------------------------------------
 
     def statuses(self) -> list[ReleaseStatus]:
         """Every known release, ascending, without asking anyone."""
-        return self._inventory.statuses()
+        return self._fetcher.statuses()
 
     def export(self, source: Source, directory: Path) -> None:
         """Write the tree of *source* to the new or empty *directory*, all files of one age.
@@ -244,7 +238,7 @@ class Sources:
 
     def _source(self, kept: TreeRef) -> Source:
         release = self.catalog.get(kept.version)
-        tagged = self._inventory.tagged().get(kept.version)
+        tagged = self._fetcher.offers().tags.get(kept.version)
         origin = Origin(
             release=str(kept.version),
             commit=tagged.commit if tagged and tagged.tree == kept.tree else None,
@@ -265,10 +259,10 @@ class Sources:
 
         A tree that arrives changes its commit and those after it: see ``release_at``.
         """
-        if not self._view.is_current(self._inventory.entries()):
+        if not self._view.is_current(self._fetcher.entries()):
             with self._lock():
                 self._repository.ensure()
-                entries = self._inventory.entries()
+                entries = self._fetcher.entries()
                 if not self._view.is_current(entries):
                     self._view.rebuild(entries)
         return self._view.commits()
@@ -330,9 +324,6 @@ class Sources:
 
     # -- reaching out ----------------------------------------------------------------------
 
-    def _prospects(self, version: Version) -> list[Prospect]:
-        return self._fetcher.prospects(version, self._fetcher.offers())
-
     def _obtain(self, version: Version) -> TreeRef:
         with self._lock():
             here = self._repository.trees().get(version)  # another landspeed may have been faster
@@ -375,7 +366,7 @@ class Sources:
     # -- errors ----------------------------------------------------------------------------
 
     def _unknown(self, version: Version, what: str) -> RefError:
-        near = Catalog(releases=self._inventory.releases()).nearby(version)
+        near = Catalog(releases=self._fetcher.releases()).nearby(version)
         return RefError(
             f"{what} is not known",
             detail=f"Known nearby: {', '.join(release.name for release in near)}.",
@@ -383,7 +374,7 @@ class Sources:
         )
 
     def _unreachable(self, version: Version) -> SourceError:
-        prospects = map(str, self._prospects(version))
+        prospects = map(str, self._fetcher.prospects(version))
         return SourceError(
             f"PostgreSQL {version} is known, but its source cannot be reached",
             detail="\n".join(prospects) or "No source is configured in landspeed.toml.",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -31,6 +32,10 @@ _REFSPECS = (
     f"+refs/remotes/origin/*:{TRACKED}/*",
     f"+refs/tags/REL*:{TAGS}/REL*",
 )
+_FETCH = (
+    *("fetch", "--quiet", "--prune"),
+    *("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"),
+)
 _SHOWN = ("master", "REL*_STABLE")
 _VIEW = "releases"
 DAY = 86400
@@ -49,7 +54,7 @@ class TaggedRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """Brings the history of PostgreSQL into the repository and resolves names of commits.
+    """The history of PostgreSQL in the repository, and its names of commits.
 
     master, the REL…_STABLE branches and those that are shown appear as real branches; everything
     upstream calls anything is under refs/landspeed. Where a branch was rewritten, what it was
@@ -94,30 +99,20 @@ class Upstream:
         """Fetch, unless that was done within *older_than* seconds; the caller holds the lock."""
         if self.age <= older_than:
             return
-        _log.info(f"fetching the git upstream {self.config.upstream}")
         before = self._tips()
-        try:
-            self._fetch()
-        except SourceError as error:
-            raise SourceError(
-                f'the git upstream "{self.config.upstream}" could not be fetched',
-                detail=error.detail or error.message,
-                hint="Check [sources.git] upstream in landspeed.toml.",
-            ) from error
+        upstream = f'the git upstream "{self.config.upstream}"'
+        with _fetching(upstream, "Check [sources.git] upstream in landspeed.toml."):
+            directory = self.config.upstream_directory
+            if directory is not None:
+                self._borrow(directory)
+                location = [str(directory)]
+            else:
+                self.configure()
+                location = ["--filter=blob:none", _REMOTE]
+            self._git.run(*_FETCH, *location, *_REFSPECS)
         self._keep_rewritten(before)
         self.show(_SHOWN)
         write_atomic(self._stamp, f"{self.clock()} {self.config.upstream}")
-
-    def _fetch(self) -> None:
-        directory = self.config.upstream_directory
-        if directory is not None:
-            self._borrow(directory)
-            location = [str(directory)]
-        else:
-            self.configure()
-            location = ["--filter=blob:none", _REMOTE]
-        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
-        self._git.run("fetch", *quiet, "--prune", *location, *_REFSPECS)
 
     def _borrow(self, clone: Path) -> None:
         """Let objects of *clone* serve as ours, so that a fetch copies none."""
@@ -152,17 +147,9 @@ class Upstream:
         All of their contents that is not here: only the upstream is asked for files later.
         """
         location = self.config.remotes[name]
-        _log.info(f"fetching remote {name}, {location}")
-        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
-        refspec = f"+refs/heads/*:{REMOTES}/{name}/*"
-        try:
-            self._git.run("fetch", *quiet, "--prune", location, refspec)
-        except SourceError as error:
-            raise SourceError(
-                f'remote "{name}", {location}, could not be fetched',
-                detail=error.detail or error.message,
-                hint="Check [sources.git.remotes] in landspeed.toml, or $LANDSPEED_REMOTES.",
-            ) from error
+        hint = "Check [sources.git.remotes] in landspeed.toml, or $LANDSPEED_REMOTES."
+        with _fetching(f'remote "{name}", {location},', hint):
+            self._git.run(*_FETCH, location, f"+refs/heads/*:{REMOTES}/{name}/*")
 
     def _tips(self) -> dict[str, str]:
         lines = self._git.text("for-each-ref", "--format=%(refname) %(objectname)", HEADS, TRACKED)
@@ -213,9 +200,7 @@ class Upstream:
 
     def releases(self) -> dict[Version, TaggedRelease]:
         """The versions that upstream tagged, betas included, as far as they were fetched."""
-        if not self.is_configured or not self.repository.exists:
-            return {}
-        if self._missing_lender():
+        if not self.is_configured or not self.repository.exists or self._missing_lender():
             return {}
         fields = ("refname:lstrip=3", "objectname", "tree", "*objectname", "*tree")
         form = "%09".join(f"%({name})" for name in (*fields, "creatordate:unix"))
@@ -248,9 +233,8 @@ class Upstream:
                 detail=f"There is no {lender}.",
                 hint="Put it back, or set [sources.git] upstream to where it is now.",
             )
-        places: tuple[str, ...] = ("refs/heads", TRACKED, HEADS, TAGS)
-        if self.remote_of(revision):
-            places = (REMOTES,)
+        remote = self.remote_of(revision)
+        places = (REMOTES,) if remote else ("refs/heads", TRACKED, HEADS, TAGS)
         if revision.base != "releases":
             for place in places:
                 found = self._git.peel(f"{place}/{revision.base}{revision.suffix}", "commit")
@@ -279,3 +263,14 @@ class Upstream:
         """The committer time of *commit*."""
         seconds = self._git.text("show", "--no-patch", "--format=%ct", commit)
         return datetime.fromtimestamp(int(seconds), UTC)
+
+
+@contextmanager
+def _fetching(what: str, hint: str) -> Iterator[None]:
+    _log.info(f"fetching {what.removesuffix(',')}")
+    try:
+        yield
+    except SourceError as error:
+        raise SourceError(
+            f"{what} could not be fetched", detail=error.detail or error.message, hint=hint
+        ) from error

@@ -30,7 +30,7 @@ _ABSENT = "The source of PostgreSQL {name} is not on the machine that made this 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An Entry is a release on the branch; ``tree`` is None where its source is not here."""
+    """A release on the branch; ``tree`` is None where its source is not here."""
 
     name: str
     date: date
@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """A View is the ``releases`` branch with its tags in *repository*, made from entries."""
+    """The ``releases`` branch of ``repository`` with its tags, made from entries."""
 
     repository: Repository
 
@@ -55,14 +55,13 @@ class View:
         return commits if isinstance(commits, dict) else {}
 
     def rebuild(self, entries: list[Entry]) -> None:
-        """Make the branch and its tags anew; the caller holds the lock."""
+        """Rebuild the branch and its tags; the caller holds the lock."""
         git = self.repository.git
         with git.feed("fast-import", "--quiet", "--force", "--done") as stream:
             stream.write(_fast_import(entries).encode())
         form = "--format=%(refname:lstrip=2) %(objectname)"
-        tags = dict(
-            line.split(" ") for line in git.text("for-each-ref", form, "refs/tags").splitlines()
-        )
+        lines = git.text("for-each-ref", form, "refs/tags").splitlines()
+        tags = dict(line.split(" ") for line in lines)
         names = [entry.name for entry in entries]
         stale = "".join(f"delete refs/tags/{tag}\n" for tag in tags.keys() - set(names))
         git.run("update-ref", "--stdin", stdin=stale.encode())
@@ -72,7 +71,7 @@ class View:
         write_atomic(self._path, json.dumps(facts))
 
     def release_at(self, commit: str) -> str | None:
-        """The release that *commit* stands for, on this branch or a former state of it."""
+        """Return the release that *commit* stands for, on this branch or a former state of it."""
         git = self.repository.git
         if not re.fullmatch(r"[0-9a-f]{40}", commit) or git.peel(commit, "commit") is None:
             return None
@@ -82,7 +81,7 @@ class View:
         return match[1] if match and f"\nauthor {_AUTHOR} " in header else None
 
     def dates_of(self, commits: Collection[str]) -> dict[str, datetime]:
-        """The author dates of *commits*, which asv shows; RefError if one is not here."""
+        """Return the author dates of *commits*, which asv shows; RefError if one is not here."""
         git, asked = self.repository.git, sorted(set(commits))
         if asked and not self.repository.has(asked):
             raise RefError("a commit is not in the source repository", detail=", ".join(asked[:9]))
@@ -104,7 +103,7 @@ class View:
 
 
 def branch_dates(entries: list[Entry]) -> list[datetime]:
-    """The dates of the commits: noon of the release's day, lowered where it must be to ascend."""
+    """Return the dates of the commits: noon of the day of release, lowered so that they ascend."""
     dates: list[datetime] = []
     later: datetime | None = None
     for entry in reversed(entries):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builders.source.git import Git
-from builders.source.position import Position, positions
+from builders.source.history import Position, positions
 from tests.kits.made_up.synthetic_project import bare_repository
 
 

@@ -113,6 +113,11 @@ class RemoteError(LandspeedError):
 _MOST_MESSAGES = 10
 
 
+def last_lines(text: str, count: int = 10) -> str:
+    """Return the last *count* lines of *text*, for the detail of an error."""
+    return "\n".join(text.strip().splitlines()[-count:])
+
+
 def some_failed(
     messages: Sequence[str], tried: int, noun: str, kind: type[LandspeedError] = MeasureError
 ) -> LandspeedError | None:

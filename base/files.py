@@ -31,6 +31,14 @@ def digest_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def read_text(path: Path) -> str:
+    """Return the text of the file at *path*; empty if it cannot be read."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def digest_file(path: Path) -> str:
     """The sha256 of the file at *path* in hex."""
     with path.open("rb") as stream:

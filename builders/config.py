@@ -73,14 +73,13 @@ class EnvironmentFirst(BaseSettings):
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],
+        settings_cls: type[BaseSettings],  # noqa: ARG003  its place in the signature is fixed
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        *args: Any,  # noqa: ARG003
+        **kwargs: Any,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Rank the environment before what the file says, which is passed to the constructor."""
-        del settings_cls, dotenv_settings, file_secret_settings
         return env_settings, init_settings
 
 

@@ -32,6 +32,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from base.errors import BusyError
 from base.files import (
@@ -164,30 +165,26 @@ class IncrementalTree:
             self._keep_cache(source, plan)
         files, newest = _state(self.tree)
         trust = _Trust(
-            rules=_RULES,
-            place=str(self.tree),
-            recipe=_steps_digest(plan),
-            system=_system(),
-            tree=source.origin.tree,
-            files=files,
-            newest_ns=newest,
+            **self._conditions(plan), tree=source.origin.tree, files=files, newest_ns=newest
         )
         write_atomic(self._stamp, canonical_json(asdict(trust)))
         return True
+
+    def _conditions(self, plan: Recipe) -> dict[str, Any]:
+        """Return what must be the same now as when the tree was last known to be whole."""
+        return {
+            "rules": _RULES,
+            "place": str(self.tree),
+            "recipe": _steps_digest(plan),
+            "system": _system(),
+        }
 
     def _trust(self, plan: Recipe) -> _Trust | None:
         try:
             trust = _Trust(**json.loads(self._stamp.read_text()))
         except (OSError, ValueError, TypeError):
             return None
-        expected = replace(
-            trust,
-            rules=_RULES,
-            place=str(self.tree),
-            recipe=_steps_digest(plan),
-            system=_system(),
-        )
-        if trust != expected or not self.tree.is_dir():
+        if trust != replace(trust, **self._conditions(plan)) or not self.tree.is_dir():
             return None
         return trust if _state(self.tree) == (trust.files, trust.newest_ns) else None
 
@@ -228,14 +225,11 @@ def starts_anew(change: Change, system: BuildSystem) -> bool:
     if any(path.is_relative_to(place) for place in _APART):
         # what configure reads there, make does not look at again
         return system is BuildSystem.CONFIGURE and path.suffix == ".in"
-    if path.name.startswith((".", "README")) or path.suffix == ".po" or _is_tap_test(path):
+    is_tap_test = path.parent.name == "t" and path.suffix == ".pl"
+    if path.name.startswith((".", "README")) or path.suffix == ".po" or is_tap_test:
         return False
     is_followed = path.suffix in _FOLLOWED and path.parts[0] == "src"  # meson_options.txt
     return change.kind is not ChangeKind.MODIFIED or not is_followed
-
-
-def _is_tap_test(path: PurePosixPath) -> bool:
-    return path.parent.name == "t" and path.suffix == ".pl"
 
 
 @contextmanager

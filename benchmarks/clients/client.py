@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from base.errors import LandspeedError, MeasureError
+from base.errors import LandspeedError, MeasureError, last_lines
 from benchmarks.machine.spawn import disk_full, guarded, is_disk_full
 from benchmarks.records.record import SampleFacts, SeriesFacts
 
 # A client's own time limit ends it; one that is still there this much later is stuck.
 GRACE_SECONDS = 120.0
-_LAST_LINES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +50,7 @@ class ClientResult:
 
     def failed(self, message: str, said: str) -> LandspeedError:
         """Return the error *message*, with the last lines of what the client *said*."""
-        detail = "\n".join(said.splitlines()[-_LAST_LINES:])
+        detail = last_lines(said)
         if is_disk_full(said):
             return disk_full(message, detail)
         return MeasureError(f"{message} (exit status {self.status})", detail=detail)

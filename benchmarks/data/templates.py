@@ -20,7 +20,6 @@ from benchmarks.clients.sysbench import Sysbench
 from benchmarks.data.datasets import DatasetLoader
 from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_bytes
 from benchmarks.machine.processes import end_orphan
-from benchmarks.server.citus import distribute, introduce
 from benchmarks.server.cluster import (
     DATABASE,
     SUPERUSER,
@@ -33,7 +32,7 @@ from benchmarks.server.cluster import (
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.group import serving
 from benchmarks.server.home import ServerHome, make_passable
-from benchmarks.server.topology import Topology, places, topology_reason
+from benchmarks.server.topology import Topology, distribute, introduce, places, topology_reason
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.dialect import Dialect
 from benchmarks.workloads.scenario import CLUSTER_BYTES, disk_bytes
@@ -78,6 +77,11 @@ class Template:
     def clusters(self) -> tuple[Path, ...]:
         """What servers run on of it."""
         return places(self.topology, self.data)
+
+    @property
+    def lock(self) -> Path:
+        """Its lock file, beside it."""
+        return self.directory.with_name(f"{self.directory.name}.lock")
 
     @property
     def work(self) -> Path:
@@ -189,7 +193,7 @@ class Templates:
     def _locked(self, template: Template) -> Iterator[None]:
         with storage_errors("create a directory", self.home.templates):
             make_passable(self.home.templates)
-        with locked(template.directory.with_name(f"{template.directory.name}.lock")):
+        with locked(template.lock):
             yield
 
     def _whole(self, build: Build, scale: int) -> Template:
@@ -263,12 +267,10 @@ class Templates:
 
     def _require_distributable(self, build: Build) -> None:
         """NotApplicableError where several servers are wanted, and cannot be."""
-        if self.topology is None:
-            return
-        reason = topology_reason(build)
-        if reason is None and not self._distribution:
+        reason = topology_reason(build) if self.topology else None
+        if self.topology and not (reason or self._distribution):
             reason = "the script does not say how its tables are distributed"
-        if reason:
+        if self.topology and reason:
             raise NotApplicableError(
                 f"{build.label} cannot run across {self.topology.name}", detail=reason
             )
@@ -297,8 +299,7 @@ class Templates:
         require_free(self.home.root, needed, what)
 
     def _remove(self, template: Template) -> None:
-        lock = template.directory.with_name(f"{template.directory.name}.lock")
-        with suppress(BusyError), locked(lock, wait=False):
+        with suppress(BusyError), locked(template.lock, wait=False):
             (template.directory / TEMPLATE_JSON).unlink(missing_ok=True)
             remove_tree(template.directory)
 

@@ -1,11 +1,11 @@
-"""What every Run begins and ends with: data in the same caches, and a look at all counters."""
+"""Begin and end every run alike: data in the same caches, and a look at all counters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 from benchmarks.machine.copy_tree import drop_cached, keep_cached
 from benchmarks.observation.snapshot import (
@@ -19,29 +19,22 @@ from benchmarks.observation.snapshot import (
     snapshot,
     warm,
 )
-from benchmarks.server.citus import parts_of, topology_facts
 from benchmarks.server.cluster import Cluster
-from benchmarks.server.topology import Topology
+from benchmarks.server.topology import Topology, parts_of, topology_facts
 from benchmarks.workloads.scenario import Scenario, Tier
 
 
 def set_page_cache(tier: Tier, data: Path, *, limited: bool) -> None:
-    """Begin every Run of a Tier with the same files in the kernel's page cache.
+    """Begin every run of a tier with the same files in the kernel's page cache.
 
-    What fits memory is all there, as it would be on a server that has run for a while;
-    of *large* nothing is, because which half of it remained is chance. For a server in a memory
-    limit nothing is: what we read into the cache would not count as its own.
+    Data that fits memory is all there, as on a server that has run for a while. Of *large* data
+    nothing is, because which half of it remained is chance. For a server in a memory limit
+    nothing is either: what we read into the cache would not count as its own.
     """
-    if limited:
+    if limited or tier is Tier.LARGE:
         drop_cached(data)
-        return
-    match tier:
-        case Tier.SMALL | Tier.MEDIUM:
-            keep_cached(data)
-        case Tier.LARGE:
-            drop_cached(data)
-        case _:
-            assert_never(tier)
+    else:
+        keep_cached(data)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +53,7 @@ def begin(
 
     Where there are workers, sessions of Citus's own stay on all of them.
     """
+    # all are warm before any counter is read
     warmed = [_warm(cluster, shared_buffers, scenario, topology) for cluster in clusters]
     return [
         WarmupResult(
@@ -74,16 +68,14 @@ def begin(
 def _warm(
     cluster: Cluster, shared_buffers: int, scenario: Scenario, topology: Topology | None
 ) -> tuple[dict[str, str], int, dict[str, float]]:
-    """Warm the server if its data fits shared_buffers.
+    """Warm the server if its data fits shared_buffers; return settings, data size and counters.
 
-    In a memory limit it has to read *medium* data into the page cache itself. Its settings, its
-    data's size, and what it has counted then.
+    In a memory limit it has to read *medium* data into the page cache itself.
     """
     with cluster.connect() as connection:
         if cluster.memory_limit is not None and scenario.tier is Tier.MEDIUM:
             cache_files(connection, scenario.indexes)
-        known = settings(connection)
-        size = database_bytes(connection)
+        known, size = settings(connection), database_bytes(connection)
         if size >= shared_buffers:
             return known, size, {}
         fetched = database_counter(connection, "tup_fetched")
@@ -119,9 +111,7 @@ def across(
         {
             "name": name,
             "cpu_seconds": seen.server_cpu_seconds,
-            "wal_bytes": seen.wal_bytes,
-            "blocks_hit": seen.blocks_hit,
-            "blocks_read": seen.blocks_read,
+            **{key: getattr(seen, key) for key in ("wal_bytes", "blocks_hit", "blocks_read")},
         }
         for name, seen in zip(topology.servers, observations, strict=True)
     ]

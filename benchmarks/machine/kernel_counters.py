@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from base.files import read_text
+
 ROOT = Path("/")
 _TICK = os.sysconf("SC_CLK_TCK")
 _SECTOR = 512  # bytes, whatever the device's own are: see iostats.rst of the kernel
 # Of /proc/stat's first line, see proc_stat(5): nice is the user's, interrupts are the kernel's.
 _KINDS = ("user", "user", "system", "idle", "iowait", "system", "system", "steal")
+# Of a line of /proc/diskstats after the three fields that name it: see iostats.rst of the kernel.
+_DISK = (
+    *("reads", "", "read_sectors", "read_ms"),
+    *("writes", "", "write_sectors", "write_ms", "", "busy_ms"),
+)
 # Clocks of more processors tell no more, and reading one may interrupt it.
 _CLOCKS = 8
 
@@ -75,7 +82,9 @@ class Counters:
             moment=time.monotonic(),
             cpu=cpu,
             context_switches=int(switches.split()[1]),
-            disk=_disk(fields) if fields else None,
+            disk={n: int(c) for n, c in zip(_DISK, fields[3:], strict=False) if n}
+            if fields
+            else None,
         )
 
 
@@ -88,25 +97,24 @@ def cpu_shares(before: Counters, after: Counters) -> dict[str, float]:
     }
 
 
-def disk_work(before: Counters, after: Counters) -> dict[str, float] | None:
-    """What the disk did from *before* to *after*; None where none is known.
+def disk_work(before: Counters, after: Counters) -> dict[str, Any] | None:
+    """Return what the disk did from *before* to *after*; None if the disk is not known.
 
-    Operations, bytes, mean ms of an operation (waiting for its turn included; None without
-    one), and the share of time in which it had something to do.
+    Operations, bytes, mean ms of an operation with the time in the queue (None without
+    operations), and ``busy``, the share of time in which the disk was working.
     """
     if before.disk is None or after.disk is None:
         return None
     grown = {name: after.disk[name] - count for name, count in before.disk.items()}
     took = after.moment - before.moment
-    return {
-        "reads": grown["reads"],
-        "read_bytes": grown["read_sectors"] * _SECTOR,
-        "read_ms": _each(grown["read_ms"], grown["reads"]),
-        "writes": grown["writes"],
-        "write_bytes": grown["write_sectors"] * _SECTOR,
-        "write_ms": _each(grown["write_ms"], grown["writes"]),
-        "busy": round(min(1.0, grown["busy_ms"] / 1000 / took), 4) if took > 0 else 0.0,
-    }
+    found: dict[str, Any] = {}
+    for one in ("read", "write"):
+        count, spent = grown[f"{one}s"], grown[f"{one}_ms"]
+        found[f"{one}s"] = count
+        found[f"{one}_bytes"] = grown[f"{one}_sectors"] * _SECTOR
+        found[f"{one}_ms"] = round(spent / count, 3) if count else None
+    busy = min(1.0, grown["busy_ms"] / 1000 / took) if took > 0 else 0.0
+    return {**found, "busy": round(busy, 4)}
 
 
 def memory_now(root: Path = ROOT) -> dict[str, int]:
@@ -117,59 +125,39 @@ def memory_now(root: Path = ROOT) -> dict[str, int]:
 
 
 def clock_mhz(root: Path = ROOT) -> float | None:
-    """The mean clock of the first processors in MHz; None where the kernel does not show it."""
-    cpus = (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq")
-    shown = [text for path in sorted(cpus)[:_CLOCKS] if (text := _read(path).strip()).isdigit()]
-    return round(sum(map(int, shown)) / len(shown) / 1000, 1) if shown else None
+    """Return the mean clock of the first processors in MHz; None if the kernel does not show it."""
+    shown = _of_each_cpu(root, "cpufreq/scaling_cur_freq")[:_CLOCKS]
+    return round(sum(shown) / len(shown) / 1000, 1) if shown else None
 
 
 def throttled(root: Path = ROOT) -> int | None:
-    """How often the processors were slowed because they were hot; None where nobody counts."""
-    counts = (root / "sys/devices/system/cpu").glob(
-        "cpu[0-9]*/thermal_throttle/core_throttle_count"
-    )
-    shown = [int(text) for path in counts if (text := _read(path).strip()).isdigit()]
+    """Return how often processors were slowed because they were hot; None if nobody counts."""
+    shown = _of_each_cpu(root, "thermal_throttle/core_throttle_count")
     return sum(shown) if shown else None
 
 
-def _each(milliseconds: int, operations: int) -> Any:
-    return round(milliseconds / operations, 3) if operations else None
+def _of_each_cpu(root: Path, name: str) -> list[int]:
+    """Return the numbers in the files *name* of all processors that have one."""
+    paths = sorted((root / "sys/devices/system/cpu").glob(f"cpu[0-9]*/{name}"))
+    return [int(text) for path in paths if (text := read_text(path).strip()).isdigit()]
 
 
 def _disk(fields: list[str]) -> dict[str, int]:
-    # see Documentation/admin-guide/iostats.rst: three fields that name it, then these
-    reads, _, read_sectors, read_ms, writes, _, write_sectors, write_ms, _, busy_ms = (
-        int(field) for field in fields[3:13]
-    )
-    return {
-        "reads": reads,
-        "read_sectors": read_sectors,
-        "read_ms": read_ms,
-        "writes": writes,
-        "write_sectors": write_sectors,
-        "write_ms": write_ms,
-        "busy_ms": busy_ms,
-    }
+    counts = zip(_DISK, fields[3:], strict=False)
+    return {name: int(count) for name, count in counts if name}
 
 
 def _disks(root: Path) -> dict[str, list[str]]:
     """The fields of every line of /proc/diskstats by "major:minor"."""
-    lines = (line.split() for line in _read(root / "proc/diskstats").splitlines())
+    lines = (line.split() for line in read_text(root / "proc/diskstats").splitlines())
     return {f"{fields[0]}:{fields[1]}": fields for fields in lines if len(fields) >= 13}
 
 
 def _mount_of(number: str, root: Path) -> tuple[str, str]:
     """File system type and source of the mount with device *number*: proc_pid_mountinfo(5)."""
-    for line in _read(root / "proc/self/mountinfo").splitlines():
+    for line in read_text(root / "proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         if before.split()[2] == number and after:
             kind, source = after.split()[:2]
             return kind, source
     return "", ""
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""

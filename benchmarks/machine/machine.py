@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from base.errors import UsageError
-from base.files import canonical_json, digest_text
+from base.files import canonical_json, digest_text, read_text
 from benchmarks.machine.cgroup import memory_hierarchies
 from benchmarks.machine.copy_tree import tree_bytes
 
@@ -173,36 +173,19 @@ def memory_bytes(root: Path = ROOT) -> int:
     total = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
     if total is None:
         raise ValueError("there is no MemTotal in /proc/meminfo")
-    return min([int(total[1]) * 1024, *_cgroup_limits(root)])
-
-
-def _cgroup_limits(root: Path) -> list[int]:
-    """The memory limits, in bytes, of every control group this process is in.
-
-    A container may show a path of the host's that is not there inside; the groups above it
-    are, so every level is tried.
-    """
-    limits = []
+    limits = [int(total[1]) * 1024]
+    # a container may show a path of the host's that is not there inside; the groups above it are
     for hierarchy in memory_hierarchies(root):
-        for level in hierarchy.levels:
-            text = _read(level / hierarchy.limit).strip()
-            if text.isdigit() and 0 < int(text) < _UNLIMITED:
-                limits.append(int(text))
-    return limits
+        texts = [read_text(level / hierarchy.limit).strip() for level in hierarchy.levels]
+        limits += [int(text) for text in texts if text.isdigit() and 0 < int(text) < _UNLIMITED]
+    return min(limits)
 
 
 def _cpuinfo(root: Path) -> dict[str, str]:
     """The fields of the first processor in /proc/cpuinfo."""
-    first = _read(root / "proc/cpuinfo").split("\n\n", 1)[0]
+    first = read_text(root / "proc/cpuinfo").split("\n\n", 1)[0]
     fields = (line.partition(":") for line in first.splitlines())
     return {key.strip(): value.strip() for key, _, value in fields}
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
 
 
 def _soft_limit(kind: int) -> int | None:

@@ -17,12 +17,12 @@ from typing import Any, Self
 import psycopg
 
 from base.build import Build
-from base.errors import ClusterError, LandspeedError
-from base.files import storage_errors, write_atomic
+from base.errors import ClusterError, LandspeedError, last_lines
+from base.files import read_text, storage_errors, write_atomic
 from base.paths import server_user
 from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.processes import cpu_seconds
-from benchmarks.machine.spawn import clean_environment, disk_full, guarded, is_disk_full
+from benchmarks.machine.spawn import clean_environment, disk_full, guarded, is_disk_full, stop
 from benchmarks.server.home import PORT, RunDirectory
 from benchmarks.workloads.dialect import Dialect
 
@@ -35,7 +35,6 @@ _READY = "database system is ready to accept connections"
 _START_SECONDS = 120.0
 _STOP_SECONDS = 300.0
 _POLL_SECONDS = 0.005
-_LAST_LINES = 10
 # What a server that cannot start says, and what to do about it.
 _HINTS = (
     ("could not create semaphores", "Raise kernel.sem, or stop other servers on this machine."),
@@ -54,7 +53,7 @@ def initdb(build: Build, data: Path, run: RunDirectory) -> None:
     trusted, because only the directory's owner can reach the socket.
     """
     with storage_errors(f'create "{data}"', data):
-        data.mkdir(mode=0o700)
+        data.mkdir(mode=0o700)  # an error if it is there
         run.own(data)
     options = Dialect.of(known_settings(build)).initdb_options
     arguments = ["-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"]
@@ -261,14 +260,7 @@ class Cluster:
             return
         server, self._server = self._server, None
         signals = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-        for number in signals[1:] if immediate else signals:
-            if server.poll() is None:
-                server.send_signal(number)
-            try:
-                server.wait(timeout=_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            return
+        stop(server, signals[1:] if immediate else signals, _STOP_SECONDS)
 
     @property
     def memory_kills(self) -> int:
@@ -310,7 +302,7 @@ class Cluster:
 
     def log_text(self) -> str:
         """All of its log."""
-        return self.run.log.read_text(errors="replace") if self.run.log.exists() else ""
+        return read_text(self.run.log)
 
     def died(self, seen: str = "") -> LandspeedError:
         """The error that says that it does not answer, with its last words."""
@@ -319,7 +311,7 @@ class Cluster:
 
 def server_error(message: str, output: str) -> LandspeedError:
     """The error for a server program that failed with *output*: its last lines, and a hint."""
-    detail = "\n".join(output.strip().splitlines()[-_LAST_LINES:])
+    detail = last_lines(output)
     if is_disk_full(output):
         return disk_full(message, detail)
     hint = next((hint for text, hint in _HINTS if text in output), "")

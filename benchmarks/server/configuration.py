@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -101,9 +101,9 @@ class Configuration:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """The Profile called *name*; UsageError if there is none."""
+        """Return the configuration called *name*; raises UsageError if there is none."""
         match = _NAME.fullmatch(name)
-        if match is None or match["base"] not in profile_names():
+        if match is None or not is_profile(name):
             raise UsageError(
                 f'profile "{name}" does not exist',
                 detail=f"Profiles are spelled {SPELLING}.",
@@ -113,11 +113,8 @@ class Configuration:
         words = [(kind, setting, value or None) for kind, setting, value in changes]
         _check(name, words)
         spelled = "".join(f"-{k}-{s}" + (f"={v}" if v else "") for k, s, v in words)
-        place = f"-on-{match['storage']}" if match["storage"] else ""
-        across = f"-across-{match['topology']}" if match["topology"] else ""
-        via = f"-via-{match['pooler']}" if match["pooler"] else ""
-        return cls(
-            name=f"{match['base']}{spelled}{place}{across}{via}",
+        made = cls(
+            name=f"{match['base']}{spelled}",
             base=match["base"],
             without=tuple(setting for kind, setting, _ in words if kind == "without"),
             with_=tuple((setting, value) for kind, setting, value in words if kind == "with"),
@@ -125,14 +122,17 @@ class Configuration:
             topology=match["topology"],
             pooler=match["pooler"],
         )
+        return replace(made, name=made.name + made._place)
 
     @property
     def server(self) -> str:
-        """Its name without where the data lies, across what, and how clients come to it."""
-        place = f"-on-{self.storage}" if self.storage else ""
-        across = f"-across-{self.topology}" if self.topology else ""
-        via = f"-via-{self.pooler}" if self.pooler else ""
-        return self.name.removesuffix(via).removesuffix(across).removesuffix(place)
+        """Its name without storage, topology and pooler."""
+        return self.name.removesuffix(self._place)
+
+    @property
+    def _place(self) -> str:
+        words = {"on": self.storage, "across": self.topology, "via": self.pooler}
+        return "".join(f"-{word}-{name}" for word, name in words.items() if name)
 
     def settings(self, known: Collection[str], memory_bytes: int) -> dict[str, str]:
         """What to write to postgresql.conf on a machine with *memory_bytes*.

@@ -6,7 +6,7 @@ import os
 import pwd
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -66,7 +66,9 @@ class RunDirectory:
         return group
 
     def own(self, path: Path) -> None:
-        """Give *path* to the server's user."""
+        """Make directory *path*, if it is not there, the server's user's alone."""
+        path.mkdir(exist_ok=True)
+        path.chmod(0o700)
         if self.user is not None:
             os.chown(path, self.user.pw_uid, self.user.pw_gid)
 
@@ -158,9 +160,10 @@ class ServerHome:
                 path = self._make_directory()
                 stack.callback(_remove_run, path)
                 stack.enter_context(locked(path / "owner.lock", wait=False))
-                sockets = self._make_sockets(path)
-                self._make_own(path / _SCRATCH)
-            yield RunDirectory(path=path, sockets=sockets, user=self.user)
+                run = RunDirectory(path=path, sockets=_make_sockets(path), user=self.user)
+                run.own(run.sockets)
+                run.own(run.scratch)
+            yield run
 
     def _make_directory(self) -> Path:
         with storage_errors(f'create a directory in "{self.runs}"', self.runs):
@@ -169,32 +172,11 @@ class ServerHome:
             path.chmod(0o755)
             return path
 
-    def _make_sockets(self, path: Path) -> Path:
-        sockets = path / "s"
-        if len(os.fsencode(sockets / _SOCKET_NAME)) > _LONGEST_SOCKET:
-            short = Path(tempfile.mkdtemp(prefix=_SHORT_PREFIX, dir=_SHORT_ROOT))
-            sockets.symlink_to(short)
-            sockets = short
-        else:
-            sockets.mkdir()
-        self._make_own(sockets)
-        return sockets
-
-    def _make_own(self, directory: Path) -> None:
-        """Make *directory*, if it is not there, the server's user's alone."""
-        directory.mkdir(exist_ok=True)
-        directory.chmod(0o700)
-        if self.user is not None:
-            os.chown(directory, self.user.pw_uid, self.user.pw_gid)
-
     def _sweep(self) -> None:
         """Remove the run directories whose landspeed is dead, ending their servers first."""
         for path in self.runs.glob("*/"):
-            try:
-                with locked(path / "owner.lock", wait=False):
-                    _remove_run(path)
-            except BusyError:
-                continue
+            with suppress(BusyError), locked(path / "owner.lock", wait=False):
+                _remove_run(path)
 
 
 def make_passable(path: Path) -> None:
@@ -208,14 +190,23 @@ def make_passable(path: Path) -> None:
         directory.chmod(0o755)
 
 
+def _make_sockets(path: Path) -> Path:
+    """Make the directory of sockets in *path*, or a link there to one with a shorter name."""
+    sockets = path / "s"
+    if len(os.fsencode(sockets / _SOCKET_NAME)) > _LONGEST_SOCKET:
+        short = Path(tempfile.mkdtemp(prefix=_SHORT_PREFIX, dir=_SHORT_ROOT))
+        sockets.symlink_to(short)
+        return short
+    return sockets
+
+
 def _runs_for_others(build: Build) -> bool:
-    parts = [build.program("postgres")]
-    if build.external is None:
-        parts.append(build.prefix / "share")
+    external, program = build.external, build.program("postgres")
+    if external is None:
+        parts = [program, build.prefix / "share"]
     else:
-        parts += map(
-            Path, (build.external.sharedir, build.external.pkglibdir, build.external.libdir)
-        )
+        places = (external.sharedir, external.pkglibdir, external.libdir)
+        parts = [program, *map(Path, places)]
     return all(map(reachable_by_others, parts))
 
 

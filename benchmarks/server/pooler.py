@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from base.errors import MeasureError
-from base.files import storage_errors
-from benchmarks.machine.spawn import guarded
+from base.errors import MeasureError, last_lines
+from base.files import read_text, storage_errors
+from benchmarks.machine.spawn import guarded, stop
 from benchmarks.server.home import PORT, RunDirectory
 
 PGBOUNCER = "pgbouncer"
@@ -28,7 +28,6 @@ _FEWEST = 4
 _READY_SECONDS = 20.0
 _STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.005
-_LAST_LINES = 10
 _DIRECTORY = "p"
 # auth_type any: whoever reaches the socket, in a directory of the server's user alone, is let in.
 _INI = """[databases]
@@ -87,8 +86,6 @@ def pooling(
     size = max(1, min(max(_FEWEST, _CONNECTIONS_A_CORE * cores), max_connections - 5))
     sockets, ini, log = run.sockets / _DIRECTORY, run.path / "pooler.ini", run.path / "pooler.log"
     with storage_errors(f'create "{sockets}"', sockets):
-        sockets.mkdir(exist_ok=True)
-        sockets.chmod(0o700)
         run.own(sockets)
         ini.write_text(
             _INI.format(
@@ -116,27 +113,15 @@ def pooling(
         _wait_until_ready(process, sockets / f".s.PGSQL.{PORT}", log)
         yield Pooler(host=sockets, version=_version(), pool_size=size)
     finally:
-        _stop(process)
+        stop(process, (signal.SIGINT, signal.SIGKILL), _STOP_SECONDS)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while not socket.exists():
         if process.poll() is not None or time.monotonic() > deadline:
-            lines = log.read_text(errors="replace").strip().splitlines()
-            raise MeasureError(f"{PGBOUNCER} did not start", detail="\n".join(lines[-_LAST_LINES:]))
+            raise MeasureError(f"{PGBOUNCER} did not start", detail=last_lines(read_text(log)))
         time.sleep(_POLL_SECONDS)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGINT, signal.SIGKILL):
-        if process.poll() is None:
-            process.send_signal(number)
-        try:
-            process.wait(timeout=_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            continue
-        return
 
 
 def _version() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from base.errors import StorageError
+from base.errors import StorageError, last_lines
 from base.files import digest_text, locked, remove_tree, storage_errors
 from benchmarks.server.home import make_passable
 
@@ -17,7 +17,6 @@ _MEMORY = Path("/dev/shm")  # noqa: S108  the directory in it is checked to be o
 # Of the space that is free, what a file system in a file may grow to.
 _SHARE = 0.8
 _MOUNTS = Path("/proc/self/mounts")
-_LAST_LINES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,13 +47,9 @@ class Storage:
             return f"{_MEMORY} is not a tmpfs that can be written to: mount one there"
         if self._is_mounted(home):
             return None
-        missing = [
-            (program, package)
-            for program, package in ((self.make[0], self.package), ("mount", "mount"))
-            if shutil.which(program) is None
-        ]
-        for program, package in missing:
-            return f'{program} is not installed: "apt-get install {package}" brings it'
+        for program, package in ((self.make[0], self.package), ("mount", "mount")):
+            if shutil.which(program) is None:
+                return f'{program} is not installed: "apt-get install {package}" brings it'
         if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
             return f"only root, on a machine with loop devices, can mount {self.name}"
         return None
@@ -142,7 +137,7 @@ def _type_of(place: Path, *, exactly: bool = False) -> str | None:
 def _do(argv: list[str], failure: str) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
-        said = "\n".join((done.stderr + done.stdout).strip().splitlines()[-_LAST_LINES:])
+        said = last_lines(done.stderr + done.stdout, 5)
         raise StorageError(
             failure,
             detail=f"{' '.join(argv)}: {said}",

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from base.errors import BuildError
+from base.errors import BuildError, last_lines
 from builders.docker.toolchain import DIRECTORY, Toolchain
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,6 @@ _REFUSALS = (
     ),
 )
 _STEP_FAILED = re.compile("returned a non-zero code|did not complete successfully")
-_SHOWN_LINES = 10
 
 
 def ask(*arguments: str) -> str:
@@ -53,7 +52,7 @@ def refusal(message: str, words: str) -> BuildError:
 
     Its message is *message*, unless the reason has a name: no permission, no daemon, no image.
     """
-    detail = "\n".join(words.strip().splitlines()[-_SHOWN_LINES:])
+    detail = last_lines(words)
     for pattern, reason, hint in _REFUSALS:
         if pattern.search(words):
             return BuildError(reason, detail=detail, hint=hint)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from base.errors import SourceError, StorageError
-from base.files import storage_errors, write_atomic
+from base.files import read_text, storage_errors, write_atomic
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEFAULT_MIRROR = "https://deb.debian.org/debian"
@@ -139,19 +139,19 @@ class Apt:
 
 def debian_mirror(etc: Path = Path("/etc")) -> str:
     """The mirror this machine gets Debian from if it is a Debian, else the default one."""
-    about = _read(etc / "os-release")
+    about = read_text(etc / "os-release")
     codename = re.search(r"^VERSION_CODENAME=\"?([a-z]+)", about, re.MULTILINE)
     if not re.search(r"^ID=\"?debian\"?$", about, re.MULTILINE) or codename is None:
         return DEFAULT_MIRROR
     apt = etc / "apt"
     files = [apt / "sources.list", *sorted((apt / "sources.list.d").glob("*.list"))]
     for path in files:
-        for line in _read(path).splitlines():
+        for line in read_text(path).splitlines():
             match = re.match(r"\s*deb(?:-src)?\s+(?:\[.*?\]\s+)?(\S+)\s+(\S+)\s", line + " ")
             if match and match[2] == codename[1] and _URI.fullmatch(match[1]):
                 return match[1].rstrip("/")
     for path in sorted((apt / "sources.list.d").glob("*.sources")):
-        for stanza in re.split(r"\n\s*\n", _read(path)):
+        for stanza in re.split(r"\n\s*\n", read_text(path)):
             fields = _deb822(stanza)
             uris = [uri for uri in fields.get("uris", "").split() if _URI.fullmatch(uri)]
             if codename[1] in fields.get("suites", "").split() and uris:
@@ -172,13 +172,6 @@ def _deb822(stanza: str) -> dict[str, str]:
             name = name.strip().lower()
             fields[name] = value.strip()
     return {} if fields.get("enabled", "yes").lower() in ("no", "false", "0") else fields
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""
 
 
 def _system_acquire() -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from base.errors import LandspeedError, SourceError, StorageError
+from base.errors import LandspeedError, SourceError, StorageError, last_lines
 from base.files import write_atomic
 
 # What "git rev-parse --local-env-vars" lists: set by hooks and by git itself, they would
@@ -140,7 +140,7 @@ class Git:
 
     def _failure(self, arguments: tuple[str, ...], stderr: bytes) -> LandspeedError:
         said = stderr.decode(errors="replace").strip()
-        last = "\n".join(said.splitlines()[-5:]) or "It said nothing."
+        last = last_lines(said, 5) or "It said nothing."
         if any(words in said for words in _DISK):
             return StorageError(
                 f'could not write the source repository "{self.directory}"',

@@ -143,7 +143,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from base.version import Version
-import builders.source.treeimport as treeimport
+import builders.source.repository as treeimport
 from builders.source.repository import Repository
 
 plain = treeimport._write_member

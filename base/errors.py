@@ -23,7 +23,7 @@ class LandspeedError(Exception):
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """The ``error:`` / ``detail:`` / ``hint:`` lines; continuation lines are indented."""
+        """Return the ``error:``, ``detail:`` and ``hint:`` lines, continuation lines indented."""
         parts = [("error", self.message), ("detail", self.detail), ("hint", self.hint)]
         return [
             f"{label}:{' ' * (8 - len(label) - 1)}" + text.replace("\n", "\n        ")

@@ -22,12 +22,12 @@ _AT_FDCWD = -100
 
 
 def canonical_json(value: Any) -> str:
-    """*value* as JSON with sorted keys and no spaces: equal values, equal text."""
+    """Return *value* as JSON with sorted keys and no spaces: equal values, equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def digest_text(text: str) -> str:
-    """The sha256 of *text* in hex."""
+    """Return the sha256 of *text* in hex."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -40,13 +40,13 @@ def read_text(path: Path) -> str:
 
 
 def digest_file(path: Path) -> str:
-    """The sha256 of the file at *path* in hex."""
+    """Return the sha256 of the file at *path* in hex."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def digest_tree(root: Path) -> str:
-    """One sha256 over names, modes' executable bit and contents of every file below *root*."""
+    """Return one sha256 over name, executable bit and content of every file below *root*."""
     total = hashlib.sha256()
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()

@@ -29,7 +29,7 @@ class Paths:
 
     @classmethod
     def find(cls) -> Self:
-        """The paths that the environment and the working directory say."""
+        """Return the paths that the environment and the working directory say."""
         return cls(cache=_cache(), project=_project())
 
     @property
@@ -118,7 +118,7 @@ def reachable_by_others(path: Path) -> bool:
 
 
 def server_user() -> pwd.struct_passwd | None:
-    """The user that servers run as when we are root; None when we are not.
+    """Return the user that servers run as when we are root; None when we are not.
 
     PostgreSQL refuses to run as root. It is $LANDSPEED_SERVER_USER, else "landspeed"
     (made by ``make setup``), else "nobody".

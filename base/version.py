@@ -31,7 +31,7 @@ class Version:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The Version that *text* spells; ``ValueError`` if it is none.
+        """Return the Version that *text* spells; ``ValueError`` if it is none.
 
         A bare major (``17``, ``9.6``) is the lower edge of that major, its ``.0``.
         """
@@ -52,7 +52,7 @@ class Version:
 
     @classmethod
     def said_in(cls, text: str) -> Self:
-        """The first Version in what a program says of itself; ``ValueError`` if there is none.
+        """Return the first version in what a program says of itself; ValueError if there is none.
 
         Vendors add to it: ``PostgreSQL 15.18 (Debian 15.18-0+deb12u1)``, ``16.4-acme``,
         ``14.5.0``. Numbers behind the minor one are the vendor's.
@@ -66,7 +66,7 @@ class Version:
 
     @classmethod
     def from_tag(cls, tag: str) -> Self | None:
-        """The Version an upstream tag names (``REL9_6_24``, ``REL_17_11``), or None."""
+        """Return the Version an upstream tag names (``REL9_6_24``, ``REL_17_11``), or None."""
         match = _TAG.fullmatch(tag)
         if match is None:
             return None
@@ -114,7 +114,7 @@ class VersionRange:
 
     @classmethod
     def parse(cls, *, since: str | None = None, until: str | None = None) -> Self:
-        """The range from its two spelled edges; ``ValueError`` for a bad one."""
+        """Return the range from its two spelled edges; ``ValueError`` for a bad one."""
         return cls(
             since=Version.parse(since) if since else None,
             until=Version.parse(until) if until else None,

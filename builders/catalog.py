@@ -48,7 +48,7 @@ class Catalog:
 
     @classmethod
     def load(cls, path: Path | None = None) -> Self:
-        """The catalog in *path*, by default the releases.toml beside this module."""
+        """Return the catalog in *path*, by default the releases.toml beside this module."""
         path = path or Path(__file__).with_name("releases.toml")
         try:
             stanzas = tomllib.loads(path.read_text())["release"]
@@ -68,24 +68,24 @@ class Catalog:
                 raise ValueError(f"{later.name} is listed after {earlier.name}")
 
     def newest_stable(self) -> Release:
-        """The release with the highest version."""
+        """Return the release with the highest version."""
         return self.releases[-1]
 
     def of_major(self, version: Version) -> tuple[Release, ...]:
-        """The releases of the major that *version* belongs to, ascending."""
+        """Return the releases of the major that *version* belongs to, ascending."""
         return tuple(r for r in self.releases if r.version.major == version.major)
 
     def get(self, version: Version) -> Release | None:
-        """The release with exactly this version, or None."""
+        """Return the release with exactly this version, or None."""
         return next((r for r in self.releases if r.version == version), None)
 
     def merged(self, others: Iterable[Release]) -> Catalog:
-        """This catalog and those *others* that it does not list."""
+        """Return this catalog and those *others* that it does not list."""
         table = {r.version: r for r in others} | {r.version: r for r in self.releases}
         return Catalog(releases=tuple(table[version] for version in sorted(table)))
 
     def nearby(self, version: Version, count: int = 3) -> tuple[Release, ...]:
-        """The releases of *version*'s major, or where it has none the *count* around it."""
+        """Return the releases of *version*'s major, or where it has none the *count* around it."""
         same = self.of_major(version)
         if same:
             return same
@@ -101,9 +101,7 @@ def is_covered(version: Version) -> bool:
 
 def _release(stanza: dict[str, Any]) -> Release:
     release = Release(
-        version=Version.parse(stanza["version"]),
-        date=stanza["date"],
-        sha256=stanza.get("sha256"),
+        version=Version.parse(stanza["version"]), date=stanza["date"], sha256=stanza.get("sha256")
     )
     if set(stanza) - {"version", "date", "sha256"}:
         raise ValueError(f"{release.name} has more than version, date and sha256")

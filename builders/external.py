@@ -85,7 +85,7 @@ def inspect(pg_config: str, name: str | None) -> Build:
 
 
 def _facts(program: Path) -> dict[str, str]:
-    """What *program* says of its installation: ``NAME = value`` lines."""
+    """Return what *program* says of its installation: ``NAME = value`` lines."""
     try:
         lines = printed(program).splitlines()
     except OSError as error:
@@ -124,7 +124,7 @@ def _version(said: str) -> Version:
 
 
 def _digest(external: ExternalServer) -> str:
-    """A sha256 over what the server is made of; not over all of a bindir it may share."""
+    """Return a sha256 over what the server is made of; not over all of a bindir it may share."""
     programs = {name: digest_file(Path(external.bindir) / name) for name in _PROGRAMS}
     trees = [digest_tree(Path(path)) for path in (external.pkglibdir, external.sharedir)]
     return digest_text(canonical_json([programs, trees]))
@@ -155,7 +155,7 @@ class ExternalServers:
         return Build.load(prefix)
 
     def find(self, name: str) -> Build:
-        """The Build registered as *name*; RefError if there is none, or it is not the same now."""
+        """Return the build registered as *name*; RefError if none is, or if it has changed."""
         try:
             build = Build.load(self.root / name)
         except StorageError:

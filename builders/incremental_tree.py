@@ -35,14 +35,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from base.errors import BusyError
-from base.files import (
-    canonical_json,
-    digest_file,
-    digest_text,
-    locked,
-    remove_tree,
-    write_atomic,
-)
+from base.files import canonical_json, digest_file, digest_text, locked, remove_tree, write_atomic
 from builders.recipe import Recipe
 from builders.recipe_table import BuildSystem
 from builders.source import Change, ChangeKind, Source, Sources
@@ -270,13 +263,13 @@ def _steps_digest(plan: Recipe) -> str:
 
 
 def _system() -> str:
-    """A digest over what a build takes from the machine, besides the toolchain's programs."""
+    """Return a digest over what a build takes from the machine besides the toolchain."""
     times = [path.stat().st_mtime_ns if path.exists() else 0 for path in map(Path, _SYSTEM)]
     return digest_text(canonical_json([times, sys.executable, version("meson")]))
 
 
 def _state(root: Path) -> tuple[str, int]:
-    """A digest over what the file system says of every file below *root*; the newest mtime in ns.
+    """Return a digest over the metadata of every file below *root*, and the newest mtime in ns.
 
     The change time is part of it: nobody can write a file and set that back.
     """

@@ -79,11 +79,7 @@ class Recipe:
 
 
 def recipe(
-    version: Version,
-    variant: Variant,
-    system: BuildSystem | None = None,
-    *,
-    has: Has | None = None,
+    version: Version, variant: Variant, system: BuildSystem | None = None, *, has: Has | None = None
 ) -> Recipe:
     """Return the recipe for *version* in *variant*, by *system* or by meson where it exists.
 

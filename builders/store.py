@@ -125,7 +125,7 @@ def builds_below(root: Path) -> list[Build]:
 
 
 def limit_from_environment() -> int:
-    """The store's size limit in bytes: $LANDSPEED_STORE_LIMIT in GB, else 20 GB.
+    """Return the store's size limit in bytes: $LANDSPEED_STORE_LIMIT in GB, else 20 GB.
 
     UsageError for what is no size.
     """

@@ -30,7 +30,7 @@ _LOST = "sysbench 1.0 dies so when a connection is lost."
 
 
 def sysbench_reason(protocol: Protocol = Protocol.PREPARED) -> str | None:
-    """Why sysbench cannot ask by *protocol* here, and what would change that; None if it can."""
+    """Return why sysbench cannot use *protocol* here, and what would help; None if it can."""
     if shutil.which(SYSBENCH) is None:
         return f'{SYSBENCH} is not installed: "apt-get install {SYSBENCH}" brings it'
     if protocol not in _PS_MODES:

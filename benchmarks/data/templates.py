@@ -89,7 +89,7 @@ class Template:
         return self.directory / "work"
 
     def facts(self) -> dict[str, Any] | None:
-        """What its proof says; None if there is none."""
+        """Return what its proof says; None if there is none."""
         try:
             facts: dict[str, Any] = json.loads((self.directory / TEMPLATE_JSON).read_text())
         except (OSError, ValueError):
@@ -118,13 +118,13 @@ class Templates:
     topology: Topology | None = None
 
     def ensure(self, build: Build, scale: int) -> Template:
-        """The Template of *build* at *scale*, loaded now if it is not there yet."""
+        """Return the Template of *build* at *scale*, loaded now if it is not there yet."""
         with self._locked(self._template(build, scale)):
             return self._whole(build, scale)
 
     @contextmanager
     def lease(self, build: Build, scale: int, *, writes: bool) -> Iterator[Path]:
-        """A data directory of *build* at *scale* in the state it was loaded in, ours alone.
+        """Yield a data directory of *build* at *scale* in the state it was loaded in, ours alone.
 
         A Run that only reads uses the Template itself and must shut its server down: if
         it is killed instead, pg_control says so, and the Template is loaded anew before it
@@ -179,7 +179,7 @@ class Templates:
                 self._remove(template)
 
     def reclaimable_bytes(self) -> int:
-        """The disk space that removing all templates would free."""
+        """Return the disk space that removing all templates would free."""
         return sum(tree_bytes(template.directory) for _, template in self._by_last_use())
 
     def _template(self, build: Build, scale: int) -> Template:
@@ -276,7 +276,7 @@ class Templates:
             )
 
     def _load_bytes(self, scale: int) -> int:
-        """The disk space that loading at *scale* takes."""
+        """Return the disk space that loading at *scale* takes."""
         size = self.own.size if self.own else 1.0
         if self.topology is None:
             return disk_bytes(scale, size)
@@ -314,7 +314,7 @@ def _boot_id() -> str:
 
 
 def template_limit(environment: dict[str, str]) -> int:
-    """The limit, in bytes, for all templates: $LANDSPEED_TEMPLATES_GB, else 100 GB."""
+    """Return the limit, in bytes, for all templates: $LANDSPEED_TEMPLATES_GB, else 100 GB."""
     text = environment.get(LIMIT, str(_LIMIT_GB))
     if not re.fullmatch(r"\d+", text):
         raise UsageError(f'{LIMIT} is "{text}"', hint="Set it to a whole number of gigabytes.")

@@ -90,7 +90,7 @@ def _warm(
 def observed(
     clusters: Sequence[Cluster], began: Sequence[WarmupResult], transactions: int
 ) -> list[Observation]:
-    """What happened on each of *clusters* since *began*, in which pgbench made *transactions*."""
+    """Return what happened on each of *clusters* since *began*, with so many *transactions*."""
     done = began[0].before.count("xact_commit") + transactions
     least = [{"xact_commit": done}, *({} for _ in clusters[1:])]
     return [
@@ -102,7 +102,7 @@ def observed(
 def across(
     topology: Topology | None, first: Cluster, observations: Sequence[Observation]
 ) -> dict[str, Any] | None:
-    """What the record says of *topology*: what it is, and what each of its servers did."""
+    """Return what the record says of *topology*: what it is, and what each of its servers did."""
     if topology is None:
         return None
     with first.connect() as connection:

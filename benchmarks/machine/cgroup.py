@@ -69,7 +69,7 @@ class Cgroup:
 
     @classmethod
     def make(cls, name: str, memory_bytes: int, root: Path = ROOT) -> Self:
-        """A fresh group called *name* with that limit, and no swap beside it.
+        """Return a fresh group called *name* with that limit, and no swap beside it.
 
         It is made below our own, so that the limits we are under hold for it, too; where that
         cannot be (version 2 gives no group to processes that have groups below), below the

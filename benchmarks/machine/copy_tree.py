@@ -144,7 +144,7 @@ def drop_cached(root: Path) -> None:
 
 
 def tree_bytes(root: Path) -> int:
-    """The disk space that the files below *root* take; 0 if it is not there."""
+    """Return the disk space that the files below *root* take; 0 if it is not there."""
     total = 0
     for directory, _, files in os.walk(root):
         for name in files:

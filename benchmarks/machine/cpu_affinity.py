@@ -18,12 +18,12 @@ _CPUS = Path("/sys/devices/system/cpu")
 
 
 def allowed_processors() -> frozenset[int]:
-    """The logical processors that this process may use."""
+    """Return the logical processors that this process may use."""
     return frozenset(os.sched_getaffinity(0))
 
 
 def placement(clients: int, processors: Collection[int], cpus: Path = _CPUS) -> tuple[int, ...]:
-    """The logical *processors* that a Run of so many *clients* is kept on, in order.
+    """Return the logical *processors* that a Run of so many *clients* is kept on, in order.
 
     All of them where there are no more than clients. Else one thread of each core before a
     second one of any, the highest numbers first: the kernel gives its interrupts to the lowest.
@@ -40,7 +40,7 @@ def placement(clients: int, processors: Collection[int], cpus: Path = _CPUS) -> 
 
 
 def _core(processor: int, cpus: Path) -> str:
-    """A word for the core that *processor* is a thread of; its own if the kernel does not say."""
+    """Return a word for the core of *processor*; its own number if the kernel does not say."""
     try:
         text = (cpus / f"cpu{processor}/topology/thread_siblings_list").read_text().strip()
     except OSError:

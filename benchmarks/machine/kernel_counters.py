@@ -38,7 +38,7 @@ class Device:
 
     @classmethod
     def of(cls, directory: Path, root: Path = ROOT) -> Device:
-        """The Device below *directory*: by its device number, else by its mount's source."""
+        """Return the Device below *directory*: by its device number, else by its mount's source."""
         number = os.stat(directory).st_dev  # noqa: PTH116  as the kernel spells it
         spelled = f"{os.major(number)}:{os.minor(number)}"
         kind, source = _mount_of(spelled, root)
@@ -70,7 +70,7 @@ class Counters:
 
     @classmethod
     def read(cls, device: Device, root: Path = ROOT) -> Counters:
-        """The Counters now."""
+        """Return the Counters now."""
         stat = (root / "proc/stat").read_text()
         ticks = [int(word) for word in stat.partition("\n")[0].split()[1 : 1 + len(_KINDS)]]
         cpu = dict.fromkeys(_KINDS, 0.0)
@@ -89,7 +89,7 @@ class Counters:
 
 
 def cpu_shares(before: Counters, after: Counters) -> dict[str, float]:
-    """What all processors did from *before* to *after*, as shares of their time."""
+    """Return what all processors did from *before* to *after*, as shares of their time."""
     spent = {kind: after.cpu[kind] - before.cpu[kind] for kind in after.cpu}
     total = sum(spent.values())
     return {
@@ -148,7 +148,7 @@ def _disk(fields: list[str]) -> dict[str, int]:
 
 
 def _disks(root: Path) -> dict[str, list[str]]:
-    """The fields of every line of /proc/diskstats by "major:minor"."""
+    """Return the fields of every line of /proc/diskstats by "major:minor"."""
     lines = (line.split() for line in read_text(root / "proc/diskstats").splitlines())
     return {f"{fields[0]}:{fields[1]}": fields for fields in lines if len(fields) >= 13}
 

@@ -42,7 +42,7 @@ class Epoch:
 
     @classmethod
     def detect(cls, root: Path = ROOT) -> Self:
-        """The Epoch this machine is in now."""
+        """Return the Epoch this machine is in now."""
         return cls(
             kernel=platform.release(),
             cpu=cpu_model(root),
@@ -56,7 +56,7 @@ class Epoch:
         return digest_text(canonical_json(asdict(self)))[:10]
 
     def facts(self) -> dict[str, str]:
-        """What the raw record says of it."""
+        """Return what the raw record says of it."""
         return {"identifier": self.identifier, **asdict(self)}
 
 
@@ -79,7 +79,7 @@ class Machine:
 
     @classmethod
     def detect(cls, name: str | None = None) -> Self:
-        """This machine, called *name*, else $LANDSPEED_MACHINE, else its host name.
+        """Return this machine, called *name*, else $LANDSPEED_MACHINE, else its host name.
 
         A runner that GitHub hosts is "github-hosted": its host name is another one each time.
         """
@@ -96,7 +96,7 @@ class Machine:
         )
 
     def limited(self, memory_bytes: int | None) -> Self:
-        """This machine with servers that may use *memory_bytes* only: another one, by its name.
+        """Return this machine with servers limited to *memory_bytes*: another machine, by its name.
 
         What is measured there is a series of its own. Itself for None. UsageError if there is
         no more memory.
@@ -117,7 +117,7 @@ class Machine:
         )
 
     def facts(self) -> dict[str, Any]:
-        """What the raw record says of it, without the Epoch."""
+        """Return what the raw record says of it, without the Epoch."""
         facts = asdict(self)
         del facts["epoch"]
         if self.memory_limit is None:
@@ -140,7 +140,7 @@ class Limits:
 
     @classmethod
     def detect(cls, machine: Machine, data: Path) -> Self:
-        """What *machine*, the one we run on, can give; *data* is where clusters will live.
+        """Return what *machine*, the one we run on, can give; *data* is where clusters will live.
 
         What is there already counts as free: it is removed when room is needed.
         """
@@ -155,7 +155,7 @@ class Limits:
 
 
 def spell_size(size: int) -> str:
-    """*size* bytes as people write a limit, ``1g`` or ``768m``; in bytes if it is no whole k."""
+    """Return *size* bytes as people write a limit, ``1g`` or ``768m``; in bytes if not whole kB."""
     for unit, bytes_ in (("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10)):
         if size % bytes_ == 0:
             return f"{size // bytes_}{unit}"
@@ -163,12 +163,12 @@ def spell_size(size: int) -> str:
 
 
 def cpu_model(root: Path = ROOT) -> str:
-    """The processor as the kernel names it; the architecture where it has no name."""
+    """Return the processor as the kernel names it; the architecture where it has no name."""
     return _cpuinfo(root).get("model name") or platform.machine()
 
 
 def memory_bytes(root: Path = ROOT) -> int:
-    """The bytes of memory this process may use: the machine's, or its control group's limit."""
+    """Return the bytes of memory this process may use: the machine's, or its cgroup's limit."""
     meminfo = (root / "proc/meminfo").read_text()
     total = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
     if total is None:
@@ -182,7 +182,7 @@ def memory_bytes(root: Path = ROOT) -> int:
 
 
 def _cpuinfo(root: Path) -> dict[str, str]:
-    """The fields of the first processor in /proc/cpuinfo."""
+    """Return the fields of the first processor in /proc/cpuinfo."""
     first = read_text(root / "proc/cpuinfo").split("\n\n", 1)[0]
     fields = (line.partition(":") for line in first.splitlines())
     return {key.strip(): value.strip() for key, _, value in fields}

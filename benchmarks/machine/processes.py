@@ -28,7 +28,7 @@ class Process:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """The Process a stat *line* describes; its name may hold spaces and parentheses."""
+        """Return the Process a stat *line* describes; its name may hold spaces and parentheses."""
         fields = line.rpartition(")")[2].split()
         user, system, reaped_user, reaped_system = (int(field) for field in fields[11:15])
         return cls(
@@ -40,7 +40,7 @@ class Process:
 
     @classmethod
     def read(cls, pid: int) -> Self | None:
-        """The Process *pid* as it is now; None if there is none."""
+        """Return the Process *pid* as it is now; None if there is none."""
         try:
             return cls.parse((_PROC / str(pid) / "stat").read_text())
         except OSError:
@@ -48,14 +48,14 @@ class Process:
 
 
 def children(parent: int) -> dict[int, Process]:
-    """The children of process *parent* by their ids, zombies included."""
+    """Return the children of process *parent* by their ids, zombies included."""
     pids = (int(path.name) for path in _PROC.iterdir() if path.name.isdigit())
     found = ((pid, Process.read(pid)) for pid in pids)
     return {pid: process for pid, process in found if process and process.parent == parent}
 
 
 def cpu_seconds(parent: int) -> float:
-    """The CPU seconds *parent* and its children have used, those that ended included.
+    """Return the CPU seconds *parent* and its children have used, those that ended included.
 
     A child that is reaped while we read would be counted twice or never: we read again.
     """
@@ -70,7 +70,7 @@ def cpu_seconds(parent: int) -> float:
 
 
 def storage_bytes(parent: int) -> tuple[int, int] | None:
-    """The bytes that *parent* and its children read from storage, and wrote (see proc_pid_io(5)).
+    """Return the bytes that *parent* and its children read and wrote: see proc_pid_io(5).
 
     Those of children that ended are in their parent's. None where they may not be looked at.
     """
@@ -91,7 +91,7 @@ def _io(pid: int) -> tuple[int, int] | None:
 
 
 def busy_seconds(pid: int) -> float:
-    """The CPU seconds of process *pid* alone, to the ns where the kernel has them; 0 if it is gone.
+    """Return the CPU seconds of process *pid* alone, to the ns if the kernel has them; 0 if gone.
 
     The first field of /proc/PID/schedstat: see sched-stats.rst of the kernel.
     """

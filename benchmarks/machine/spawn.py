@@ -23,7 +23,7 @@ def guarded(
     user: pwd.struct_passwd | None = None,
     processors: Sequence[int] = (),
 ) -> list[str]:
-    """*argv* run as *user* (None: as us), sent the signal *death* when we die, even by kill -9.
+    """Return *argv* run as *user* (None: as us) and sent *death* when we die, even by kill -9.
 
     It is kept on the logical *processors*, if any are given, by taskset(1).
 
@@ -63,7 +63,7 @@ def stop(process: subprocess.Popen[bytes], signals: Sequence[int], seconds: floa
 
 
 def installed(program: str, *, package: str, does: str, error: type[LandspeedError]) -> str:
-    """The path of *program*, which Debian's *package* brings; *error* if it is not installed."""
+    """Return the path of *program*, which Debian's *package* brings; *error* if not installed."""
     found = shutil.which(program)
     if found is None:
         raise error(
@@ -75,7 +75,7 @@ def installed(program: str, *, package: str, does: str, error: type[LandspeedErr
 
 
 def clean_environment(build: Build) -> dict[str, str]:
-    """All that a program of *build* may see: nothing of the caller's PGHOST, PGDATA, PGOPTIONS."""
+    """Return all that a program of *build* may see: none of the caller's PGHOST or PGOPTIONS."""
     return {"PATH": "/usr/bin:/bin", "HOME": "/", **build.environment()}
 
 
@@ -88,7 +88,7 @@ def is_disk_full(output: str) -> bool:
 
 
 def disk_full(message: str, detail: str) -> StorageError:
-    """The error for a program that failed because a disk is full."""
+    """Return the error for a program that failed because a disk is full."""
     return StorageError(
         f"{message}: the disk is full",
         detail=detail,

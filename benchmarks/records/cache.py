@@ -25,7 +25,7 @@ _WORTHWHILE_SEGMENTS, _WORTHWHILE_ROWS = 64, 1 << 16
 
 
 def each_once(table: pa.Table) -> pa.Table:
-    """*table* in the order of its ids, the first of several rows with one id."""
+    """Return *table* in the order of its ids, the first of several rows with one id."""
     if not _increasing(table["id"]):
         table = table.sort_by("id")
         ids = table["id"].combine_chunks()
@@ -42,7 +42,7 @@ def _increasing(column: pa.ChunkedArray) -> bool:
 
 
 def cached_scalars(root: Path, segments: Sequence[Path]) -> pa.Table:
-    """All scalar columns of *segments*, each record once, with the help of *root*'s cache.
+    """Return all scalar columns of *segments*, each record once, with the help of *root*'s cache.
 
     Segments never change, so only those that are new are read.
     """

@@ -24,7 +24,7 @@ class Column:
     type: pa.DataType
 
     def value(self, record: Mapping[str, Any]) -> Any:
-        """This column's value in *record*; None where the record does not have it."""
+        """Return this column's value in *record*; None where the record does not have it."""
         value: Any = record
         for key in self.path:
             if not isinstance(value, Mapping):

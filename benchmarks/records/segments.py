@@ -89,7 +89,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def read_scalars(paths: Sequence[Path], columns: Sequence[str]) -> pa.Table:
-    """The scalar *columns* of the Segments at *paths*; RecordError naming a damaged one."""
+    """Return the scalar *columns* of the Segments at *paths*; RecordError naming a damaged one."""
     schema = pa.schema([SCALARS.field(name) for name in columns])
     if not paths:
         return schema.empty_table()

@@ -45,7 +45,7 @@ _LEFT_OVER_SECONDS = 3600.0
 
 
 def new_id(moment: datetime | None = None) -> str:
-    """A record's id: 12 hex digits of *moment* (now), milliseconds since 1970, and 20 random ones.
+    """Return a record's id: 12 hex digits of ms from 1970 to *moment* (now), and 20 random ones.
 
     The layout of a version 7 UUID (RFC 9562) without its fixed bits: ids sort by time.
     """
@@ -116,7 +116,7 @@ class RecordStore:
         return Sealed(segments=tuple(segments), records=count)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The scalar columns (all, or those named) of every record, each once, in id order."""
+        """Return the scalar columns (all, or those named) of every record, in id order."""
         wanted = [column.name for column in COLUMNS] if columns is None else list(columns)
         names = wanted if "id" in wanted else ["id", *wanted]
         # Loose first: what a seal moves meanwhile is then seen twice, never missed.
@@ -128,7 +128,7 @@ class RecordStore:
         return each_once(table.unify_dictionaries()).select(wanted)
 
     def get(self, id_prefix: str) -> Record:
-        """The one record whose id starts with *id_prefix*; RecordError if none or several."""
+        """Return the record whose id starts with *id_prefix*; RecordError unless it is one."""
         if not re.fullmatch(r"[0-9a-z]+", id_prefix):
             raise RecordError(f'"{id_prefix}" is not a record id')
         found = self._loose_texts(id_prefix)
@@ -149,7 +149,7 @@ class RecordStore:
         )
 
     def records(self, ids: Sequence[str]) -> Iterator[Record]:
-        """The records with these *ids*, in id order; RecordError for a missing one."""
+        """Yield the records with these *ids*, in id order; RecordError for a missing one."""
         wanted = pa.array(ids, pa.string())
         texts = self._loose_texts()
         texts |= self._sealed_texts(lambda known: pc.is_in(known, value_set=wanted))

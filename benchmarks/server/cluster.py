@@ -64,7 +64,7 @@ def initdb(build: Build, data: Path, run: RunDirectory) -> None:
 
 
 def control_data(build: Build, data: Path) -> dict[str, str]:
-    """What pg_controldata says of the cluster at *data*: ``"Database block size": "8192"``."""
+    """Return what pg_controldata says of *data*: ``"Database block size": "8192"``."""
     lines = _said(build, "pg_controldata", str(data)).splitlines()
     pairs = (line.partition(":") for line in lines)
     return {key.strip(): value.strip() for key, _, value in pairs}
@@ -81,7 +81,7 @@ def known_settings(build: Build) -> frozenset[str]:
 
 
 def _said(build: Build, program: str, *arguments: str) -> str:
-    """What *program* of *build*, run as the server's user, prints; ClusterError if it fails."""
+    """Return what *program* of *build* prints as the server's user; ClusterError if it fails."""
     done = subprocess.run(
         guarded([build.program(program), *arguments], death=signal.SIGKILL, user=server_user()),
         env=clean_environment(build),
@@ -268,7 +268,7 @@ class Cluster:
         return self._group.kills if self._group else 0
 
     def connect(self, database: str = DATABASE) -> psycopg.Connection[Any]:
-        """A connection of the superuser in autocommit mode; ClusterError if there is none.
+        """Return a connection of the superuser in autocommit mode; ClusterError if there is none.
 
         Nothing in the caller's environment (PGSERVICE, PGOPTIONS, …) may send us to
         another server or change how this one is used, so it is forgotten.
@@ -297,20 +297,20 @@ class Cluster:
         os.sched_setaffinity(self.pid, processors)
 
     def cpu_seconds(self) -> float:
-        """The CPU seconds its processes have used since it was started."""
+        """Return the CPU seconds its processes have used since it was started."""
         return cpu_seconds(self.pid)
 
     def log_text(self) -> str:
-        """All of its log."""
+        """Return all of its log."""
         return read_text(self.run.log)
 
     def died(self, seen: str = "") -> LandspeedError:
-        """The error that says that it does not answer, with its last words."""
+        """Return the error that says that it does not answer, with its last words."""
         return server_error(f"the server of {self.build.label} died", f"{seen}\n{self.log_text()}")
 
 
 def server_error(message: str, output: str) -> LandspeedError:
-    """The error for a server program that failed with *output*: its last lines, and a hint."""
+    """Return the error for a server program that failed: the last lines of *output*, a hint."""
     detail = last_lines(output)
     if is_disk_full(output):
         return disk_full(message, detail)

@@ -59,7 +59,7 @@ class Setting:
 
     @classmethod
     def parse(cls, row: dict[str, Any]) -> Self:
-        """The Setting that *row* of the table spells; ``ValueError`` if it spells none."""
+        """Return the Setting that *row* of the table spells; ``ValueError`` if it spells none."""
         if ("value" in row) == ("fraction" in row):
             raise ValueError(f'setting "{row["name"]}" needs a value or a fraction')
         return cls(
@@ -73,7 +73,7 @@ class Setting:
         )
 
     def text(self, memory_bytes: int) -> str:
-        """The value as postgresql.conf has it on a machine with *memory_bytes*."""
+        """Return the value as postgresql.conf has it on a machine with *memory_bytes*."""
         if self.value is not None:
             return self.value
         share = int(memory_bytes * (self.fraction or 0.0))
@@ -135,7 +135,7 @@ class Configuration:
         return "".join(f"-{word}-{name}" for word, name in words.items() if name)
 
     def settings(self, known: Collection[str], memory_bytes: int) -> dict[str, str]:
-        """What to write to postgresql.conf on a machine with *memory_bytes*.
+        """Return what to write to postgresql.conf on a machine with *memory_bytes*.
 
         Rows of the table that are not *known* to the server are left out. What the profile's name
         gives a value is not: a server refuses what it does not know.
@@ -152,11 +152,11 @@ class Configuration:
         return parse_size(self._of_all_versions("shared_buffers", memory_bytes))
 
     def max_connections(self, memory_bytes: int) -> int:
-        """The connections its servers accept, the same for every Version."""
+        """Return the connections its servers accept, the same for every Version."""
         return int(self._of_all_versions("max_connections", memory_bytes))
 
     def _source(self, setting: str) -> str:
-        """The profile of the table that *setting* is taken from."""
+        """Return the profile of the table that *setting* is taken from."""
         if setting in self.without:
             return _STOCK
         return _SOURCE if setting in dict(self.with_) else self.base
@@ -195,7 +195,7 @@ def _check(name: str, words: list[tuple[str, str, str | None]]) -> None:
 
 
 def difference(versions: Collection[Version] = ()) -> tuple[str, ...]:
-    """The settings that "tuned" has and "default" has not, or otherwise, in the table's order.
+    """Return the settings in which "tuned" and "default" differ, in the table's order.
 
     Of *versions*, if any are given, those that one of them has.
     """
@@ -215,23 +215,23 @@ def is_profile(word: str) -> bool:
 
 
 def profile_names() -> tuple[str, ...]:
-    """The names of all shipped profiles, in the table's order."""
+    """Return the names of all shipped profiles, in the table's order."""
     return _table()[0]
 
 
 def profile_meanings() -> dict[str, str]:
-    """What each shipped profile is, in one line, by name."""
+    """Return what each shipped profile is, in one line, by name."""
     return {row["name"]: row["is"] for row in tomllib.loads(_TOML.read_text())["profile"]}
 
 
 def shared_buffers_span(memory_bytes: int) -> tuple[int, int]:
-    """The smallest and the largest shared_buffers, in bytes, of all shipped profiles."""
+    """Return the smallest and the largest shared_buffers, in bytes, of all shipped profiles."""
     sizes = [Configuration.named(name).shared_buffers(memory_bytes) for name in profile_names()]
     return min(sizes), max(sizes)
 
 
 def parse_size(text: str) -> int:
-    """The bytes in a setting such as ``128MB``; ``ValueError`` if it is not a size."""
+    """Return the bytes in a setting such as ``128MB``; ``ValueError`` if it is not a size."""
     for unit, size in _UNITS.items():
         number = text.removesuffix(unit)
         if number != text and number.isdigit():

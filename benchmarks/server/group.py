@@ -23,7 +23,7 @@ def serving(
     keep: bool,
     memory_limit: int | None = None,
 ) -> Iterator[tuple[Cluster, ...]]:
-    """The servers of *build* on *data*, each with a run directory of its own; see Cluster.
+    """Yield the servers of *build* on *data*, each with a run directory of its own; see Cluster.
 
     The first is the one that clients talk to. It is started last, and stopped first.
     """

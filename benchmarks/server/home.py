@@ -60,7 +60,7 @@ class RunDirectory:
         link.symlink_to(data)
 
     def limit_memory(self, memory_bytes: int) -> Cgroup:
-        """A Cgroup for the server; should we be killed, it is removed with this."""
+        """Return a Cgroup for the server; should we be killed, it is removed with this."""
         group = Cgroup.make(self.path.name, memory_bytes)
         (self.path / _GROUP_LINK).symlink_to(group.path)
         return group
@@ -82,7 +82,7 @@ class ServerHome:
 
     @classmethod
     def open(cls, paths: Paths, root: Path | None = None) -> Self:
-        """The home at *root*, else that *paths* names, made if needed.
+        """Return the home at *root*, else that *paths* names, made if needed.
 
         StorageError if it cannot be one.
         """
@@ -115,7 +115,7 @@ class ServerHome:
         return self.root / "builds"
 
     def reachable(self, build: Build) -> Build:
-        """*build* where the server's user can run it: itself, or a copy of it in this home.
+        """Return *build* where the server's user can run it: itself, or a copy of it in this home.
 
         A copy is named by the build's digest, so the same server is copied once. What
         somebody else built is not copied: it may lie in many places. StorageError then.
@@ -146,14 +146,14 @@ class ServerHome:
             fresh.rename(mirror)
 
     def _old_mirrors(self) -> list[Path]:
-        """The mirrors that were not among the most recently used."""
+        """Return the mirrors that were not among the most recently used."""
         proofs = self.mirrors.glob(f"*/{BUILD_JSON}")
         by_use = sorted(proofs, key=lambda proof: proof.stat().st_mtime, reverse=True)
         return [proof.parent for proof in by_use[_MIRRORS_KEPT:]]
 
     @contextmanager
     def run_directory(self) -> Iterator[RunDirectory]:
-        """A fresh RunDirectory; what killed landspeeds left behind is cleared away first."""
+        """Yield a fresh RunDirectory; what killed landspeeds left behind is cleared away first."""
         with ExitStack() as stack:
             with locked(self.root / "runs.lock"):
                 self._sweep()

@@ -59,14 +59,14 @@ class Pooler:
     pool_size: int
 
     def facts(self) -> dict[str, Any]:
-        """What the raw record says of it."""
+        """Return what the raw record says of it."""
         facts = asdict(self)
         del facts["host"]
         return {"name": PGBOUNCER, "pool_mode": "transaction", **facts}
 
 
 def pooler_reason() -> str | None:
-    """Why there is no pooler on this machine, and what would bring it; None if there is."""
+    """Return why there is no pooler on this machine, and what would bring it; None if there is."""
     if shutil.which(PGBOUNCER, path=_path()) is None:
         return f'{PGBOUNCER} is not installed: "apt-get install {PGBOUNCER}" brings it'
     return None
@@ -76,7 +76,7 @@ def pooler_reason() -> str | None:
 def pooling(
     run: RunDirectory, *, user: str, database: str, cores: int, max_connections: int
 ) -> Iterator[Pooler]:
-    """A Pooler before the server whose sockets are *run*'s; MeasureError if it does not start.
+    """Yield a pooler before the server of *run*; MeasureError if it does not start.
 
     Its pool is 2 connections a core, at least 4, and never more than the server takes.
     """

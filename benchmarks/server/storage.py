@@ -40,7 +40,7 @@ class Storage:
         return home / "storages" / self.name
 
     def reason(self, home: Path) -> str | None:
-        """Why it cannot be had on this machine, and what would bring it; None if it can."""
+        """Return why it cannot be had on this machine, and what would bring it; None if it can."""
         if not self.make:
             if _type_of(_MEMORY) == "tmpfs" and os.access(_MEMORY, os.W_OK):
                 return None
@@ -55,7 +55,7 @@ class Storage:
         return None
 
     def free_bytes(self, home: Path) -> int:
-        """What can be stored on it, what is stored included if it is there already."""
+        """Return what can be stored on it, what is stored included if it is there already."""
         place = self.root(home)
         if not self.make or self._is_mounted(home):
             return shutil.disk_usage(place if place.exists() else _MEMORY).free
@@ -123,7 +123,7 @@ def give_back(names: Iterable[str | None], home: Path) -> None:
 
 
 def _type_of(place: Path, *, exactly: bool = False) -> str | None:
-    """The type of the file system that is mounted at *place*; None if none is.
+    """Return the type of the file system that is mounted at *place*; None if none is.
 
     See proc_pid_mounts(5). Not *exactly*: of the one that *place* is on.
     """

@@ -43,7 +43,7 @@ class Topology:
         return (COORDINATOR, *(f"worker-{number}" for number in range(1, self.workers + 1)))
 
     def settings(self, given: Mapping[str, str]) -> dict[str, str]:
-        """What each server is told besides the settings that are *given*."""
+        """Return what each server is told besides the settings that are *given*."""
         libraries = (EXTENSION, given.get(_LIBRARIES, ""))
         return {
             # Citus wants to be the first
@@ -61,17 +61,17 @@ TOPOLOGIES: Mapping[str, Topology] = {
 
 
 def server_count(topology: str | None) -> int:
-    """How many servers a Run has under *topology*, None for one."""
+    """Return how many servers a Run has under *topology*, None for one."""
     return len(TOPOLOGIES[topology].servers) if topology else 1
 
 
 def places(topology: Topology | None, data: Path) -> tuple[Path, ...]:
-    """The data directories of all servers, where *data* is the only one's or holds them."""
+    """Return the data directories of all servers, where *data* is the only one's or holds them."""
     return tuple(data / name for name in topology.servers) if topology else (data,)
 
 
 def topology_reason(build: Build | None) -> str | None:
-    """Why *build* cannot be a coordinator or a worker, and what would bring it; None if it can.
+    """Return why *build* cannot be a coordinator or worker, and what would help; None if it can.
 
     None is what landspeed builds: a server, and no extensions.
     """
@@ -117,7 +117,7 @@ def distribute(connection: psycopg.Connection[Any], statements: str) -> None:
 
 
 def topology_facts(topology: Topology, connection: psycopg.Connection[Any]) -> dict[str, Any]:
-    """What the raw record says of *topology*, by a *connection* to the coordinator."""
+    """Return what the raw record says of *topology*, by a *connection* to the coordinator."""
     row = connection.execute(
         "SELECT citus_version(), count(*), count(DISTINCT logicalrelid) FROM pg_dist_shard"
     ).fetchone()
@@ -134,7 +134,7 @@ def topology_facts(topology: Topology, connection: psycopg.Connection[Any]) -> d
 def parts_of(
     table: str, topology: Topology | None, connection: psycopg.Connection[Any]
 ) -> list[str]:
-    """What has the rows of *table* on the server at *connection*: its shards, if any."""
+    """Return what has the rows of *table* on the server at *connection*: its shards, if any."""
     if topology is None:
         return [table]
     # a worker hides them from whoever does not ask

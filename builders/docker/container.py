@@ -44,8 +44,7 @@ _INSIDE = ("python3", "-I", "-S", f"{_LIBRARY}/builders/sandbox/{Path(inside.__f
 # cgroup v2 and v1: how many processes of this container were killed for memory
 _COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _COPY = BuildStep(
-    name="copy source",
-    argv=("cp", "-R", "-P", "--preserve=mode,timestamps", f"{_SOURCE}/.", _TREE),
+    name="copy source", argv=("cp", "-R", "-P", "--preserve=mode,timestamps", f"{_SOURCE}/.", _TREE)
 )
 _LACKING = "The toolchain's image lacks it: see docker/builder.Dockerfile."
 _DOCKER_FAILED = 125  # docker run's own, see docker-run(1)

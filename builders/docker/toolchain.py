@@ -38,13 +38,13 @@ class Toolchain:
         return f"debian:{self.debian}-slim"
 
     def image(self, dockerfile: str) -> str:
-        """The tag of its image: a hash over *dockerfile*, a text, and this row."""
+        """Return the tag of its image: a hash over *dockerfile*, a text, and this row."""
         content = digest_text(canonical_json({"dockerfile": dockerfile, "row": asdict(self)}))
         return f"landspeed-builder:{self.name}-{content[:12]}"
 
 
 def load_toolchains(path: Path | None = None) -> tuple[Toolchain, ...]:
-    """The toolchains in *path*, by default docker/toolchains.toml; the first is the default."""
+    """Return the toolchains in *path* (docker/toolchains.toml); the first is the default."""
     path = path or DIRECTORY / "toolchains.toml"
     try:
         rows = tomllib.loads(path.read_text())["toolchain"]
@@ -61,7 +61,7 @@ def load_toolchains(path: Path | None = None) -> tuple[Toolchain, ...]:
 
 
 def toolchain_named(name: str | None) -> Toolchain:
-    """The toolchain called *name*, the default for None; UsageError if there is none."""
+    """Return the toolchain called *name*, the default for None; UsageError if there is none."""
     toolchains = load_toolchains()
     if name is None:
         return toolchains[0]

@@ -30,7 +30,7 @@ class BuildProgress:
         return cls(tree=tree, log=log, expected=_count_sources(source, recipe))
 
     def share(self) -> float:
-        """The share done, 0 … 1."""
+        """Return the share done, 0 … 1."""
         with self.log.open("rb") as stream:
             stream.seek(0, os.SEEK_END)
             stream.seek(max(0, stream.tell() - 4096))

@@ -44,7 +44,7 @@ _FULL_BYTES = 32_000_000
 def failure(
     recipe: Recipe, step: BuildStep, *, code: int, source: Path, log: Path, memory_kills: int
 ) -> BuildError:
-    """The BuildError for *step*, which ended with *code* (negative: minus the signal's number).
+    """Return the error for *step*, which ended with *code* (negative: minus the signal's number).
 
     While the build ran, *memory_kills* processes were killed for memory.
     """

@@ -39,7 +39,7 @@ class JobServer:
 
 @contextmanager
 def job_server(tokens: int) -> Iterator[JobServer]:
-    """A JobServer with *tokens* in stock, besides the one that each build owns."""
+    """Yield a JobServer with *tokens* in stock, besides the one that each build owns."""
     taking, giving = os.pipe()
     try:
         server = JobServer(taking=taking, giving=giving)

@@ -19,7 +19,7 @@ _FOLLOWED = frozenset({"--param", "-target-cpu", "-target-feature", "-tune-cpu"}
 
 
 def native_processor(words: str) -> str:
-    """The processor's name as the compiler has it, and a digest over all it knows of it.
+    """Return the processor's name as the compiler has it, and a digest over all it knows of it.
 
     *words* are its answer to NATIVE_QUESTION; BuildError if they do not say.
     """

@@ -57,7 +57,7 @@ class Apt:
                     yield suite, content
 
     def download(self, package: str, version: str, file: str, into: Path) -> Path:
-        """The upstream tarball *file* of source *package* at *version*, verified by apt."""
+        """Return the upstream tarball *file* of source *package* at *version*, verified by apt."""
         self._require()
         with storage_errors(f'download "{file}"', into):
             into.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ class Apt:
 
 
 def debian_mirror(etc: Path = Path("/etc")) -> str:
-    """The mirror this machine gets Debian from if it is a Debian, else the default one."""
+    """Return the mirror this machine gets Debian from if it is a Debian, else the default one."""
     about = read_text(etc / "os-release")
     codename = re.search(r"^VERSION_CODENAME=\"?([a-z]+)", about, re.MULTILINE)
     if not re.search(r"^ID=\"?debian\"?$", about, re.MULTILINE) or codename is None:
@@ -175,7 +175,7 @@ def _deb822(stanza: str) -> dict[str, str]:
 
 
 def _system_acquire() -> list[str]:
-    """The system's Acquire settings, as lines of an apt.conf."""
+    """Return the system's Acquire settings, as lines of an apt.conf."""
     if shutil.which("apt-config") is None:
         return []
     done = subprocess.run(

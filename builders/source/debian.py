@@ -49,7 +49,7 @@ class Index:
     attempted: float = 0.0
 
     def to_json(self) -> str:
-        """This index as JSON."""
+        """Return this index as JSON."""
         packages = {str(version): asdict(package) for version, package in self.packages.items()}
         return canonical_json(
             {"packages": packages, "refreshed": self.refreshed, "attempted": self.attempted}
@@ -57,7 +57,7 @@ class Index:
 
     @classmethod
     def from_json(cls, text: str) -> Index:
-        """The index that *text* holds; ValueError, KeyError or TypeError for anything else."""
+        """Return the index in *text*; ValueError, KeyError or TypeError for anything else."""
         facts: dict[str, Any] = json.loads(text)
         packages = {Version.parse(k): Package(**v) for k, v in facts.pop("packages").items()}
         return cls(packages=packages, **facts)
@@ -76,7 +76,7 @@ class DebianArchive:
         return self.apt.directory / "index.json"
 
     def index(self) -> Index:
-        """What the archive is known to offer, without asking it."""
+        """Return what the archive is known to offer, without asking it."""
         try:
             return Index.from_json(self._path.read_text())
         except (OSError, ValueError, KeyError, TypeError):
@@ -115,13 +115,13 @@ class DebianArchive:
         write_atomic(self._path, index.to_json())
 
     def download(self, package: Package, into: Path) -> Path:
-        """The upstream tarball in *package*, verified by apt against Debian's signature."""
+        """Return the upstream tarball in *package*, verified by apt against Debian's signature."""
         _log.info(f"fetching {package.file} from Debian {package.suite}")
         return self.apt.download(package.name, package.version, package.file, into)
 
 
 def read_packages(lists: Iterable[tuple[str, bytes]]) -> dict[Version, Package]:
-    """The packages of PostgreSQL in the *lists* of (suite, Sources file), by upstream version."""
+    """Return PostgreSQL's packages in the *lists* of (suite, Sources file), by upstream version."""
     found: dict[Version, Package] = {}
     for suite, content in lists:
         for match in _STANZA.finditer(content):
@@ -145,10 +145,6 @@ def _package(suite: str, stanza: str) -> tuple[Version, Package] | None:
         except ValueError:
             continue
         return version, Package(
-            name=fields["Package"],
-            version=fields["Version"],
-            suite=suite,
-            file=file,
-            sha256=sha256,
+            name=fields["Package"], version=fields["Version"], suite=suite, file=file, sha256=sha256
         )
     return None

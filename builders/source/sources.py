@@ -64,7 +64,7 @@ class Sources:
     # -- from a ref to a source ------------------------------------------------------------
 
     def resolve(self, ref: str) -> Source:
-        """The Source that *ref* names, fetched if it is not here yet.
+        """Return the Source that *ref* names, fetched if it is not here yet.
 
         RefError when it names nothing or too much; SourceError when it is known but cannot
         be reached.
@@ -164,7 +164,7 @@ class Sources:
         return found
 
     def look_up(self, ref: str) -> tuple[Version, Source | None]:
-        """What *ref* would resolve to as far as is known here, and its Source if that is here.
+        """Return what *ref* would resolve to as far as is known, and its source if that is here.
 
         Asks no one for a release. RefError when *ref* names nothing that is known.
         """
@@ -201,7 +201,7 @@ class Sources:
     # -- what is known, and what is here ---------------------------------------------------
 
     def statuses(self) -> list[ReleaseStatus]:
-        """Every known release, ascending, without asking anyone."""
+        """Return every known release, ascending, without asking anyone."""
         return self._fetcher.statuses()
 
     def export(self, source: Source, directory: Path) -> None:
@@ -214,11 +214,11 @@ class Sources:
         self._repository.export(source.origin.tree, directory, seconds=int(when.timestamp()))
 
     def size(self, source: Source) -> int:
-        """How many C files are in the tree of *source*: about how long it takes to compile."""
+        """Return the number of C files of *source*: a measure of how long it takes to compile."""
         return sum(name.endswith(".c") for name in self.files(source))
 
     def changes(self, tree: str, source: Source) -> list[Change] | None:
-        """The Changes from *tree* to the tree of *source*; None if *tree* is no longer here."""
+        """Return the changes from *tree* to the tree of *source*; None if *tree* is not here."""
         git = self._repository.git
         known = git.peel(tree, "tree") is not None
         return changes(git, tree, source.origin.tree) if known else None
@@ -228,12 +228,12 @@ class Sources:
         apply(self._repository.git, some, directory, time_ns=time_ns)
 
     def files(self, source: Source) -> list[str]:
-        """The paths of all files of *source*."""
+        """Return the paths of all files of *source*."""
         listed = self._repository.git.run("ls-tree", "-r", "-z", "--name-only", source.origin.tree)
         return listed.decode(errors="surrogateescape").split("\0")[:-1]
 
     def hashes(self, source: Source, paths: Iterable[str]) -> str:
-        """Which files or directories of *paths* are in *source*, each with its hash, as text."""
+        """Return which of *paths* are in *source*, each with its hash, as text."""
         return self._repository.git.text("ls-tree", source.origin.tree, "--", *paths)
 
     def _source(self, kept: TreeRef) -> Source:
@@ -268,11 +268,11 @@ class Sources:
         return self._view.commits()
 
     def release_at(self, commit_hash: str) -> str | None:
-        """The release that a full hash stands for, on the branch as it is or once was."""
+        """Return the release that a full hash stands for, on the branch as it is or once was."""
         return self._view.release_at(commit_hash) if self._repository.exists else None
 
     def dates(self, commits: Collection[str]) -> dict[str, datetime]:
-        """The author dates of *commits* (full hashes), of ``releases`` or of upstream."""
+        """Return the author dates of *commits* (full hashes), of ``releases`` or of upstream."""
         return self._view.dates_of(commits)
 
     def positions(self, commits: Collection[str]) -> dict[str, Position]:
@@ -282,7 +282,7 @@ class Sources:
         return positions(self._repository.git, commits)
 
     def branches_of(self, commits: Collection[str], watched: Iterable[str] = ()) -> dict[str, str]:
-        """The branch of our own that each is on, those that match *watched* made such."""
+        """Return the branch of our own that each is on, those that match *watched* made such."""
         if not commits or not self._repository.exists:
             return {}
         with self._lock():
@@ -319,7 +319,7 @@ class Sources:
         return self._upstream.branches() if self._repository.exists else {}
 
     def tagged(self) -> dict[Version, str]:
-        """The versions that upstream tagged, as last fetched, each with its commit."""
+        """Return the versions that upstream tagged, as last fetched, each with its commit."""
         return {version: one.commit for version, one in self._upstream.releases().items()}
 
     # -- reaching out ----------------------------------------------------------------------

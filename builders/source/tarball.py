@@ -51,7 +51,7 @@ class Download:
         return self.path.with_name(self.path.name + ".partial")
 
     def fetch(self) -> Path:
-        """The verified file; SourceError when it cannot be had or is not what it should be."""
+        """Return the verified file; raises SourceError if it cannot be had or is another one."""
         with storage_errors(f'download "{self.path.name}"', self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             if self.path.is_file() and digest_file(self.path) == self.sha256:

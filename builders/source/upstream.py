@@ -129,15 +129,15 @@ class Upstream:
         return self.repository.directory / "objects" / "info" / "alternates"
 
     def _lenders(self) -> list[str]:
-        """The directories of objects we borrow, the configured upstream's first."""
+        """Return the directories of objects we borrow, the configured upstream's first."""
         return self._alternates.read_text().splitlines() if self._alternates.is_file() else []
 
     def _missing_lender(self) -> str | None:
-        """The directory of borrowed objects, if it went away; without it we know no commit."""
+        """Return the directory of borrowed objects if it is gone; without it we know no commit."""
         return next((path for path in self._lenders() if not Path(path).is_dir()), None)
 
     def remote_of(self, revision: Revision) -> str | None:
-        """The name of the configured remote whose branch *revision* asks for, as NAME/BRANCH."""
+        """Return the name of the remote whose branch *revision* asks for, as NAME/BRANCH."""
         name, slash, _ = revision.base.partition("/")
         return name if slash and name in self.config.remotes else None
 
@@ -190,7 +190,7 @@ class Upstream:
         self._git.run("update-ref", "--stdin", stdin="".join(updates).encode())
 
     def branches(self) -> dict[str, str]:
-        """All its branches, as last fetched: name → the hash at the tip."""
+        """Return all its branches, as last fetched: name → the hash at the tip."""
         # HEADS sort before TRACKED, which so win: a clone's own branches may be old
         return {
             name.removeprefix(f"{HEADS}/").removeprefix(f"{TRACKED}/"): tip
@@ -199,7 +199,7 @@ class Upstream:
         }
 
     def releases(self) -> dict[Version, TaggedRelease]:
-        """The versions that upstream tagged, betas included, as far as they were fetched."""
+        """Return the versions that upstream tagged, betas included, as far as they were fetched."""
         if not self.is_configured or not self.repository.exists or self._missing_lender():
             return {}
         fields = ("refname:lstrip=3", "objectname", "tree", "*objectname", "*tree")
@@ -220,7 +220,7 @@ class Upstream:
         return found
 
     def find(self, revision: Revision) -> str | None:
-        """The hash of the commit that *revision* names, as far as is known here.
+        """Return the hash of the commit that *revision* names, as far as is known here.
 
         RefError when an abbreviated hash could be more than one commit.
         """
@@ -260,7 +260,7 @@ class Upstream:
         return commits[0] if commits else None
 
     def commit_time(self, commit: str) -> datetime:
-        """The committer time of *commit*."""
+        """Return the committer time of *commit*."""
         seconds = self._git.text("show", "--no-patch", "--format=%ct", commit)
         return datetime.fromtimestamp(int(seconds), UTC)
 

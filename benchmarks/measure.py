@@ -26,9 +26,15 @@ from benchmarks.observation.snapshot import Observation, noteworthy, together
 from benchmarks.observation.warnings import find_warnings
 from benchmarks.records.record import SCHEMA, Record
 from benchmarks.records.store import new_id
-from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, known_settings, server_error
+from benchmarks.server.cluster import (
+    DATABASE,
+    SUPERUSER,
+    Cluster,
+    known_settings,
+    server_error,
+    serving,
+)
 from benchmarks.server.configuration import Configuration
-from benchmarks.server.group import serving
 from benchmarks.server.home import ServerHome
 from benchmarks.server.pooler import Pooler, pooling
 from benchmarks.server.storage import STORAGES

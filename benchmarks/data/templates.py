@@ -28,9 +28,9 @@ from benchmarks.server.cluster import (
     is_ours,
     is_shut_down,
     known_settings,
+    serving,
 )
 from benchmarks.server.configuration import Configuration
-from benchmarks.server.group import serving
 from benchmarks.server.home import ServerHome, make_passable
 from benchmarks.server.topology import Topology, distribute, introduce, places, topology_reason
 from benchmarks.workloads.custom_scripts import Script

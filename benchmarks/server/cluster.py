@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,8 @@ from base.paths import server_user
 from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.processes import cpu_seconds
 from benchmarks.machine.spawn import clean_environment, disk_full, guarded, is_disk_full, stop
-from benchmarks.server.home import PORT, RunDirectory
+from benchmarks.server.home import PORT, RunDirectory, ServerHome
+from benchmarks.server.topology import Topology, places
 from benchmarks.workloads.dialect import Dialect
 
 SUPERUSER = "postgres"
@@ -307,6 +309,40 @@ class Cluster:
     def died(self, seen: str = "") -> LandspeedError:
         """Return the error that says that it does not answer, with its last words."""
         return server_error(f"the server of {self.build.label} died", f"{seen}\n{self.log_text()}")
+
+
+@contextmanager
+def serving(
+    home: ServerHome,
+    *,
+    build: Build,
+    data: Path,
+    topology: Topology | None,
+    settings: Mapping[str, str],
+    keep: bool,
+    memory_limit: int | None = None,
+) -> Iterator[tuple[Cluster, ...]]:
+    """Yield the servers of *build* on *data*, each with a run directory of its own; see Cluster.
+
+    The first is the one that clients talk to. It is started last, and stopped first.
+    """
+    given = dict(settings)
+    with ExitStack() as stack:
+        servers = tuple(
+            Cluster(
+                build=build,
+                data=place,
+                run=stack.enter_context(home.run_directory()),
+                settings=given | (topology.settings(given) if topology else {}),
+                keep=keep,
+                memory_limit=memory_limit,
+                beside=topology is not None,
+            )
+            for place in places(topology, data)
+        )
+        for server in reversed(servers):
+            stack.enter_context(server)
+        yield servers
 
 
 def server_error(message: str, output: str) -> LandspeedError:

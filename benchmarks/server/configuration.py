@@ -219,11 +219,6 @@ def profile_names() -> tuple[str, ...]:
     return _table()[0]
 
 
-def profile_meanings() -> dict[str, str]:
-    """Return what each shipped profile is, in one line, by name."""
-    return {row["name"]: row["is"] for row in tomllib.loads(_TOML.read_text())["profile"]}
-
-
 def shared_buffers_span(memory_bytes: int) -> tuple[int, int]:
     """Return the smallest and the largest shared_buffers, in bytes, of all shipped profiles."""
     sizes = [Configuration.named(name).shared_buffers(memory_bytes) for name in profile_names()]

@@ -7,9 +7,7 @@ import os
 import pwd
 import shutil
 import signal
-import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from base.build import Build
@@ -50,16 +48,6 @@ def guarded(
         )
         prefix = [taskset, "--cpu-list", ",".join(map(str, processors)), *prefix]
     return [*prefix, *map(str, argv)]
-
-
-def stop(process: subprocess.Popen[bytes], signals: Sequence[int], seconds: float) -> None:
-    """End *process* by the first of *signals* that does so within *seconds*."""
-    for number in signals:
-        if process.poll() is None:
-            process.send_signal(number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=seconds)
-            return
 
 
 def installed(program: str, *, package: str, does: str, error: type[LandspeedError]) -> str:

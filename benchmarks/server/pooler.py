@@ -14,7 +14,8 @@ from typing import Any
 
 from base.errors import MeasureError, last_lines
 from base.files import read_text, storage_errors
-from benchmarks.machine.spawn import guarded, stop
+from benchmarks.machine.spawn import guarded
+from benchmarks.server.cluster import stop_process
 from benchmarks.server.home import PORT, RunDirectory
 
 PGBOUNCER = "pgbouncer"
@@ -113,7 +114,7 @@ def pooling(
         _wait_until_ready(process, sockets / f".s.PGSQL.{PORT}", log)
         yield Pooler(host=sockets, version=_version(), pool_size=size)
     finally:
-        stop(process, (signal.SIGINT, signal.SIGKILL), _STOP_SECONDS)
+        stop_process(process, (signal.SIGINT, signal.SIGKILL), _STOP_SECONDS)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], socket: Path, log: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from email import message_from_string
 from pathlib import Path
 
 from base.errors import SourceError, StorageError
@@ -152,26 +153,15 @@ def debian_mirror(etc: Path = Path("/etc")) -> str:
                 return match[1].rstrip("/")
     for path in sorted((apt / "sources.list.d").glob("*.sources")):
         for stanza in re.split(r"\n\s*\n", read_text(path)):
-            fields = _deb822(stanza)
-            uris = [uri for uri in fields.get("uris", "").split() if _URI.fullmatch(uri)]
-            if codename[1] in fields.get("suites", "").split() and uris:
+            # deb822(5) has the syntax of mail headers, and comments
+            fields = message_from_string(
+                re.sub(r"^#.*\n?", "", stanza, flags=re.MULTILINE).lstrip()
+            )
+            uris = [uri for uri in fields.get("URIs", "").split() if _URI.fullmatch(uri)]
+            is_enabled = fields.get("Enabled", "yes").lower() not in ("no", "false", "0")
+            if is_enabled and codename[1] in fields.get("Suites", "").split() and uris:
                 return uris[0].rstrip("/")
     return DEFAULT_MIRROR
-
-
-def _deb822(stanza: str) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    name = ""
-    for line in stanza.splitlines():
-        if line.startswith("#"):
-            continue
-        if line[:1] in (" ", "\t") and name:
-            fields[name] += " " + line.strip()
-        elif ":" in line:
-            name, _, value = line.partition(":")
-            name = name.strip().lower()
-            fields[name] = value.strip()
-    return {} if fields.get("enabled", "yes").lower() in ("no", "false", "0") else fields
 
 
 def _system_acquire() -> list[str]:

@@ -124,20 +124,19 @@ class Pgbench:
         scenario: Scenario,
         transactions: int,
         seed: int,
-        script: Path | None = None,
+        script: Path,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...]:
-        """Run so many *transactions* of one client, the same ones for the same *seed*.
+        """Run *script* so many times in one client, with the same random numbers for a *seed*.
 
-        *script* takes the place of the mode's own; *variables* are set at its start. Return the
-        command line. MeasureError if a transaction fails.
+        *variables* are set at its start. Return the command line. MeasureError if a transaction
+        fails.
         """
-        mode = scenario.mode
         argv = [
             *self._base(host, user),
             "-n",
             # pgbench asks the server for the scale only where it runs a script of its own
-            *(["-f", str(script), "-s", str(scenario.scale)] if script else [_SCRIPTS[mode]]),
+            *("-f", str(script), "-s", str(scenario.scale)),
             *("-M", scenario.protocol.value, "-c", "1", "-j", "1", "-t", str(transactions)),
             f"--random-seed={seed}",
             *(word for name, value in variables.items() for word in ("-D", f"{name}={value}")),

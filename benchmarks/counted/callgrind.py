@@ -6,7 +6,7 @@ Pure. The format: https://valgrind.org/docs/manual/cl-format.html. Costs are ins
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -61,15 +61,6 @@ class Profile:
             edge.inclusive
             for (caller, callee), edge in self.edges.items()
             if callee == function and caller != function
-        )
-
-    def called_by(self, functions: Iterable[str]) -> float:
-        """The instructions that *functions* called others for."""
-        named = set(functions)
-        return sum(
-            edge.inclusive
-            for (caller, callee), edge in self.edges.items()
-            if caller in named and callee not in named
         )
 
     def inclusive(self) -> dict[str, float]:

@@ -1,90 +1,101 @@
-"""What a transaction costs, exactly: instructions, WAL bytes and blocks, counted under valgrind.
+"""Count what one execution of a workload costs: instructions, WAL bytes and blocks.
 
-Each number is a slope, (long run − short run) / transactions between them: what starting costs
-cancels. Every run begins with the same data on a server of its own, and both are of the same
-transactions as far as the short one goes. It is done twice; how far the two slopes are apart is
-said with the number.
+Each number is a slope, (long series - short series) / executions between them: what starting costs
+cancels. It is taken twice; how far the two slopes are apart is told with the number. A workload of
+the catalog, and one that only reads warm pages, has all its series in one session of one server.
+Other series begin on a server of their own, with the same data and the same random numbers.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
+import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from base.build import Build
-from base.errors import MeasureError, RecordError, UsageError
-from base.files import write_atomic
+from base.errors import LandspeedError, MeasureError, UsageError
+from base.files import storage_errors
 from base.paths import Paths
+from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
-from benchmarks.counted.passes import Bench, CountOrder, Pass
-from benchmarks.counted.server import SEED
-from benchmarks.counted.valgrind import count_epoch, require_countable
-from benchmarks.data.templates import Templates
+from benchmarks.counted.profiles import keep_profile
+from benchmarks.counted.series import MARK, VARIABLES, CountedSeries, SeriesPlan, drawn
+from benchmarks.counted.server import SEED, CountedServer, explained
+from benchmarks.counted.slope import NotRepeatedError, Slope, sample_of, slopes_of
+from benchmarks.counted.valgrind import CountEnvironment, count_epoch, require_countable
+from benchmarks.data.datasets import DatasetLoader
+from benchmarks.data.templates import Templates, template_limit
 from benchmarks.machine.machine import Machine
-from benchmarks.measure import Phases, provenance, templates
+from benchmarks.measure import provenance, templates
+from benchmarks.observation.snapshot import database_bytes, noteworthy, wal_position
 from benchmarks.records.record import Record
-from benchmarks.records.store import PROFILES
-from benchmarks.workloads.scenario import AnyMode, CacheState, Cell, Mode, Scenario
+from benchmarks.server.cluster import DATABASE, SUPERUSER, known_settings
+from benchmarks.server.configuration import Configuration
+from benchmarks.server.home import ServerHome
+from benchmarks.workloads.catalog import Workload, named
+from benchmarks.workloads.protocol import Protocol
+from benchmarks.workloads.scenario import CacheState, Cell, Mode, Scenario, Tier
 
 INSTRUMENT = "callgrind"
 """What a record's ``run`` says it was measured by; one that says nothing was timed by a clock."""
 
-LENGTHS: Mapping[AnyMode, tuple[int, int]] = {
-    Mode.READ_ONLY: (200, 1200),
-    Mode.READ_WRITE: (100, 600),
-    Mode.TPCB_LIKE: (100, 600),
-}
-"""How many transactions the two runs have that a slope is taken between."""
-
-SPREAD_LIMIT = 0.001
-"""How far apart the two slopes may be, relative to their mean: half of the least step told."""
-
 _TIMES = 2
-# An edge of fewer instructions per transaction is not kept with a profile.
-_LEAST = 0.005
-
-
-class NotRepeatedError(MeasureError):
-    """Two counts of the same work that are further apart than SPREAD_LIMIT."""
+_CONFIGURATION = "default"
+# On a busy machine a series may take longer than a second. Statistics are then reported in it,
+# which a second or third try rarely meets again.
+_TRIES = 3
+# From 15 on this function has a session report its statistics at the end of the transaction.
+_REPORT = "pg_stat_force_next_flush"
+# Before 15 statistics are reported when 0.5 s have passed, and the collector may answer with a file
+# of up to 0.5 s ago, see PGSTAT_STAT_INTERVAL in its pgstat.c.
+_WAIT = "\\sleep 600 ms\nSELECT 1;\n\\sleep 600 ms\n"
+# What reads the pages that a script of pgbench's changes, after the same random draws.
+_READING = """\\set aid random(1, 100000 * :scale)
+\\set bid random(1, 1 * :scale)
+\\set tid random(1, 10 * :scale)
+\\set delta random(-5000, 5000)
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+SELECT tbalance FROM pgbench_tellers WHERE tid = :tid;
+SELECT bbalance FROM pgbench_branches WHERE bid = :bid;
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slope:
-    """The cost of one more transaction, from a short and a long pass."""
+class _Counted:
+    """The slopes of one cell, and the server that they were counted on."""
 
-    short: Pass
-    long: Pass
-
-    @property
-    def transactions(self) -> int:
-        """How many the long Pass has more."""
-        return self.long.transactions - self.short.transactions
-
-    def of(self, value: Callable[[Pass], float]) -> float:
-        """The slope of *value*, per transaction."""
-        return (value(self.long) - value(self.short)) / self.transactions
-
-    @property
-    def instructions(self) -> float:
-        """Instructions per transaction."""
-        return self.of(lambda one: one.instructions)
-
-    def profile(self) -> Profile:
-        """Where they are executed."""
-        return self.long.profile.since(self.short.profile, self.transactions)
+    slopes: Sequence[Slope]
+    argv: Sequence[str]
+    settings: Mapping[str, str]
+    database_bytes: int
+    server_log: str
 
 
-def exact_cell(scenario: Scenario, profile: str, buffers: CacheState) -> Cell:
-    """The Cell in which *scenario* is counted."""
-    return Cell(scenario=scenario, clients=1, profile=profile, buffers=buffers)
+def exact_cell(scenario: Scenario, configuration: str, state: CacheState) -> Cell:
+    """Return the cell in which *scenario* is counted: one client."""
+    return Cell(scenario=scenario, clients=1, profile=configuration, buffers=state)
+
+
+def workload_cell(workload: Workload) -> Cell:
+    """Return the cell in which *workload* of the catalog is counted: warm, default settings."""
+    # the datasets have one size
+    scenario = Scenario(mode=workload, protocol=workload.protocol, tier=Tier.SMALL, scale=1)
+    return exact_cell(scenario, _CONFIGURATION, CacheState.WARM)
+
+
+def count_environment(cell: Cell, version: Version) -> CountEnvironment:
+    """Return what counts of *cell* on *version* must share to be compared."""
+    mode = cell.scenario.mode
+    digest = mode.digest(version) if isinstance(mode, Workload) else ""
+    return replace(count_epoch(), workload=digest)
 
 
 def count(
@@ -98,144 +109,276 @@ def count(
     at_once: int = 1,
     stop: threading.Event | None = None,
 ) -> Record:
-    """Count what a transaction of *cell* costs *build*: its raw record, the profile kept beside.
+    """Count what an execution of *cell* costs *build*: its raw record, the profile kept beside.
 
-    *cell* has ``buffers`` and one client. *context* goes into the record's ``run``. With
-    *at_once* 2 the two slopes are counted side by side. When *stop* is set it ends with the run
-    under way. MeasureError then, and if the server dies or the slopes differ by more than
-    SPREAD_LIMIT; nothing is kept.
+    *cell* has a cache state and one client. MeasureError if the server dies or the slopes differ by
+    more than SPREAD_LIMIT; nothing is kept then. For the others see Counter.
     """
     if cell.buffers is None or cell.clients != 1:
         raise UsageError("only a cell with one client and with buffers can be counted")
-    require_countable()
-    started, phases = datetime.now(UTC), Phases()
-    lengths, epoch = LENGTHS[cell.scenario.mode], count_epoch()
-    order = CountOrder(
+    counter = Counter(
         build=build,
         pgbench=pgbench,
-        cell=cell,
-        longest=max(lengths),
-        memory_bytes=machine.memory_bytes,
+        machine=machine,
+        paths=paths,
+        context=context,
         stop=stop or threading.Event(),
+        at_once=at_once,
     )
-    with phases.phase("count"):
-        slopes = _slopes(order, templates(paths, pgbench), at_once)
-    facts = {
-        **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
-        "epoch": epoch.facts(machine),
-        "run": {
-            **context,
-            "instrument": INSTRUMENT,
-            "transactions": list(lengths),
-            "seed": SEED,
-            "argv": ["pgbench", *slopes[-1].long.argv[1:]],
-            "phases": phases.seconds,
-        },
-        **_seen(slopes, build.label),
-    }
-    record = Record.from_json(facts)
-    keep_profile(paths, record.id, slopes[0].profile())
-    return record
+    for outcome in counter.count([cell]):
+        if isinstance(outcome, LandspeedError):
+            raise outcome
+        return outcome
+    raise MeasureError("counting was interrupted")
 
 
-def _seen(slopes: Sequence[Slope], label: str) -> dict[str, Any]:
-    """What the record says of the Passes of *slopes*."""
-    last = slopes[-1].long
-    return {
-        "sample": sample_of(slopes, label),
-        "passes": [_pass_facts(one) for slope in slopes for one in (slope.short, slope.long)],
-        "settings": last.settings,
-        "database_bytes": last.database_bytes,
-        "server_log": last.server_log,
-    }
+@dataclass(frozen=True, kw_only=True)
+class Counter:
+    """Counts cells on one *build*.
 
-
-def _slopes(order: CountOrder, store: Templates, at_once: int) -> list[Slope]:
-    # each worker's share; one after the other they use the same copies of the data
-    shares = [len(range(_TIMES)[first::at_once]) for first in range(min(at_once, _TIMES))]
-    with ThreadPoolExecutor(max_workers=len(shares), thread_name_prefix="count") as pool:
-        done = pool.map(lambda share: _share(order, store, share), shares)
-        return [slope for some in done for slope in some]
-
-
-def _share(order: CountOrder, store: Templates, times: int) -> list[Slope]:
-    short, long = LENGTHS[order.cell.scenario.mode]
-    with Bench.open(order, store) as bench:
-        return [Slope(short=bench.count(short), long=bench.count(long)) for _ in range(times)]
-
-
-def sample_of(slopes: Sequence[Slope], label: str) -> dict[str, float]:
-    """The sample that *slopes* are: means, and how far apart they are, relative to the mean.
-
-    MeasureError if that is more than SPREAD_LIMIT; *label* names the server.
+    ``context`` (preset, round, …) goes into each record's ``run``. When ``stop`` is set, counting
+    ends with the session under way. Servers that each have one series run ``at_once``.
     """
-    instructions, spread = repeated([slope.instructions for slope in slopes], label)
-    return {
-        "instructions": round(instructions, 3),
-        "instructions_spread": round(spread, 9),
-        "clocked_instructions": _mean(slopes, lambda one: one.clocked),
-        "wal_bytes_tx": _least(slopes, lambda one: one.wal_bytes),
-        "blocks_tx": _least(slopes, lambda one: one.blocks_hit + one.blocks_read),
-        "blocks_read_tx": _least(slopes, lambda one: one.blocks_read),
-        "transactions": slopes[0].transactions,
-    }
 
+    build: Build
+    pgbench: Pgbench
+    machine: Machine
+    paths: Paths
+    context: Mapping[str, Any]
+    stop: threading.Event
+    at_once: int = 1
 
-def repeated(numbers: Sequence[float], label: str) -> tuple[float, float]:
-    """Return the mean of *numbers*, instructions per transaction, and how far apart they are.
+    def load(self, cell: Cell) -> None:
+        """Load the data of *cell* now, if they are not loaded yet."""
+        store = self._templates(cell)
+        store.ensure(store.home.reachable(self.build), cell.scenario.scale)
 
-    The distance is relative to the mean. NotRepeatedError if it is more than SPREAD_LIMIT;
-    *label* names what was counted.
-    """
-    mean = sum(numbers) / len(numbers)
-    spread = (max(numbers) - min(numbers)) / mean if mean else 0.0
-    if not mean or spread > SPREAD_LIMIT:
-        raise NotRepeatedError(
-            f"counting {label} twice gave different numbers",
-            detail=f"{', '.join(f'{n:.1f}' for n in numbers)} instructions per transaction are "
-            f"{spread:.2%} apart, {SPREAD_LIMIT:.2%} are allowed.",
-            hint="Count it again; a server whose work depends on time cannot be counted.",
+    def count(self, cells: Sequence[Cell]) -> Iterator[Record | LandspeedError]:
+        """Count *cells*; yield the record of each, or the error that it ended with.
+
+        One that fails does not stop the others: where the server died, a new one is started.
+        MeasureError is raised where nothing can be counted, or the data cannot be loaded.
+        """
+        require_countable()
+        left = list(cells)
+        while left and not self.stop.is_set():
+            first = left[0]
+            if _own_servers(first):
+                yield self._tried(left.pop(0), self._on_servers)
+                continue
+            with self._server(first) as server:
+
+                def on_server(cell: Cell, server: CountedServer = server) -> _Counted:
+                    return self._in_session(server, cell)
+
+                while (
+                    left
+                    and not self.stop.is_set()
+                    and server.cluster.is_well
+                    and _together(first, left[0])
+                ):
+                    yield self._tried(left.pop(0), on_server)
+
+    def _templates(self, cell: Cell) -> Templates:
+        if not isinstance(cell.scenario.mode, Workload):
+            return templates(self.paths, self.pgbench)
+        home = ServerHome.open(self.paths, None)
+        return Templates(
+            home=home,
+            client=self.pgbench.at_home(home),
+            own=DatasetLoader(),
+            limit_bytes=template_limit(dict(os.environ)),
         )
-    return mean, spread
+
+    @contextmanager
+    def _server(self, cell: Cell) -> Iterator[CountedServer]:
+        """Start a server on a fresh copy of the data of *cell*."""
+        store, configuration = self._templates(cell), Configuration.named(cell.profile)
+        build = store.home.reachable(self.build)
+        with store.home.run_directory() as run:
+            data = run.path / "copy"
+            store.copy(build, cell.scenario.scale, data)
+            with CountedServer.start(
+                build,
+                data=data,
+                run=run,
+                settings=configuration.settings(known_settings(build), self.machine.memory_bytes),
+                options=[f"--dump-before={MARK}"],
+            ) as server:
+                yield server
+
+    def _tried(self, cell: Cell, way: Callable[[Cell], _Counted]) -> Record | LandspeedError:
+        """Count *cell* in one *way* and keep its profile; count it again if it does not repeat."""
+        error: LandspeedError
+        for _ in range(_TRIES):
+            started, began = datetime.now(UTC), time.monotonic()
+            try:
+                counted = way(cell)
+                sample = sample_of(counted.slopes, self.build.label)
+                return self._record(cell, counted, sample, started, time.monotonic() - began)
+            except NotRepeatedError as differs:
+                error = differs
+            except LandspeedError as failed:
+                error = failed
+                break
+        return MeasureError(
+            f"could not count {cell.scenario.mode.value} on {self.build.label}",
+            detail="\n".join(filter(None, (error.message, error.detail))),
+            hint=error.hint,
+        )
+
+    def _on_servers(self, cell: Cell) -> _Counted:
+        """Count *cell* with a server for each series."""
+        short, long = _work(cell).lengths
+
+        def alone(length: int) -> tuple[list[CountedSeries], _Counted]:
+            if self.stop.is_set():
+                raise MeasureError("counting was interrupted")
+            with self._server(cell) as server:
+                return self._session(server, cell, [length])
+
+        with ThreadPoolExecutor(max_workers=self.at_once, thread_name_prefix="count") as pool:
+            done = list(pool.map(alone, (long, short) * _TIMES))
+        series = [one for some, _ in done for one in some]
+        return replace(done[0][1], slopes=slopes_of(series))
+
+    def _in_session(self, server: CountedServer, cell: Cell) -> _Counted:
+        """Count *cell* in one session on *server*."""
+        short, long = _work(cell).lengths
+        # The first series only warms caches, also those of the backend itself: a prepared SELECT 1
+        # costs less in its first hundreds.
+        with explained(server.cluster):
+            series, counted = self._session(server, cell, [long, *(short, long) * _TIMES])
+        return replace(counted, slopes=slopes_of(series[1:]))
+
+    def _session(
+        self, server: CountedServer, cell: Cell, lengths: Sequence[int]
+    ) -> tuple[list[CountedSeries], _Counted]:
+        """Execute *cell* in series of *lengths* in one session on *server*."""
+        work, cluster = _work(cell), server.cluster
+        database = DATABASE if isinstance(cell.scenario.mode, Mode) else work.dataset
+        with cluster.connect(database) as connection:
+            row = connection.execute(
+                "SELECT oid::int8, (SELECT count(*) FROM pg_proc WHERE proname = %s)"
+                " FROM pg_database WHERE datname = current_database()",
+                [_REPORT],
+            ).fetchone()
+            size, position = database_bytes(connection), wal_position(connection)
+        oid, reports = row or (0, 0)
+        plan = SeriesPlan.of(
+            work,
+            lengths,
+            settle=f"SELECT {_REPORT}();\n" if reports else _WAIT,
+            database=oid,
+            wal_position=position,
+            dialect=cluster.dialect,
+        )
+        script = server.run.scratch / "series.sql"
+        if _own_servers(cell) and cell.buffers is CacheState.WARM:
+            # the script is executed once more at each end of a series
+            self._warm(server, cell, plan.executions + 2, script)
+        _write(script, plan.script)
+        relay, argv = server.drive(
+            self.pgbench,
+            cell.scenario,
+            database=database,
+            transactions=plan.executions,
+            script=script,
+            variables=VARIABLES,
+        )
+        parts = server.parts(relay.backends[-1], plan.marks + 1)
+        counted = _Counted(
+            slopes=(),
+            argv=argv,
+            settings=server.settings,
+            database_bytes=size,
+            server_log=noteworthy(cluster.log_text()),
+        )
+        return plan.series(parts, relay.answers), counted
+
+    def _warm(self, server: CountedServer, cell: Cell, executions: int, script: Path) -> None:
+        """Read the pages that so many *executions* of *cell*, a script that writes, will touch."""
+        _write(script, drawn(_READING))
+        self.pgbench.transact(
+            server.cluster.host,
+            user=SUPERUSER,
+            database=DATABASE,
+            scenario=replace(cell.scenario, protocol=Protocol.PREPARED),
+            transactions=executions,
+            seed=SEED,
+            script=script,
+            variables=VARIABLES,
+        )
+
+    def _record(
+        self,
+        cell: Cell,
+        counted: _Counted,
+        sample: Mapping[str, float],
+        started: datetime,
+        seconds: float,
+    ) -> Record:
+        """Return the raw record of *counted*, with its profile kept beside the records."""
+        facts = provenance(
+            started, build=self.build, pgbench=self.pgbench, cell=cell, machine=self.machine
+        )
+        environment = count_environment(cell, self.build.version)
+        series = [one for slope in counted.slopes for one in (slope.short, slope.long)]
+        record = Record.from_json(
+            {
+                **facts,
+                "epoch": environment.facts(self.machine),
+                "run": {
+                    **self.context,
+                    "instrument": INSTRUMENT,
+                    "transactions": list(_work(cell).lengths),
+                    "seed": SEED,
+                    "argv": ["pgbench", *counted.argv[1:]],
+                    "phases": {"count": round(seconds, 3)},
+                },
+                "sample": dict(sample),
+                "passes": [_series_facts(one) for one in series],
+                "settings": dict(counted.settings),
+                "database_bytes": counted.database_bytes,
+                "server_log": counted.server_log,
+            }
+        )
+        keep_profile(self.paths, record.id, counted.slopes[0].profile())
+        return record
 
 
-def _mean(slopes: Sequence[Slope], value: Callable[[Pass], float]) -> float:
-    return round(sum(slope.of(value) for slope in slopes) / len(slopes), 4)
+def _work(cell: Cell) -> Workload:
+    """Return the row of the catalog that *cell* executes."""
+    mode = cell.scenario.mode
+    return mode if isinstance(mode, Workload) else named(mode.value)
 
 
-def _least(slopes: Sequence[Slope], value: Callable[[Pass], float]) -> float:
-    """The slope between the least of the short and of the long Passes.
+def _own_servers(cell: Cell) -> bool:
+    """Return whether each series of *cell* needs a server of its own.
 
-    What others add to these counts now and then (the background writer notes running
-    transactions in the WAL every 15 s) is in one of them and only ever more.
+    A script of pgbench's that writes meets other rows, and longer tables, the later it comes.
     """
-    short = min(value(slope.short) for slope in slopes)
-    long = min(value(slope.long) for slope in slopes)
-    return round((long - short) / slopes[0].transactions, 4)
+    if isinstance(cell.scenario.mode, Workload):
+        return False
+    return cell.buffers is CacheState.COLD or cell.scenario.mode.writes
 
 
-def _pass_facts(one: Pass) -> dict[str, Any]:
-    names = ("transactions", "instructions", "clocked", "wal_bytes", "blocks_hit", "blocks_read")
-    return {name: getattr(one, name) for name in names}
+def _together(one: Cell, other: Cell) -> bool:
+    """Return whether *one* and *other* can be counted on one server."""
+    return not _own_servers(other) and _data(one) == _data(other)
 
 
-def profile_path(paths: Paths, identifier: str) -> Path:
-    """Where the profile of the record with this *identifier* is kept: beside the records."""
-    return paths.records / PROFILES / f"{identifier}.json.gz"
+def _data(cell: Cell) -> tuple[bool, int, str]:
+    return isinstance(cell.scenario.mode, Workload), cell.scenario.scale, cell.profile
 
 
-def keep_profile(paths: Paths, identifier: str, profile: Profile) -> None:
-    """Keep *profile*, per transaction, for the record with this *identifier*."""
-    text = json.dumps(profile.facts(least=_LEAST), separators=(",", ":"))
-    write_atomic(profile_path(paths, identifier), gzip.compress(text.encode(), mtime=0))
+def _write(script: Path, text: str) -> None:
+    with storage_errors(f'write "{script}"', script):
+        script.write_text(text)
+        script.chmod(0o644)
 
 
-def kept_profile(paths: Paths, identifier: str) -> Profile | None:
-    """The profile kept for the record with this *identifier*; None if there is none."""
-    path = profile_path(paths, identifier)
-    try:
-        return Profile.of(json.loads(gzip.decompress(path.read_bytes())))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f'could not read "{path}"', detail=repr(error)) from error
+def _series_facts(one: CountedSeries) -> dict[str, Any]:
+    facts = asdict(replace(one, profile=Profile(own={}, edges={})))
+    del facts["profile"]
+    return {"transactions": facts.pop("executions"), **facts}

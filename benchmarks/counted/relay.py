@@ -29,8 +29,9 @@ _TICK_SECONDS = 0.2
 _PATIENCE_SECONDS = 60.0
 _KEY_DATA = b"K"
 _HEADER = struct.Struct("!cI")
-# A row of two columns: a process id and where the WAL ends. See DataRow in the protocol's formats.
-_MARKED = re.compile(rb"D.{4}\x00\x02\x00{3}.\d+\x00{3}(.)([0-9A-F]+/[0-9A-F]+)", re.DOTALL)
+# A row of two columns, the first of which begins with a place in the WAL and has fewer than 256
+# bytes. See DataRow in the protocol's formats.
+_MARKED = re.compile(rb"D.{4}\x00\x02\x00{3}(.)([0-9A-F]+/[0-9A-F]+[ \d]*)\x00{3}.\d", re.DOTALL)
 
 
 @dataclass(kw_only=True)
@@ -65,13 +66,13 @@ class Relay:
     """Forwards each message to a backend only while that sleeps; no byte is changed.
 
     It listens at *here* and speaks to the server's socket *there*. ``backends`` are the process
-    ids that served it, in their order; ``positions`` are the ends of the WAL that marks answered.
+    ids that served it, in their order; ``answers`` are what marks answered, see ``mark_in``.
     """
 
     here: Path
     there: Path
     backends: list[int] = field(default_factory=list)
-    positions: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _held: ExitStack = field(default_factory=ExitStack)
@@ -128,8 +129,8 @@ class Relay:
             data = _received(talk.server)
             if talk.backend is None and talk.listen(data) is not None and talk.backend:
                 self.backends.append(talk.backend)
-            elif position := wal_position_in(data):
-                self.positions.append(position)
+            elif answer := mark_in(data):
+                self.answers.append(answer)
             return _sent(talk.client, data)
         data = _received(talk.client)
         if data and talk.backend is not None:
@@ -143,11 +144,10 @@ class Relay:
             end.close()
 
 
-def wal_position_in(data: bytes) -> str | None:
-    """Return the end of the WAL that the answer of a mark in *data* tells; None if it has none."""
+def mark_in(data: bytes) -> str | None:
+    """Return what a mark in *data* answered, a place in the WAL first; None if there is none."""
     marked = _MARKED.search(data)
-    # the next message may begin with a letter that is a hex digit too: the length tells
-    return marked[2][: marked[1][0]].decode() if marked else None
+    return marked[2].decode() if marked else None
 
 
 def _received(end: socket.socket) -> bytes:

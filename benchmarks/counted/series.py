@@ -1,13 +1,15 @@
-"""Count one workload in one database session, between marks in callgrind's output.
+"""Count a workload in one database session, between marks in callgrind's output.
 
-pgbench executes the workload's script a fixed number of times in one session. Before each series
-of executions it calls MARK, at whose entry callgrind writes what was executed so far to a part of
-its own and starts again at zero. So one session gives a short and a long series, twice, and the
-slope between them has nothing in it of starting, of settling down or of the marks themselves.
+pgbench executes the workload's script a fixed number of times in one session. Before and after each
+series of executions it calls MARK, at whose entry callgrind writes what was executed so far to a
+part of its own and starts again at zero. So the slope between a short and a long series has nothing
+in it of starting the server, of settling down or of the marks themselves.
 
 Each series begins when the session has just handed over its statistics, as it does once a second:
-those of its first catalog look-ups are gone, as they are in every session older than a second, and
-a series that lasts less than a second has no hand-over in it that the clock decided on.
+those of its first catalog look-ups are gone, as they are in every session older than a second.
+
+All series draw the same numbers, so that a short one is the beginning of a long one: random(a, b)
+of a script becomes a hash of how often the series has drawn.
 """
 
 from __future__ import annotations
@@ -15,65 +17,109 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Self
 
 from base.errors import MeasureError
+from benchmarks.counted.callgrind import Profile
+from benchmarks.counted.settings import clocked
 from benchmarks.workloads.catalog import Workload
+from benchmarks.workloads.dialect import Dialect
 
 MARK = "pg_backend_pid"
 """A function that no workload calls, that every version has, and that costs next to nothing."""
 
-COUNTER = "landspeed_execution"
-"""The pgbench variable that counts executions; it has to be 0 at the start (``-D``)."""
+VARIABLES = {"landspeed_execution": "0", "landspeed_draw": "-1"}
+"""pgbench variables at the start (``-D``): the number of executions, and of draws in a series."""
 
+_MARKS = 3  # at each end of a series
+_RANDOM = re.compile(r"^(\\set \w+) random\((.+?), *(.+)\)$", re.M)
+_LARGEST = 2**63 - 1  # hash functions of pgbench return negative numbers too
 _PART = re.compile(r"^part: (\d+)$", re.M)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeriesPlan:
-    """The script that pgbench runs for a workload, and where its series begin.
+class CountedSeries:
+    """What one session executed for so many executions of a script.
 
-    ``script`` is executed ``executions`` times. Two marks stand before each series, around the
-    statements that restore the tables, and two more after the last.
+    ``clocked`` instructions are not in ``instructions``: a clock started them. WAL bytes are the
+    whole server's.
+    """
+
+    executions: int
+    instructions: float
+    clocked: float
+    wal_bytes: int
+    blocks_hit: int
+    blocks_read: int
+    profile: Profile
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesPlan:
+    """The script that pgbench runs for a workload, and where its series begin and end.
+
+    ``script`` is executed ``executions`` times, in series of ``lengths``.
     """
 
     script: str
     executions: int
     lengths: tuple[int, ...]
+    dialect: Dialect
 
     @classmethod
-    def of(cls, workload: Workload, *, settle: str, wal_position: str) -> Self:
-        """Return the plan for *workload*.
+    def of(
+        cls,
+        workload: Workload,
+        lengths: Sequence[int],
+        *,
+        settle: str,
+        database: int,
+        wal_position: str,
+        dialect: Dialect,
+    ) -> Self:
+        """Return the plan for series of *lengths* executions of *workload*.
 
-        *settle* is a line of the script after which a session hands over its statistics;
-        *wal_position* is the query for the end of the WAL. The first series only warms caches, also
-        those of the backend itself: a prepared SELECT 1 costs less in its first hundreds.
+        *settle* are lines of a script after which the session has handed over its statistics,
+        and the server can be asked for them; *database* is the number (oid) of the workload's,
+        *wal_position* the query for the end of the WAL.
         """
-        short, long = workload.lengths
-        lengths = (long, short, long, short, long)
         # the end too: a mark elsewhere in the script would be prepared within the last series
         bounds = [sum(lengths[:number]) for number in range(len(lengths) + 1)]
-        # A mark that read a table would leave statistics behind.
-        mark = f"SELECT {MARK}(), ({wal_position});\n"
+        # Neither reads a table: that would leave statistics behind. MARK comes last, because what
+        # follows it is executed in the next part.
+        mark = f"SELECT ({wal_position}), {MARK}();\n"
+        blocks = f"pg_stat_get_db_blocks_fetched({database}) || ' ' || " + (
+            f"pg_stat_get_db_blocks_hit({database})"
+        )
+        look = f"SELECT ({wal_position}) || ' ' || {blocks}, {MARK}();\n"
         restore = "".join(f"{statement};\n" for statement in workload.before)
         session = "".join(f"{statement};\n" for statement in workload.session)
-        due = " or ".join(f":{COUNTER} = {begin}" for begin in bounds)
+        due = " or ".join(f":landspeed_execution = {bound}" for bound in bounds)
+        body = drawn(workload.script)
         script = (
-            f"\\if :{COUNTER} = 0\n{session}\\endif\n"
-            f"\\if {due}\n{mark}{restore}{settle}\n{workload.script}{mark}\\endif\n"
-            f"{workload.script}\\set {COUNTER} :{COUNTER} + 1\n"
+            f"\\if :landspeed_execution = 0\n{session}\\endif\n"
+            f"\\if {due}\n{mark}{settle}{look}{restore}{settle if restore else ''}"
+            # once more: a restored table is cold
+            f"\\set landspeed_draw -1\n{body}{mark}\\endif\n"
+            f"{body}\\set landspeed_execution :landspeed_execution + 1\n"
         )
-        return cls(script=script, executions=sum(lengths) + 1, lengths=lengths)
+        return cls(
+            script=script,
+            executions=sum(lengths) + 1,
+            lengths=tuple(lengths),
+            dialect=dialect,
+        )
 
     @property
     def marks(self) -> int:
         """How many marks a session makes; callgrind writes one part more."""
-        return 2 * len(self.lengths) + 2
+        return _MARKS * (len(self.lengths) + 1)
 
-    def series(self, parts: Sequence[str]) -> list[str]:
-        """Return those of *parts* that have a series in them, in the order of ``lengths``.
+    def series(self, parts: Sequence[str], answers: Sequence[str]) -> list[CountedSeries]:
+        """Return the series, from callgrind's *parts* and the *answers* of the marks.
 
-        MeasureError if there are more or fewer marks than were made.
+        MeasureError if there are more or fewer than there were marks.
         """
         if len(parts) != self.marks + 1:
             raise MeasureError(
@@ -81,17 +127,43 @@ class SeriesPlan:
                 detail=f"The marks are calls of {MARK}().",
                 hint="A workload must not call that function itself.",
             )
-        return sorted(parts, key=_part_number)[2:-2:2]
+        if len(answers) != self.marks:
+            raise MeasureError(f"{len(answers)} of {self.marks} marks were answered")
+        texts = sorted(parts, key=_part_number)[_MARKS::_MARKS]
+        wal = [self.dialect.wal_bytes(answer.split()[0]) for answer in answers]
+        looks = [list(map(int, answer.split()[1:])) for answer in answers[1::_MARKS]]
+        found = []
+        for number, (executions, text) in enumerate(zip(self.lengths, texts, strict=False)):
+            (fetched, hit), (fetched_then, hit_then) = looks[number : number + 2]
+            profile = Profile.parse(text)
+            by_clock = clocked(profile)
+            found.append(
+                CountedSeries(
+                    executions=executions,
+                    instructions=sum(profile.own.values()) - by_clock,
+                    clocked=by_clock,
+                    wal_bytes=wal[_MARKS * (number + 1)] - wal[_MARKS * number + 2],
+                    blocks_hit=hit_then - hit,
+                    blocks_read=fetched_then - hit_then - fetched + hit,
+                    profile=profile,
+                )
+            )
+        return found
 
-    def wal_bytes(self, positions: Sequence[int]) -> list[int]:
-        """Return the WAL bytes of each series from the *positions* (bytes) of all marks.
 
-        MeasureError if a mark's answer was not seen.
-        """
-        if len(positions) != self.marks:
-            raise MeasureError(f"{len(positions)} of {self.marks} marks were answered")
-        ends = positions[2:-1:2]
-        return [end - begin for begin, end in zip(positions[1:-2:2], ends, strict=True)]
+def drawn(script: str) -> str:
+    """Return *script* with numbers that depend on ``landspeed_draw`` alone in place of random ones.
+
+    It adds one to that variable.
+    """
+    seeds = count()
+
+    def hashed(found: re.Match[str]) -> str:
+        name, least, most = found.groups()
+        number = f"(hash_murmur2(:landspeed_draw, {next(seeds)}) & {_LARGEST})"
+        return f"{name} {least} + {number} % ({most} - {least} + 1)"
+
+    return _RANDOM.sub(hashed, script) + "\\set landspeed_draw :landspeed_draw + 1\n"
 
 
 def _part_number(text: str) -> int:

@@ -18,6 +18,7 @@ from benchmarks.counted.relay import Relay
 from benchmarks.counted.settings import exact_settings
 from benchmarks.counted.valgrind import counting, require_fixed_addresses
 from benchmarks.machine.processes import children
+from benchmarks.observation.snapshot import settings as non_defaults
 from benchmarks.server.cluster import SUPERUSER, Cluster, known_settings, server_error
 from benchmarks.server.home import PORT, RunDirectory
 from benchmarks.workloads.scenario import Scenario
@@ -31,11 +32,15 @@ _POLL_SECONDS = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class CountedServer:
-    """A running server each of whose processes leaves its counts in the directory ``counts``."""
+    """A running server each of whose processes leaves its counts in the directory ``counts``.
+
+    ``settings`` are those that are not the built-in defaults.
+    """
 
     cluster: Cluster
     run: RunDirectory
     counts: Path
+    settings: Mapping[str, str]
 
     @classmethod
     @contextmanager
@@ -66,24 +71,11 @@ class CountedServer:
             keep=False,
             under=[*counting(counts), *options],
         )
-        server = cls(cluster=cluster, run=run, counts=counts)
-        with server.explained(), cluster:
+        with explained(cluster), cluster:
             require_fixed_addresses([cluster.pid, *children(cluster.pid)])
-            yield server
-
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Turn what goes wrong into a MeasureError with the server's last words."""
-        try:
-            yield
-        except (MeasureError, ClusterError) as error:
-            said = server_error(error.message, self.cluster.log_text()).detail
-            label = self.cluster.build.label
-            raise MeasureError(
-                f"{error.message}, under valgrind",
-                detail=f"{error.detail}\nThe server of {label} said:\n{said}".strip(),
-                hint=error.hint,
-            ) from error
+            with cluster.connect() as connection:
+                known = non_defaults(connection)
+            yield cls(cluster=cluster, run=run, counts=counts, settings=known)
 
     def drive(
         self,
@@ -92,8 +84,8 @@ class CountedServer:
         *,
         database: str,
         transactions: int,
-        script: Path | None = None,
-        variables: Mapping[str, str] | None = None,
+        script: Path,
+        variables: Mapping[str, str],
     ) -> tuple[Relay, tuple[str, ...]]:
         """Run *pgbench*; return the relay, which knows the backends, and the command line.
 
@@ -111,7 +103,7 @@ class CountedServer:
                 transactions=transactions,
                 seed=SEED,
                 script=script,
-                variables=variables or {},
+                variables=variables,
             )
         if not relay.backends:
             raise MeasureError("pgbench did not reach the server")
@@ -136,6 +128,20 @@ class CountedServer:
             detail=f'"{backend}" did not come within {_FILE_SECONDS:.0f} s.',
             hint="It may have been killed; see the server's log.",
         )
+
+
+@contextmanager
+def explained(cluster: Cluster) -> Iterator[None]:
+    """Turn what goes wrong into a MeasureError with the last words of the server of *cluster*."""
+    try:
+        yield
+    except (MeasureError, ClusterError) as error:
+        said = server_error(error.message, cluster.log_text()).detail
+        raise MeasureError(
+            f"{error.message}, under valgrind",
+            detail=f"{error.detail}\nThe server of {cluster.build.label} said:\n{said}".strip(),
+            hint=error.hint,
+        ) from error
 
 
 def _at_fixed_place(server: Build, run: RunDirectory) -> Build:

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchmarks.counted.callgrind import Profile
+
 _TOML = Path(__file__).with_name("exact.toml")
 
 
 def exact_settings(known: Collection[str]) -> dict[str, str]:
     """What to write after a profile's settings to a server to which these names are *known*."""
-    return {row["name"]: row["value"] for row in _table()["setting"] if row["name"] in known}
+    return {
+        row["name"]: row["value"]
+        for row in _table()["setting"]
+        if row["name"] in known and row.get("unless") not in known
+    }
+
+
+def clocked(profile: Profile) -> float:
+    """Return the instructions in *profile* that a clock started, not a transaction."""
+    return sum(
+        edge.inclusive
+        for (caller, callee), edge in profile.edges.items()
+        for function, calls in _clocks()
+        if caller == function and calls.fullmatch(callee)
+    )
 
 
 @cache
-def clock_driven() -> tuple[str, ...]:
-    """The functions whose calls of others a clock decides on."""
-    return tuple(row["function"] for row in _table()["clock"])
+def _clocks() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((row["function"], re.compile(row["calls"])) for row in _table()["clock"])
 
 
 @cache

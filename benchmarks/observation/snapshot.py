@@ -13,10 +13,8 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from base.errors import ClusterError
 from benchmarks.machine.processes import storage_bytes
 from benchmarks.server.cluster import DATABASE, Cluster
-from benchmarks.workloads.dialect import Dialect
 
 _DATABASE_VIEW = "pg_stat_database"
 # Set by initdb or by the build, and so not "changed", but worth knowing.
@@ -100,30 +98,13 @@ def settings(connection: psycopg.Connection[Any]) -> dict[str, str]:
 
 def database_bytes(connection: psycopg.Connection[Any]) -> int:
     """The size of the database in bytes."""
-    row = connection.execute("SELECT pg_database_size(%s)", [DATABASE]).fetchone()
+    row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
     return int(row[0]) if row else 0
 
 
 def database_counter(connection: psycopg.Connection[Any], column: str) -> float:
     """A column of pg_stat_database now."""
     return _statistics(connection, [_DATABASE_VIEW])[_DATABASE_VIEW][column]
-
-
-def wal_and_blocks(connection: psycopg.Connection[Any], dialect: Dialect) -> tuple[int, int, int]:
-    """How many WAL bytes were written, and blocks found and read, all time, by cheap queries.
-
-    To be the first that *connection* asks: what it does itself it tells after its first
-    transaction at the earliest, so that its own blocks are not among the counts.
-    """
-    counts = connection.execute(
-        "SELECT pg_stat_get_db_blocks_hit(oid),"
-        " pg_stat_get_db_blocks_fetched(oid) - pg_stat_get_db_blocks_hit(oid)"
-        " FROM pg_database WHERE datname = current_database()"
-    ).fetchone()
-    row = connection.execute(wal_position(connection).encode()).fetchone()
-    if row is None or counts is None:
-        raise ClusterError("the server does not say what it wrote and read")
-    return dialect.wal_bytes(row[0]), int(counts[0]), int(counts[1])
 
 
 def wal_position(connection: psycopg.Connection[Any]) -> str:

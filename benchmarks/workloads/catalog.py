@@ -20,11 +20,14 @@ from base.version import Version, VersionRange
 from benchmarks.workloads.protocol import Protocol
 
 FAMILIES = (
-    *("statements", "expressions", "scans", "joins"),
+    *("pgbench", "statements", "expressions", "scans", "joins"),
     *("planner", "writing", "utility"),
 )
 CATALOG = "catalog"
 """What the record of a counted workload says in place of a preset."""
+
+PGBENCH = "pgbench"
+"""The dataset that pgbench itself loads, at any scale."""
 
 SUITES = ("small", "standard", "all")
 """Each suite contains the ones before it."""
@@ -136,7 +139,8 @@ class Workload:
 
     def runs_on(self, version: Version) -> bool:
         """Return whether servers of *version* understand the workload and its dataset."""
-        return version in self.range and dataset_for(self.dataset, version) is not None
+        known = self.dataset == PGBENCH or dataset_for(self.dataset, version) is not None
+        return version in self.range and known
 
 
 @cache
@@ -145,6 +149,11 @@ def workloads() -> tuple[Workload, ...]:
     return tuple(
         Workload.parse(family, row) for family in FAMILIES for row in _rows(family, "workload")
     )
+
+
+def named(name: str) -> Workload:
+    """Return the workload called *name*; KeyError if there is none."""
+    return {one.name: one for one in workloads()}[name]
 
 
 def choose(patterns: Sequence[str], suite: str | None = None) -> list[Workload]:

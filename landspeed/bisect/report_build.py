@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import exp, floor, log, log2, log10, sqrt
 from statistics import median
 
-from benchmarks.counted.count import kept_profile
+from benchmarks.counted.profiles import kept_profile
 from builders.source.history import History
 from landspeed.bisect.commit_range import Candidate, CommitRange, RangeKind
 from landspeed.bisect.decide import runs_for

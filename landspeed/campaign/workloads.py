@@ -5,21 +5,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow.compute as pc
 
 from base.build import Build
 from base.errors import LandspeedError
+from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.suite import Suite, workload_environment
+from benchmarks.counted.count import Counter, count_environment, workload_cell
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
-from benchmarks.workloads.catalog import CATALOG, Workload
+from benchmarks.workloads.catalog import CATALOG, PGBENCH, Workload
+from benchmarks.workloads.scenario import CacheState, Cell, Mode, preset_named
 from landspeed.campaign.campaign import Tally, note_identical_builds
 from landspeed.console.format import counted
 from landspeed.console.progress import meter, say
 from landspeed.session.session import Session
 from landspeed.session.target import Target
+
+_CELL = ("mode", "protocol", "tier", "scale", "profile", "buffers")
 
 
 def count_workloads(
@@ -53,7 +58,7 @@ def count_workloads(
                 if not due[build.identifier]:
                     continue
                 say(f"counting {counted(len(due[build.identifier]), 'workload')} on {build.label}")
-                suite = Suite(
+                counter = Counter(
                     build=build,
                     pgbench=pgbench,
                     machine=session.machine,
@@ -61,7 +66,7 @@ def count_workloads(
                     context={"preset": CATALOG, "round": 1},
                     stop=threading.Event(),
                 )
-                _count(session, suite, due[build.identifier], tally=tally, step=step)
+                _count(session, counter, due[build.identifier], tally=tally, step=step)
     finally:
         session.records.seal()
     note_identical_builds(session, builds.values())
@@ -74,50 +79,67 @@ def _due(
     builds: Iterable[Build],
     workloads: Sequence[Workload],
     tally: Tally,
-) -> dict[str, list[Workload]]:
+) -> dict[str, list[Cell]]:
     """Return what is left to count on each build, by the build's identifier."""
     have = _recorded(session, pgbench)
-    due: dict[str, list[Workload]] = {}
+    due: dict[str, list[Cell]] = {}
     for build in builds:
-        able = [one for one in workloads if one.runs_on(build.version)]
+        able = [_cell(session, one) for one in workloads if one.runs_on(build.version)]
         if len(able) < len(workloads):
             missing = counted(len(workloads) - len(able), "workload")
             say(f"not applicable: {missing} that {build.label} does not have")
         due[build.identifier] = [
-            one
-            for one in able
-            if (build.digest, one.value, workload_environment(one, build.version).identifier)
+            cell
+            for cell in able
+            if (
+                build.digest,
+                count_environment(cell, build.version).identifier,
+                *(cell.facts(session.machine.cores)[name] for name in _CELL),
+            )
             not in have
         ]
         tally.present += len(able) - len(due[build.identifier])
     return due
 
 
+def _cell(session: Session, workload: Workload) -> Cell:
+    """Return the cell in which *workload* is counted; pgbench's are those of the preset quick."""
+    if workload.dataset != PGBENCH:
+        return workload_cell(workload)
+    cells = counted_cells(preset_named("quick"), session.machine, session.paths.server_root, {})
+    cell = cells[0].cell
+    scenario = replace(cell.scenario, mode=Mode(workload.name))
+    return replace(cell, scenario=scenario, buffers=CacheState.WARM)
+
+
 def _count(
     session: Session,
-    suite: Suite,
-    workloads: Sequence[Workload],
+    counter: Counter,
+    cells: Sequence[Cell],
     *,
     tally: Tally,
     step: Callable[[str], None],
 ) -> None:
-    """Count *workloads* of one build on as many servers as there are cores."""
+    """Count *cells* of one build on as many servers as there are cores."""
+    # those that share a template stand together
+    cells = sorted(cells, key=lambda one: isinstance(one.scenario.mode, Workload))
     try:
-        suite.load()
+        for cell in {isinstance(one.scenario.mode, Workload): one for one in cells}.values():
+            counter.load(cell)
     except LandspeedError as error:
         _report(tally, error)
         return
-    lock, at_once = threading.Lock(), min(session.machine.cores, len(workloads))
+    lock, at_once = threading.Lock(), min(session.machine.cores, len(cells))
 
     def share(number: int) -> None:
-        for outcome in suite.count(workloads[number::at_once]):
+        for outcome in counter.count(cells[number::at_once]):
             with lock:
                 if isinstance(outcome, LandspeedError):
                     _report(tally, outcome)
                     continue
                 session.records.add(outcome)
                 tally.measured += 1
-                step(f"{suite.build.label} {outcome.cell.mode}")
+                step(f"{counter.build.label} {outcome.cell.mode}")
 
     with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="suite") as pool:
         futures = [pool.submit(share, number) for number in range(at_once)]
@@ -129,13 +151,13 @@ def _count(
                     _report(tally, error)
         except BaseException:
             # Each thread ends with the workload under way and stops its server.
-            suite.stop.set()
+            counter.stop.set()
             raise
 
 
-def _recorded(session: Session, pgbench: Pgbench) -> set[tuple[str, str, str]]:
-    """Return server, workload and environment of each count made here with *pgbench*."""
-    columns = ("digest", "mode", "epoch")
+def _recorded(session: Session, pgbench: Pgbench) -> set[tuple[str | int, ...]]:
+    """Return server, environment and cell of each count made here with *pgbench*."""
+    columns = ("digest", "epoch", *_CELL)
     table = session.records.table([*columns, "machine", "pgbench_version", "instructions"]).filter(
         (pc.field("machine") == session.machine.name)
         & (pc.field("pgbench_version") == pgbench.version)

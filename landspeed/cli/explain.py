@@ -11,7 +11,7 @@ from base.build import Build, Variant
 from base.errors import UsageError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
-from benchmarks.counted.count import kept_profile
+from benchmarks.counted.profiles import kept_profile
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
 from benchmarks.workloads.cell_name import CellName, cell_syntax

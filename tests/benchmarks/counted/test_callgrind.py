@@ -95,10 +95,6 @@ def test_what_came_before_a_function_is_not_below_it():
     assert profile.entered("nothing") == 0
 
 
-def test_what_a_function_calls_for_is_told_apart():
-    assert Profile.parse(output(300)).called_by(["pgstat_report_stat", "absent"]) == 30
-
-
 def test_a_function_that_calls_itself_is_not_counted_twice():
     assert Profile.parse(output(300)).inclusive()["exec_simple_query"] == 700 + 250
 

@@ -12,7 +12,7 @@ from base.errors import LandspeedError
 from base.paths import Paths
 from base.version import VersionRange
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.suite import Suite
+from benchmarks.counted.count import Counter, workload_cell
 from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import Workload, choose
@@ -23,8 +23,8 @@ from tests.kits.servers.cluster_kit import server_paths
 pytestmark = [pytest.mark.postgres, pytest.mark.long]
 
 
-def suite(build: Build, paths: Paths) -> Suite:
-    return Suite(
+def counter(build: Build, paths: Paths) -> Counter:
+    return Counter(
         build=build,
         pgbench=Pgbench(build=build),
         machine=Machine.detect(),
@@ -63,9 +63,10 @@ def test_a_workload_costs_the_same_alone_and_among_others_and_a_broken_one_stops
 ) -> None:
     chosen = choose(["select-1-simple", "insert-one", "sort-text"])
     with server_paths() as paths:
-        one = suite(newest_build, paths)
-        together = list(one.count([chosen[0], broken(), *chosen[1:]]))
-        alone = list(one.count([chosen[-1]]))
+        one = counter(newest_build, paths)
+        cells = [workload_cell(each) for each in (chosen[0], broken(), *chosen[1:])]
+        together = list(one.count(cells))
+        alone = list(one.count(cells[-1:]))
         (error,) = [each for each in together if isinstance(each, LandspeedError)]
     assert "could not count broken" in error.message
     assert "no_such_function" in error.detail

@@ -126,11 +126,12 @@ class Pgbench:
         seed: int,
         script: Path,
         variables: Mapping[str, str] = MappingProxyType({}),
+        connect: bool = False,
     ) -> tuple[str, ...]:
         """Run *script* so many times in one client, with the same random numbers for a *seed*.
 
-        *variables* are set at its start. Return the command line. MeasureError if a transaction
-        fails.
+        *variables* are set at its start, and with *connect* each execution has a session of its
+        own. Return the command line. MeasureError if a transaction fails.
         """
         argv = [
             *self._base(host, user),
@@ -139,6 +140,7 @@ class Pgbench:
             *("-f", str(script), "-s", str(scenario.scale)),
             *("-M", scenario.protocol.value, "-c", "1", "-j", "1", "-t", str(transactions)),
             f"--random-seed={seed}",
+            *(["-C"] if connect else []),
             *(word for name, value in variables.items() for word in ("-D", f"{name}={value}")),
             database,
         ]

@@ -27,8 +27,18 @@ from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.profiles import keep_profile
-from benchmarks.counted.series import MARK, VARIABLES, CountedSeries, SeriesPlan, drawn
+from benchmarks.counted.series import (
+    MARK,
+    READING,
+    REPORT,
+    VARIABLES,
+    WAIT,
+    CountedSeries,
+    SeriesPlan,
+    drawn,
+)
 from benchmarks.counted.server import SEED, CountedServer, explained
+from benchmarks.counted.sessions import FORKED, count_sessions, known_of_sessions
 from benchmarks.counted.slope import NotRepeatedError, Slope, sample_of, slopes_of
 from benchmarks.counted.valgrind import CountEnvironment, count_epoch, require_countable
 from benchmarks.data.datasets import DatasetLoader
@@ -52,20 +62,6 @@ _CONFIGURATION = "default"
 # On a busy machine a series may take longer than a second. Statistics are then reported in it,
 # which a second or third try rarely meets again.
 _TRIES = 3
-# From 15 on this function has a session report its statistics at the end of the transaction.
-_REPORT = "pg_stat_force_next_flush"
-# Before 15 statistics are reported when 0.5 s have passed, and the collector may answer with a file
-# of up to 0.5 s ago, see PGSTAT_STAT_INTERVAL in its pgstat.c.
-_WAIT = "\\sleep 600 ms\nSELECT 1;\n\\sleep 600 ms\n"
-# What reads the pages that a script of pgbench's changes, after the same random draws.
-_READING = """\\set aid random(1, 100000 * :scale)
-\\set bid random(1, 1 * :scale)
-\\set tid random(1, 10 * :scale)
-\\set delta random(-5000, 5000)
-SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
-SELECT tbalance FROM pgbench_tellers WHERE tid = :tid;
-SELECT bbalance FROM pgbench_branches WHERE bid = :bid;
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +165,8 @@ class Counter:
             with self._server(first) as server:
 
                 def on_server(cell: Cell, server: CountedServer = server) -> _Counted:
-                    return self._in_session(server, cell)
+                    way = self._in_sessions if _work(cell).connects else self._in_session
+                    return way(server, cell)
 
                 while (
                     left
@@ -203,7 +200,7 @@ class Counter:
                 data=data,
                 run=run,
                 settings=configuration.settings(known_settings(build), self.machine.memory_bytes),
-                options=[f"--dump-before={MARK}"],
+                options=[f"--dump-before={MARK}", f"--zero-before={FORKED}"],
             ) as server:
                 yield server
 
@@ -251,6 +248,20 @@ class Counter:
             series, counted = self._session(server, cell, [long, *(short, long) * _TIMES])
         return replace(counted, slopes=slopes_of(series[1:]))
 
+    def _in_sessions(self, server: CountedServer, cell: Cell) -> _Counted:
+        """Count *cell*, a session for each execution, on *server*."""
+        with explained(server.cluster):
+            argv, series = count_sessions(server, self.pgbench, cell.scenario, _work(cell))
+            with server.cluster.connect(_work(cell).dataset) as connection:
+                size = database_bytes(connection)
+        return _Counted(
+            slopes=slopes_of(series),
+            argv=argv,
+            settings=server.settings,
+            database_bytes=size,
+            server_log=noteworthy(server.cluster.log_text()),
+        )
+
     def _session(
         self, server: CountedServer, cell: Cell, lengths: Sequence[int]
     ) -> tuple[list[CountedSeries], _Counted]:
@@ -261,14 +272,14 @@ class Counter:
             row = connection.execute(
                 "SELECT oid::int8, (SELECT count(*) FROM pg_proc WHERE proname = %s)"
                 " FROM pg_database WHERE datname = current_database()",
-                [_REPORT],
+                [REPORT],
             ).fetchone()
             size, position = database_bytes(connection), wal_position(connection)
         oid, reports = row or (0, 0)
         plan = SeriesPlan.of(
             work,
             lengths,
-            settle=f"SELECT {_REPORT}();\n" if reports else _WAIT,
+            settle=f"SELECT {REPORT}();\n" if reports else WAIT,
             database=oid,
             wal_position=position,
             dialect=cluster.dialect,
@@ -298,7 +309,7 @@ class Counter:
 
     def _warm(self, server: CountedServer, cell: Cell, executions: int, script: Path) -> None:
         """Read the pages that so many *executions* of *cell*, a script that writes, will touch."""
-        _write(script, drawn(_READING))
+        _write(script, drawn(READING))
         self.pgbench.transact(
             server.cluster.host,
             user=SUPERUSER,
@@ -324,6 +335,7 @@ class Counter:
         )
         environment = count_environment(cell, self.build.version)
         series = [one for slope in counted.slopes for one in (slope.short, slope.long)]
+        connects = _work(cell).connects
         record = Record.from_json(
             {
                 **facts,
@@ -336,8 +348,8 @@ class Counter:
                     "argv": ["pgbench", *counted.argv[1:]],
                     "phases": {"count": round(seconds, 3)},
                 },
-                "sample": dict(sample),
-                "passes": [_series_facts(one) for one in series],
+                "sample": known_of_sessions(sample) if connects else dict(sample),
+                "passes": [] if connects else [_series_facts(one) for one in series],
                 "settings": dict(counted.settings),
                 "database_bytes": counted.database_bytes,
                 "server_log": counted.server_log,
@@ -365,11 +377,11 @@ def _own_servers(cell: Cell) -> bool:
 
 def _together(one: Cell, other: Cell) -> bool:
     """Return whether *one* and *other* can be counted on one server."""
-    return not _own_servers(other) and _data(one) == _data(other)
-
-
-def _data(cell: Cell) -> tuple[bool, int, str]:
-    return isinstance(cell.scenario.mode, Workload), cell.scenario.scale, cell.profile
+    mine, its = (
+        (isinstance(cell.scenario.mode, Workload), cell.scenario.scale, cell.profile)
+        for cell in (one, other)
+    )
+    return not _own_servers(other) and mine == its
 
 
 def _write(script: Path, text: str) -> None:

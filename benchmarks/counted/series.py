@@ -32,6 +32,24 @@ MARK = "pg_backend_pid"
 VARIABLES = {"landspeed_execution": "0", "landspeed_draw": "-1"}
 """pgbench variables at the start (``-D``): the number of executions, and of draws in a series."""
 
+REPORT = "pg_stat_force_next_flush"
+"""From 15 on this function has a session report its statistics at the end of the transaction."""
+
+WAIT = "\\sleep 600 ms\nSELECT 1;\n\\sleep 600 ms\n"
+"""Before 15 they are reported when 0.5 s have passed, and the collector may answer with a file of
+up to 0.5 s ago, see PGSTAT_STAT_INTERVAL in its pgstat.c.
+"""
+
+READING = """\\set aid random(1, 100000 * :scale)
+\\set bid random(1, 1 * :scale)
+\\set tid random(1, 10 * :scale)
+\\set delta random(-5000, 5000)
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+SELECT tbalance FROM pgbench_tellers WHERE tid = :tid;
+SELECT bbalance FROM pgbench_branches WHERE bid = :bid;
+"""
+"""What reads the pages that a script of pgbench's changes, after the same random draws."""
+
 _MARKS = 3  # at each end of a series
 _RANDOM = re.compile(r"^(\\set \w+) random\((.+?), *(.+)\)$", re.M)
 _LARGEST = 2**63 - 1  # hash functions of pgbench return negative numbers too

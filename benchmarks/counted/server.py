@@ -86,10 +86,13 @@ class CountedServer:
         transactions: int,
         script: Path,
         variables: Mapping[str, str],
+        user: str = SUPERUSER,
+        connect: bool = False,
     ) -> tuple[Relay, tuple[str, ...]]:
         """Run *pgbench*; return the relay, which knows the backends, and the command line.
 
-        pgbench's first connection only looks; the last backend is the client's.
+        pgbench's first connection only looks; the last backend is the client's. With *connect*
+        there is one for each transaction.
         """
         name = f".s.PGSQL.{PORT}"
         relayed = self.cluster.host / "r"
@@ -97,13 +100,14 @@ class CountedServer:
         with Relay(here=relayed / name, there=self.cluster.host / name) as relay:
             argv = pgbench.transact(
                 relayed,
-                user=SUPERUSER,
+                user=user,
                 database=database,
                 scenario=scenario,
                 transactions=transactions,
                 seed=SEED,
                 script=script,
                 variables=variables,
+                connect=connect,
             )
         if not relay.backends:
             raise MeasureError("pgbench did not reach the server")

@@ -21,7 +21,7 @@ from benchmarks.workloads.protocol import Protocol
 
 FAMILIES = (
     *("pgbench", "statements", "expressions", "scans", "joins"),
-    *("planner", "writing", "utility"),
+    *("planner", "writing", "utility", "connections"),
 )
 CATALOG = "catalog"
 """What the record of a counted workload says in place of a preset."""
@@ -59,7 +59,8 @@ class Workload:
     ``script`` is executed once per transaction. ``session`` are statements that begin a session,
     ``before`` those that restore the tables before each series of executions.
     ``lengths`` are the numbers of executions in a short and in a long series; their difference is
-    what is counted. ``guards`` says which part of PostgreSQL would show in it.
+    what is counted. ``guards`` says which part of PostgreSQL would show in it. Where it
+    ``connects``, each execution is a session of its own, of ``role``.
     """
 
     name: str
@@ -75,6 +76,8 @@ class Workload:
     lengths: tuple[int, int]
     writes: bool
     suite: str
+    connects: bool = False
+    role: str = "postgres"
 
     @classmethod
     def parse(cls, family: str, row: dict[str, Any]) -> Self:
@@ -95,6 +98,8 @@ class Workload:
             lengths=(short, long),
             writes=row.get("writes", False),
             suite=row.get("suite", "all"),
+            connects=row.get("connects", False),
+            role=row.get("role", "postgres"),
         )
 
     @property
@@ -134,6 +139,7 @@ class Workload:
             *self.before,
             self.protocol.value,
             *map(str, self.lengths),
+            *([self.role] if self.connects else []),
         ]
         return digest_text("\n".join([*told, dataset.sql if dataset else ""]))[:10]
 

@@ -109,6 +109,12 @@ def test_what_is_set_is_known_to_the_server(version: str):
     assert "max_parallel_workers_per_gather" not in names
 
 
+def test_a_commit_within_a_development_cycle_is_not_set_what_its_version_will_know():
+    names = set(exact_settings(RECORDED["9.6beta1 2016-05-09"]))
+    # the first was called max_parallel_degree until four weeks later, the second came with 10
+    assert names.isdisjoint({"max_parallel_workers_per_gather", "max_parallel_workers"})
+
+
 def test_a_profile_is_kept_beside_the_records(tmp_path: Path):
     paths = Paths(cache=tmp_path, project=tmp_path)
     profile = Profile(own={"ExecScan": 12.5}, edges={})

@@ -1,0 +1,83 @@
+"""Count whole sessions: all that a backend executes from its fork to its end.
+
+callgrind gives a forked process the counts of the postmaster so far. At the entry of FORKED they
+are set back to zero; what was executed between the fork and that call is a few instructions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from base.files import storage_errors
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted.callgrind import Edge, Profile
+from benchmarks.counted.series import CountedSeries
+from benchmarks.counted.server import CountedServer
+from benchmarks.workloads.catalog import Workload
+from benchmarks.workloads.scenario import Scenario
+
+FORKED = "ClosePostmasterPorts"
+"""The function that every process calls first after its fork, from 8.3 to current."""
+
+
+def count_sessions(
+    server: CountedServer, pgbench: Pgbench, scenario: Scenario, workload: Workload
+) -> tuple[tuple[str, ...], list[CountedSeries]]:
+    """Execute *workload* on *server*, a session each time; return the command line and the series.
+
+    The first sessions only warm what sessions share.
+    """
+    first, number = workload.lengths
+    script = server.run.scratch / "session.sql"
+    with storage_errors(f'write "{script}"', script):
+        script.write_text(workload.script)
+        script.chmod(0o644)
+    relay, argv = server.drive(
+        pgbench,
+        scenario,
+        database=workload.dataset,
+        transactions=number,
+        script=script,
+        variables={},
+        user=workload.role,
+        connect=True,
+    )
+    return argv, sessions(
+        [server.parts(backend)[0] for backend in relay.backends[first - number :]]
+    )
+
+
+def sessions(texts: Sequence[str]) -> list[CountedSeries]:
+    """Return two series of sessions, each after an empty one, from callgrind's output of each.
+
+    They are of every other session, so a cost that grows with their number is in both.
+    """
+    profiles = [Profile.parse(text) for text in texts]
+    halves = [[], profiles[::2], [], profiles[1::2]]
+    return [_series(half) for half in halves]
+
+
+def known_of_sessions(sample: Mapping[str, float]) -> dict[str, float]:
+    """Return *sample* without what sessions wrote and read, which is not counted."""
+    return {key: value for key, value in sample.items() if not key.startswith(("wal", "blocks"))}
+
+
+def _series(profiles: Sequence[Profile]) -> CountedSeries:
+    own: Counter[str] = Counter()
+    calls: Counter[tuple[str, str]] = Counter()
+    inclusive: Counter[tuple[str, str]] = Counter()
+    for profile in profiles:
+        own.update(profile.own)
+        calls.update({pair: edge.calls for pair, edge in profile.edges.items()})
+        inclusive.update({pair: edge.inclusive for pair, edge in profile.edges.items()})
+    edges = {pair: Edge(calls=calls[pair], inclusive=cost) for pair, cost in inclusive.items()}
+    return CountedSeries(
+        executions=len(profiles),
+        instructions=sum(own.values()),
+        clocked=0.0,
+        wal_bytes=0,
+        blocks_hit=0,
+        blocks_read=0,
+        profile=Profile(own=own, edges=edges),
+    )

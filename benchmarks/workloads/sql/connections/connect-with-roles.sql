@@ -1,0 +1,1 @@
+SELECT count(*) FROM seen WHERE id = 1;

@@ -1,0 +1,1 @@
+SELECT val FROM seen WHERE id = 42;

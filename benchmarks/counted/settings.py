@@ -19,7 +19,9 @@ def exact_settings(known: Collection[str]) -> dict[str, str]:
     return {
         row["name"]: row["value"]
         for row in _table()["setting"]
-        if row["name"] in known and row.get("unless") not in known
+        if row["name"] in known
+        and row.get("where", row["name"]) in known
+        and row.get("unless") not in known
     }
 
 

@@ -115,6 +115,12 @@ def test_a_commit_within_a_development_cycle_is_not_set_what_its_version_will_kn
     assert names.isdisjoint({"max_parallel_workers_per_gather", "max_parallel_workers"})
 
 
+def test_what_a_version_refuses_is_not_set():
+    # "0 is outside the valid range for parameter "max_worker_processes" (1 .. 8388607)"
+    assert "max_worker_processes" in RECORDED["9.5alpha1 2015-06-30"]
+    assert "max_worker_processes" not in exact_settings(RECORDED["9.5alpha1 2015-06-30"])
+
+
 def test_a_profile_is_kept_beside_the_records(tmp_path: Path):
     paths = Paths(cache=tmp_path, project=tmp_path)
     profile = Profile(own={"ExecScan": 12.5}, edges={})

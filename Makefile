@@ -23,7 +23,7 @@ docker-base:
 
 test:
 	tools/setup --test
-	.venv/bin/pytest -n 2 --dist loadgroup
+	.venv/bin/pytest -n 2 --dist loadgroup --durations=10
 
 # offline, without servers, containers and browsers: at most a minute on two cores
 test-quick:

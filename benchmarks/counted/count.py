@@ -26,6 +26,7 @@ from base.paths import Paths
 from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
+from benchmarks.counted.plans import plans_of
 from benchmarks.counted.profiles import keep_profile
 from benchmarks.counted.series import (
     MARK,
@@ -46,7 +47,7 @@ from benchmarks.data.templates import Templates, template_limit
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import provenance, templates
 from benchmarks.observation.snapshot import database_bytes, noteworthy, wal_position
-from benchmarks.records.record import Record
+from benchmarks.records.record import PlanFacts, Record
 from benchmarks.server.cluster import DATABASE, SUPERUSER, known_settings
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import ServerHome
@@ -73,6 +74,7 @@ class _Counted:
     settings: Mapping[str, str]
     database_bytes: int
     server_log: str
+    plan: PlanFacts | None = None
 
 
 def exact_cell(scenario: Scenario, configuration: str, state: CacheState) -> Cell:
@@ -298,8 +300,11 @@ class Counter:
             variables=VARIABLES,
         )
         parts = server.parts(relay.backends[-1], plan.marks + 1)
+        with cluster.connect(database) as connection:
+            plan_facts = plans_of(connection, work, {"scale": str(cell.scenario.scale)})
         counted = _Counted(
             slopes=(),
+            plan=plan_facts,
             argv=argv,
             settings=server.settings,
             database_bytes=size,
@@ -350,6 +355,7 @@ class Counter:
                 },
                 "sample": known_of_sessions(sample) if connects else dict(sample),
                 "passes": [] if connects else [_series_facts(one) for one in series],
+                **({"plan": counted.plan.to_json()} if counted.plan else {}),
                 "settings": dict(counted.settings),
                 "database_bytes": counted.database_bytes,
                 "server_log": counted.server_log,

@@ -229,6 +229,16 @@ class PassFacts(Facts):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanFacts(Facts):
+    """How the server plans the statements of a counted workload."""
+
+    shape: str
+    """Ten hex digits of nodes, tables and indexes; conditions, costs and spelling are not in it."""
+    lines: tuple[str, ...]
+    """Each statement with its plan below it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DiskFacts(Facts):
     """I/O of the data directory's device during the run, or ``why`` it is not known."""
 
@@ -336,6 +346,8 @@ class Record(Facts):
     series: SeriesFacts | None = None
     passes: tuple[PassFacts, ...] | None = None
     """Short and long pass of each count, in order."""
+    plan: PlanFacts | None = None
+    """None where no statement has a plan."""
     settings: dict[str, str] = field(default_factory=dict)
     """Server settings that are not the built-in defaults, with their units."""
     statistics: Statistics | None = None

@@ -12,6 +12,7 @@ import pyarrow as pa
 from asv_runner.statistics import compute_stats
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from base.build import Origin
 from base.errors import RefError
@@ -211,6 +212,8 @@ def details(point: PointRuns, records: Sequence[Record]) -> RenderableType:
     evidence = evidence_rows(records)
     if evidence:
         parts += ["where the time went", _facts(evidence), ""]
+    if plan := records[0].plan:
+        parts += [f"plan, shape {plan.shape}", Text("\n".join(plan.lines)), ""]
     for warning in count_warnings({"": map(RunFindings.of, records)}):
         parts += [str(warning), ""]
     commands = Group("to repeat it on another machine:", *point_commands(point.runs))

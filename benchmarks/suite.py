@@ -3,38 +3,47 @@
 ``asv run`` installs a Build (builders/asv_environment.py), asks these for samples and leaves
 the same raw records as ``landspeed run``. asv calls a function whose name begins with
 ``track_`` a benchmark in every module that has it, so nothing else may import this one.
-The preset is $LANDSPEED_PRESET, else ``quick``.
+The preset is $LANDSPEED_PRESET, else ``quick``; the workloads are those of the suite
+$LANDSPEED_SUITE, else ``small``.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from base.build import Build
+from base.errors import LandspeedError
 from base.paths import Paths
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import count
-from benchmarks.counted.valgrind import comparable_counts
+from benchmarks.counted.suite import Suite, workload_cell, workload_environment
+from benchmarks.counted.valgrind import CountEnvironment, count_epoch
 from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure
+from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
+from benchmarks.workloads.catalog import CATALOG, FAMILIES, Workload, choose
 from benchmarks.workloads.metrics import (
     BENCHMARK_VERSION,
     LATENCY,
     METRICS,
-    PARAM_NAMES,
     Metric,
     benchmark_name,
+    metrics_of,
+    param_names,
     scale_param,
 )
-from benchmarks.workloads.points import Comparable, Point, rows_of
+from benchmarks.workloads.points import Comparable, ComparableCounts, Point, rows_of
 from benchmarks.workloads.scenario import (
+    CacheState,
     Cell,
     Mode,
     Planned,
@@ -45,6 +54,7 @@ from benchmarks.workloads.scenario import (
 )
 
 _PRESET = preset_named(os.environ.get("LANDSPEED_PRESET", "quick"))
+_SUITE = os.environ.get("LANDSPEED_SUITE", "small")
 _SECONDS_A_RUN_MAY_TAKE = 300.0
 
 
@@ -54,10 +64,9 @@ def _planned(metric: Metric) -> list[Planned]:
     return [one for one in planned if one.cell.buffers == metric.buffers]
 
 
-def _params(metric: Metric) -> list[list[Any]]:
-    cells = [planned.cell for planned in _planned(metric)]
+def _axes(cells: Sequence[Cell], first: Callable[[Cell], str]) -> list[list[Any]]:
     axes = (
-        [cell.scenario.protocol.value for cell in cells],
+        [first(cell) for cell in cells],
         [scale_param(cell.scenario.tier, cell.scenario.scale) for cell in cells],
         [cell.clients for cell in cells],
         [cell.profile for cell in cells],
@@ -72,35 +81,51 @@ def _cell(mode: Mode, metric: Metric, params: Sequence[Any]) -> Cell:
     return Cell(scenario=scenario, clients=clients, profile=profile, buffers=metric.buffers)
 
 
-def _counted(cell: Cell, metric: Metric) -> dict[str, Any]:
+def _build() -> Build:
+    return Build.load(Path(os.environ["LANDSPEED_PREFIX"]))
+
+
+def _pgbench() -> Pgbench:
+    return Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
+
+
+def _counted(
+    cell: Cell, metric: Metric, environment: CountEnvironment, take: Callable[..., Record]
+) -> dict[str, Any]:
     """The metric as it was counted before, or is now: it would be the same number again."""
     paths, machine = Paths.find(), Machine.detect()
-    build = Build.load(Path(os.environ["LANDSPEED_PREFIX"]))
-    pgbench = Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
+    build, pgbench = _build(), _pgbench()
     records = RecordStore(paths.records)
-    wanted = comparable_counts(machine, pgbench.version)
+    wanted = ComparableCounts(
+        machine=machine, pgbench_version=pgbench.version, epoch=environment.identifier
+    )
     rows = rows_of(wanted.of(records.table()), Point(build=build, cell=cell).key)
     if rows.num_rows:
         return {"samples": rows[metric.column].to_pylist()[-1:], "number": 1}
     with measuring(counting=True):
-        record = count(
-            build=build,
-            pgbench=pgbench,
-            cell=cell,
-            machine=machine,
-            paths=paths,
-            context={"preset": _PRESET.name, "round": 1},
-            at_once=machine.cores,
-        )
+        record = take(build=build, pgbench=pgbench, machine=machine, paths=paths)
     records.add(record)
     return {"samples": [record.sample.value(metric.column)], "number": 1}
+
+
+def _count_cell(cell: Cell, **where: Any) -> Record:
+    at_once = where["machine"].cores
+    return count(cell=cell, context={"preset": _PRESET.name, "round": 1}, at_once=at_once, **where)
+
+
+def _count_workload(workload: Workload, **where: Any) -> Record:
+    suite = Suite(context={"preset": CATALOG, "round": 1}, stop=threading.Event(), **where)
+    suite.load()
+    (outcome,) = suite.count([workload])
+    if isinstance(outcome, LandspeedError):
+        raise outcome
+    return outcome
 
 
 def _values(cell: Cell, metric: Metric, *, anew: bool) -> dict[str, Any]:
     """The metric's samples: all measured now, or the newest recorded and what they lack."""
     paths, machine = Paths.find(), Machine.detect()
-    build = Build.load(Path(os.environ["LANDSPEED_PREFIX"]))
-    pgbench = Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
+    build, pgbench = _build(), _pgbench()
     records = RecordStore(paths.records)
     values: list[float | None] = []
     if not anew:
@@ -129,11 +154,9 @@ def _values(cell: Cell, metric: Metric, *, anew: bool) -> dict[str, Any]:
 def _benchmark(mode: Mode, metric: Metric) -> Callable[..., dict[str, Any]]:
     def measured(*params: Any) -> dict[str, Any]:
         cell = _cell(mode, metric, params)
-        return (
-            _counted(cell, metric)
-            if metric.exact
-            else _values(cell, metric, anew=metric.name == LATENCY)
-        )
+        if metric.exact:
+            return _counted(cell, metric, count_epoch(), partial(_count_cell, cell))
+        return _values(cell, metric, anew=metric.name == LATENCY)
 
     def setup(*params: Any) -> None:
         cell = _cell(mode, metric, params)
@@ -142,21 +165,47 @@ def _benchmark(mode: Mode, metric: Metric) -> Callable[..., dict[str, Any]]:
             # asv's word for "this combination does not apply"
             raise NotImplementedError(reason)
 
+    cells = [planned.cell for planned in _planned(metric)]
+    axes = _axes(cells, lambda cell: cell.scenario.protocol.value)
+    return _described(measured, mode, metric, setup=setup, params=axes)
+
+
+def _family_benchmark(family: str, metric: Metric) -> Callable[..., dict[str, Any]]:
+    chosen = {one.name: one for one in choose((), _SUITE) if one.family == family}
+
+    def measured(name: str, *_: Any) -> dict[str, Any]:
+        workload = chosen[name]
+        environment = workload_environment(workload, _build().version)
+        take = partial(_count_workload, workload)
+        return _counted(workload_cell(workload), metric, environment, take)
+
+    def setup(name: str, *_: Any) -> None:
+        if not chosen[name].runs_on(_build().version):
+            raise NotImplementedError(f"{_build().label} does not have it")
+
+    axes = _axes(
+        [workload_cell(one) for one in chosen.values()], lambda cell: cell.scenario.mode.value
+    )
+    return _described(measured, family, metric, setup=setup, params=axes)
+
+
+def _described(
+    measured: Callable[..., dict[str, Any]], group: str, metric: Metric, **facts: Any
+) -> Callable[..., dict[str, Any]]:
     vars(measured).update(
-        benchmark_name=benchmark_name(mode, metric),
-        setup=setup,
-        params=_params(metric),
-        param_names=list(PARAM_NAMES),
+        benchmark_name=benchmark_name(group, metric),
+        param_names=list(param_names(group)),
         unit=metric.unit,
         version=BENCHMARK_VERSION,
         timeout=_SECONDS_A_RUN_MAY_TAKE * _PRESET.samples,
         __doc__=metric.meaning,
+        **facts,
     )
     return measured
 
 
 def _benchmarks() -> dict[str, Callable[..., dict[str, Any]]]:
-    """Return asv's benchmark functions by name: each metric of each mode.
+    """Return asv's benchmark functions by name: each metric of each mode and of each family.
 
     asv runs them in the order of their names within a mode's ``benchmark_name``. The latency
     measures afresh; the others read the same runs, and what is counted is counted once, by
@@ -166,6 +215,10 @@ def _benchmarks() -> dict[str, Callable[..., dict[str, Any]]]:
         f"track_{mode.replace('-', '_')}_{metric.name}": _benchmark(mode, metric)
         for mode in Mode
         for metric in METRICS
+    } | {
+        f"track_{family}_{metric.name}": _family_benchmark(family, metric)
+        for family in FAMILIES
+        for metric in metrics_of(CacheState.WARM)
     }
 
 

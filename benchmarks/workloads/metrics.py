@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from base.errors import UsageError
+from benchmarks.workloads.catalog import FAMILIES, workloads
 from benchmarks.workloads.scenario import CacheState
 
 BENCHMARK_VERSION = "1"
@@ -14,6 +16,9 @@ LATENCY, INSTRUCTIONS = "latency", "instructions"
 """The two metrics that a person chooses between: take the time, or count."""
 
 PARAM_NAMES = ("protocol", "scale", "clients", "profile")
+FAMILY_PARAM_NAMES = ("workload", *PARAM_NAMES[1:])
+"""The parameters of a family's benchmark: a workload of the catalog implies its protocol."""
+
 VARIANT_NAMES = ("blocksize", "wal_blocksize", "build")
 """The axes that builds are told apart by: the keys of ``Variant.axes``."""
 
@@ -112,15 +117,31 @@ def metric_of(benchmark: str) -> Metric | None:
     return next((metric for metric in METRICS if metric.name == name), None)
 
 
-def benchmark_name(mode: str, metric: Metric) -> str:
-    """asv's name for *metric* of *mode*: ``read_only.track_latency``."""
+def group_of(mode: str) -> str:
+    """The family of *mode* if it is a workload of the catalog, else *mode* itself."""
+    return _families().get(mode, mode)
+
+
+@cache
+def _families() -> dict[str, str]:
+    return {one.name: one.family for one in workloads()}
+
+
+def param_names(group: str) -> tuple[str, ...]:
+    """The names of the parameters of the benchmarks of *group*: see ``group_of``."""
+    return FAMILY_PARAM_NAMES if group in FAMILIES else PARAM_NAMES
+
+
+def benchmark_name(group: str, metric: Metric) -> str:
+    """asv's name for *metric* of *group*: ``read_only.track_latency``."""
     # asv runs only what is called track_…, also where a benchmark_name says something else
-    return f"{mode.replace('-', '_')}.track_{metric.name}"
+    return f"{group.replace('-', '_')}.track_{metric.name}"
 
 
-def mode_of(benchmark: str) -> str:
-    """The mode that asv's *benchmark* name is about: the inverse of ``benchmark_name``."""
-    return benchmark.partition(".")[0].replace("_", "-")
+def mode_of(benchmark: str) -> str | None:
+    """The mode that asv's *benchmark* name is about; None if it is of a family."""
+    group = benchmark.partition(".")[0].replace("_", "-")
+    return None if group in FAMILIES else group
 
 
 def scale_param(tier: str, scale: int) -> str:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from benchmarks.workloads.metrics import (
     BENCHMARK_VERSION,
-    PARAM_NAMES,
     Metric,
     benchmark_name,
+    group_of,
     metrics_of,
+    param_names,
 )
 
 Some = TypeVar("Some")
 Asked = tuple[str, str | None]
-"""Mode of runs, and the state of the buffers if they were counted."""
+"""A mode or a family of runs (group_of), and the state of the buffers if they were counted."""
 
 _PROTOCOLS = ("simple", "extended", "prepared")
 
 
 @dataclass(frozen=True, order=True)
 class Params:
-    """asv parameters of a cell, in the order of ``PARAM_NAMES``."""
+    """asv parameters of a cell, in the order of ``PARAM_NAMES``.
+
+    For a family's benchmark the name of the workload stands in the place of the protocol.
+    """
 
     protocol: str
     scale: str
@@ -39,14 +43,20 @@ class Params:
         return tuple(map(repr, self))
 
 
-def benchmark_entry(mode: str, metric: Metric, cells: Iterable[Params]) -> dict[str, Any]:
-    """Return asv's entry of *metric* in *mode*, with every parameter value of *cells*."""
+def asv_cell(mode: str, params: Params) -> tuple[str, Params]:
+    """Return the group of *mode* and the parameters of its benchmark for the cell *params*."""
+    group = group_of(mode)
+    return group, params if group == mode else replace(params, protocol=mode)
+
+
+def benchmark_entry(group: str, metric: Metric, cells: Iterable[Params]) -> dict[str, Any]:
+    """Return asv's entry of *metric* in *group*, with every parameter value of *cells*."""
     return {
-        "name": benchmark_name(mode, metric),
-        "code": f"{mode}: {metric.meaning}",
-        "param_names": list(PARAM_NAMES),
+        "name": benchmark_name(group, metric),
+        "code": f"{group}: {metric.meaning}",
+        "param_names": list(param_names(group)),
         "params": _axes(list(cells)),
-        "pretty_name": f"{mode} {metric.name}",
+        "pretty_name": f"{group} {metric.name}",
         "timeout": None,
         "type": "track",
         "unit": metric.unit,
@@ -55,16 +65,16 @@ def benchmark_entry(mode: str, metric: Metric, cells: Iterable[Params]) -> dict[
 
 
 def benchmark_entries(asked: Mapping[Asked, Iterable[Params]]) -> list[dict[str, Any]]:
-    """Return the entries of all metrics of all modes in *asked*."""
+    """Return the entries of all metrics of all groups in *asked*."""
     return [
-        benchmark_entry(mode, metric, list(cells))
-        for (mode, buffers), cells in in_order(asked)
+        benchmark_entry(group, metric, list(cells))
+        for (group, buffers), cells in in_order(asked)
         for metric in metrics_of(buffers)
     ]
 
 
 def in_order(asked: Mapping[Asked, Some]) -> list[tuple[Asked, Some]]:
-    """Return the items of *asked* sorted by mode, timed before counted."""
+    """Return the items of *asked* sorted by group, timed before counted."""
     return sorted(asked.items(), key=lambda item: (item[0][0], item[0][1] or ""))
 
 

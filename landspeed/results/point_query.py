@@ -20,13 +20,21 @@ from base.build import Origin, Variant
 from base.errors import UsageError
 from base.version import Version
 from benchmarks.workloads.cell_name import CellName, cell_syntax
-from benchmarks.workloads.metrics import PARAM_NAMES, VARIANT_NAMES, metric_of, mode_of, scale_param
+from benchmarks.workloads.metrics import (
+    FAMILY_PARAM_NAMES,
+    PARAM_NAMES,
+    VARIANT_NAMES,
+    metric_of,
+    mode_of,
+    scale_param,
+)
 from landspeed.results.run import Run
 
 SPELLING = f"REF[:VARIANT][/{cell_syntax()}]"
 _PARTS = ("mode", *PARAM_NAMES, "buffers")
 _TIMED = "None"  # str() of the buffers of a timed run
 _GENERIC = ("machine", *VARIANT_NAMES)
+_FIELDS = {name: name for name in PARAM_NAMES} | {FAMILY_PARAM_NAMES[0]: "mode"}
 _HASH = re.compile(r"[0-9a-f]{7,40}")
 
 ReleaseAt = Callable[[str], str | None]
@@ -93,8 +101,8 @@ def _parse_fragment(fragment: str, release_at: ReleaseAt) -> PointQuery:
     benchmark = unquote(benchmark)
     if "." not in benchmark:
         raise _bad(fragment, "An address of the site must be the address of a graph.")
-    values: dict[str, set[str]] = {"mode": {mode_of(benchmark)}}
-    metric = metric_of(benchmark)
+    mode, metric = mode_of(benchmark), metric_of(benchmark)
+    values: dict[str, set[str]] = {"mode": {mode}} if mode else {}
     if metric is not None:
         values["buffers"] = {metric.buffers or _TIMED}
     refs: list[str] = []
@@ -103,8 +111,8 @@ def _parse_fragment(fragment: str, release_at: ReleaseAt) -> PointQuery:
             refs += [_named(one, release_at) for one in value.split("-")]
         elif key in _GENERIC:
             values.setdefault(key, set()).add(value)
-        elif key.startswith("p-") and key[2:] in PARAM_NAMES:
-            values.setdefault(key[2:], set()).add(_plain(value))
+        elif key.startswith("p-") and key[2:] in _FIELDS:
+            values.setdefault(_FIELDS[key[2:]], set()).add(_plain(value))
     allowed = {name: frozenset(some) for name, some in values.items()}
     return PointQuery(refs=tuple(refs), allowed=allowed)
 

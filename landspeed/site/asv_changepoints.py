@@ -19,6 +19,7 @@ from asv.publishing import OutputPublisher
 
 from base.files import canonical_json, write_atomic
 from landspeed.changepoints.changepoint import Changepoint
+from landspeed.results.params import asv_cell
 from landspeed.site.asv_incremental.levels import (
     STEPS_FILE,
     DrawnChangepoint,
@@ -45,9 +46,10 @@ def write_steps(steps: Iterable[Changepoint], commit_of: CommitOf, results: Path
                 drawn_at[origin] = commit_of(vars(origin))
         commits = [at[0] for at in (drawn_at[step.before], drawn_at[step.after]) if at]
         if step.status in _SHOWN and len(commits) == 2:
+            _, params = asv_cell(step.mode, step.params)
             facts = step.facts() | {
                 "commits": commits,
-                "spelled": list(step.params.spelled()),
+                "spelled": list(params.spelled()),
                 "axes": step.variant.axes(),
                 "variant": step.variant.name,
             }

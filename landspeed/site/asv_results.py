@@ -29,7 +29,14 @@ from base.files import canonical_json, digest_text, locked, remove_tree, write_a
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.workloads.metrics import metrics_of
 from landspeed.results.arrays import Groups, Ints, both, codes, lasts
-from landspeed.results.params import Asked, Params, benchmark_entries, benchmark_entry, in_order
+from landspeed.results.params import (
+    Asked,
+    Params,
+    asv_cell,
+    benchmark_entries,
+    benchmark_entry,
+    in_order,
+)
 from landspeed.results.points import CELL, Dot, Dots, params_of
 from landspeed.site.asv_incremental.file_stat import MACHINE_FILE, FileStat, file_stat, result_files
 
@@ -44,7 +51,7 @@ _ANY = "--------"
 _STAMPS = ".derived.json.stamps"
 _SCRATCH = ".asv-derive-"
 # Part of every stamp: increment it when the same records must give other files.
-_FORM = 4
+_FORM = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,10 +243,11 @@ def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:
     asked: dict[Asked, dict[Params, Dot]] = {}
     for dot in found.some(file.dots):
         # If two origins are drawn at one commit, the newest dot, which comes last, wins.
-        asked.setdefault((dot.mode, dot.buffers), {})[dot.params] = dot
-    for (mode, buffers), cells in in_order(asked):
+        group, cell = asv_cell(dot.mode, dot.params)
+        asked.setdefault((group, dot.buffers), {})[cell] = dot
+    for (group, buffers), cells in in_order(asked):
         for metric in metrics_of(buffers):
-            entry = benchmark_entry(mode, metric, cells)
+            entry = benchmark_entry(group, metric, cells)
             samples = [_samples(dot, metric.column) for dot in _in_order(entry, cells)]
             last = max(dot.last_time for dot in cells.values())
             results.add_result(
@@ -278,7 +286,8 @@ def _write_frame(
     each = rows[lasts(codes(found.heads, CELL)[rows])]
     all_asked: dict[Asked, set[Params]] = {}
     for head in found.heads.take(each).to_pylist():
-        all_asked.setdefault((head["mode"], head["buffers"]), set()).add(params_of(head))
+        group, params = asv_cell(head["mode"], params_of(head))
+        all_asked.setdefault((group, head["buffers"]), set()).add(params)
     for name, fields in machines.items():
         machine = AsvMachine()
         vars(machine).update(fields)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from asv.graph import Graph, GraphSet
 
-from benchmarks.workloads.metrics import METRICS, benchmark_name, metric_named
+from benchmarks.workloads.metrics import METRICS, benchmark_name, group_of, metric_named
 from landspeed.results.arrays import Floats, Ints
 from landspeed.results.series import RELEASES_LINE
 
@@ -71,7 +71,7 @@ def drawn_changepoints(
     lines = path.read_text().splitlines() if path.is_file() else []
     found = []
     for facts in map(json.loads, lines):
-        name = benchmark_name(facts["mode"], metric_named(facts["metric"]))
+        name = benchmark_name(group_of(facts["mode"]), metric_named(facts["metric"]))
         sides = [revisions[commit] for commit in facts["commits"] if commit in revisions]
         if name not in benchmarks or len(sides) < 2:
             continue
@@ -116,7 +116,7 @@ def _of_the_same_runs(changepoint: DrawnChangepoint, graphs: GraphSet) -> Iterat
     facts, own = changepoint.facts, metric_named(changepoint.facts["metric"])
     for metric in METRICS:
         same = metric == own or (metric.higher_is_better and not own.exact)
-        for graph in graphs.get_graph_group(benchmark_name(facts["mode"], metric)):
+        for graph in graphs.get_graph_group(benchmark_name(group_of(facts["mode"]), metric)):
             if same and graph.params == changepoint.graph.params:
                 yield graph
 

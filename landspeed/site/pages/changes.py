@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from base.build import Origin, Variant
-from benchmarks.workloads.metrics import benchmark_name, metric_named
+from benchmarks.workloads.metrics import benchmark_name, metric_named, param_names
 from builders.source.history import Commit
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus, Confirmation, newest
 from landspeed.console.markdown import plain
-from landspeed.results.params import Params
+from landspeed.results.params import Params, asv_cell
 from landspeed.stats.summary import rounded
 
 Facts = Mapping[str, Any]
@@ -136,16 +136,11 @@ def _row(
 
 def asv_query(mode: str, metric: str, params: Params, variant: Variant) -> dict[str, Any]:
     """Return the parts of the address of asv's graph of a cell: benchmark and parameters."""
-    protocol, scale, clients, profile = params.spelled()
+    group, params = asv_cell(mode, params)
+    names = [f"p-{name}" for name in param_names(group)]
     return {
-        "benchmark": benchmark_name(mode, metric_named(metric)),
-        "choices": {
-            "p-protocol": protocol,
-            "p-scale": scale,
-            "p-clients": clients,
-            "p-profile": profile,
-            **variant.axes(),
-        },
+        "benchmark": benchmark_name(group, metric_named(metric)),
+        "choices": {**dict(zip(names, params.spelled(), strict=True)), **variant.axes()},
     }
 
 

@@ -92,11 +92,15 @@ def _asv(panel: Panel) -> dict[str, Any]:
     queries = {
         metric.name: asv_query(key.mode, metric.name, params, Variant()) for metric in panel.metrics
     }
-    choices = next(iter(queries.values()))["choices"]
+    choices = {
+        name: value
+        for name, value in next(iter(queries.values()))["choices"].items()
+        if name.startswith("p-") and name != "p-clients"
+    }
     return {
         "asv": {
             "benchmarks": {name: query["benchmark"] for name, query in queries.items()},
-            "choices": {name: choices[name] for name in ("p-protocol", "p-scale", "p-profile")},
+            "choices": choices,
             "axes": {variant.name: variant.axes() for variant in variants},
         }
     }

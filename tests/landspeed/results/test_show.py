@@ -13,12 +13,14 @@ from rich.table import Table
 from base.errors import RefError, UsageError, VariantError
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
+from benchmarks.workloads.catalog import choose
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.results.point_query import parse_point
 from landspeed.results.show import Estimate, PointRuns, details, find_points, overview
 from tests.kits.made_up.synthetic import START, Point, counted_record, record
 from tests.kits.made_up.synthetic import records as synthetic_records
+from tests.kits.made_up.workload_counts import counts
 
 SYNTHETIC_HASH = "abcdef0123"
 
@@ -260,3 +262,11 @@ def test_words_of_others_are_shown_as_they_are(capsys: pytest.CaptureFixture[str
     assert as_text(table) == subject
     say(subject)
     assert capsys.readouterr().err == f"{subject}\n"
+
+
+def test_the_address_of_a_familys_graph_names_the_workload(tmp_path: Path) -> None:
+    store = RecordStore(tmp_path)
+    for one in counts(choose(["sort-*"]), {"18.1": "2025-11-13"}, lambda *_: 1000.0):
+        store.add(Record.from_json(one))
+    address = "joins.track_instructions?p-workload='sort-unique'&p-scale='small-1'&p-clients=1"
+    assert names(store, address) == ["18.1:bs8/sort-unique/prepared/small-1/c1/default/warm"]

@@ -10,12 +10,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.workloads.catalog import choose
 from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.site.asv_changepoints import STEPS_FILE, write_steps
 from landspeed.site.publish import publish
 from tests.kits.made_up.synthetic import Point, counted_record, record
 from tests.kits.made_up.synthetic_project import Project
 from tests.kits.made_up.synthetic_series import DAYS, level, line
+from tests.kits.made_up.workload_counts import counts
 
 pytestmark = pytest.mark.slow
 
@@ -150,3 +152,24 @@ def test_an_exact_step_is_published_and_cuts_no_timed_line(tmp_path: Path) -> No
         for row in json.loads(path.read_text()):
             timed = row["name"] in ("read_only.track_latency", "read_only.track_tps")
             assert not timed or row["prev_value"] is None
+
+
+def test_a_workload_that_needs_more_instructions_is_one_row_of_its_family(tmp_path: Path) -> None:
+    project = Project.make(tmp_path / "project", DAYS)
+    slower = level(1000.0, 1100.0)
+    project.add(
+        counts(
+            choose(["sort-equal-keys", "sort-unique"]),
+            DAYS,
+            lambda name, release: slower[release] if name == "sort-unique" else 5000.0,
+        )
+    )
+    project.derive()
+    site = publish(project.paths, quiet)
+    ((name, graph, _, index, last, best, _),) = rows(site)
+    cell = "'sort-unique', 'small-1', 1, 'default'"
+    assert name == f"joins.track_instructions({cell}) on elephant, bs8"
+    assert (site / graph).is_file()
+    assert (index, last, best) == (1, 1100.0, 1000.0)
+    (entry,) = entries(site)
+    assert "p-workload=%27sort-unique%27" in entry["link"]

@@ -18,12 +18,14 @@ from asv.results import Results, iter_results
 from base.build import Variant
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
+from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.metrics import VARIANT_NAMES
 from landspeed.results.points import dots
 from landspeed.site.asv_results import AsvLayout, derive
 from tests.kits.made_up.synthetic import RELEASES, START, Point, counted_record, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 from tests.kits.made_up.synthetic_project import Project
+from tests.kits.made_up.workload_counts import counts
 
 COMMITS = {release: sha1(release.encode()).hexdigest() for release in RELEASES}
 
@@ -341,3 +343,20 @@ def test_what_is_counted_has_lines_of_its_own_beside_what_is_timed(derivation: D
 def test_a_release_that_was_only_counted_is_drawn(derivation: Derivation) -> None:
     derivation.of(counted("warm"))
     assert "read_only.track_latency" not in derivation.benchmarks()
+
+
+def test_a_family_is_one_benchmark_with_its_workloads_as_a_parameter(
+    derivation: Derivation,
+) -> None:
+    chosen = choose(["sort-equal-keys", "sort-unique", "select-1-*"])
+    derivation.of(*counts(chosen, {"18.1": "2025-11-13"}, lambda name, _: 1000.0 + len(name)))
+    found = derivation.benchmarks()
+    metrics = ("instructions", "wal_bytes", "blocks")
+    assert set(found) == {f"{f}.track_{m}" for f in ("joins", "statements") for m in metrics}
+    joins = found["joins.track_instructions"]
+    assert joins["param_names"] == ["workload", "scale", "clients", "profile"]
+    assert joins["params"][0] == ["'sort-equal-keys'", "'sort-unique'"]
+    value, _, _ = derivation.value(
+        "joins.track_instructions", "'sort-unique'", "'small-1'", "1", "'default'"
+    )
+    assert value == 1011.0

@@ -16,7 +16,7 @@ from asv.util import UserError
 
 from landspeed.site.pages import frame
 from landspeed.site.pages.data import PAGES_DATA
-from landspeed.site.pages.frame import DATA, STUDIES, VIEWS, page
+from landspeed.site.pages.frame import DATA, STUDIES, TRENDS, VIEWS, page
 
 STATIC = Path(__file__).parent / "static"
 """Others' libraries, and what is added to asv's own pages."""
@@ -48,7 +48,7 @@ _LOADED = re.compile(
 # Replacements in asv's page. Each text must occur once, or asv's page has changed.
 _BRAND_OLD = re.compile(r"<p class=\"navbar-text\">.*?</p>", re.DOTALL)
 _BRAND_NEW = """<p class="navbar-text">
-            <a href="#/" class="navbar-link">landspeed</a> of
+            <a href="index.html" class="navbar-link">landspeed</a> of
             <a id="project-name" href="#" class="navbar-link">project</a>
             <span class="credit">drawn by
               <a href="https://github.com/airspeed-velocity/asv/" rel="noreferrer">asv</a></span>
@@ -72,7 +72,10 @@ _WORDS = (
 
 
 class LocalAssets(OutputPublisher):  # type: ignore[misc]
-    """Put copies of the ten files that asv loads from a CDN into the site, and our own pages."""
+    """Put copies of the ten files that asv loads from a CDN into the site, and our own pages.
+
+    Our overview takes the place of asv's page, which becomes TRENDS.
+    """
 
     name = "landspeed"
     button_label = "landspeed"
@@ -85,11 +88,11 @@ class LocalAssets(OutputPublisher):  # type: ignore[misc]
         del repo, benchmarks, graphs, revisions
         site = Path(conf.html_dir)
         entries = [(one.address, one.title) for one in VIEWS if one.in_asv]
+        trends, error = (site / "index.html").read_text(), site / "error.html"
         if own_pages(Path(conf.results_dir), site):
             entries.append((f"{STUDIES}/index.html", "Studies"))
-        for path in (site / "index.html", site / "error.html"):
-            is_index = path.name == "index.html"
-            path.write_text(localised(path.read_text(), entries if is_index else None))
+        (site / TRENDS).write_text(localised(trends, entries))
+        error.write_text(localised(error.read_text()))
 
 
 def own_pages(results: Path, site: Path) -> bool:

@@ -30,6 +30,7 @@ from landspeed.site.asv_incremental.levels import (
     set_levels,
 )
 from landspeed.site.asv_results import CommitOf
+from landspeed.site.pages.frame import TRENDS
 
 _SHOWN = ("nominated", "confirmed")
 
@@ -160,7 +161,7 @@ def _entry(
     return feed.FeedEntry(
         title=f"{100 * (facts['ratio'] - 1):+.3g} % [{low}, {high}] {step.title}",
         updated=datetime.fromisoformat(facts["time"]),
-        link=f"index.html#{name}?{urlencode(query)}",
+        link=f"{TRENDS}#{name}?{urlencode(query)}",
         content=text,
         id_context=[step.title, *sides],
         id_date=datetime.fromisoformat(facts["after"]["date"]),

@@ -62,14 +62,17 @@ def update_site(session: Session) -> tuple[Path, DeriveResult]:
 def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoint]) -> None:
     """Write the data of landspeed's own pages."""
     records = session.records
+    profiles = {path.name.partition(".")[0]: path for path in records.profiles.glob("*.json.gz")}
     inputs = PageInputs(
         steps=steps,
+        profiles=profiles,
         confirmations=records.confirmations.all(),
         bisections=records.bisections.all(),
+        failures=records.failures.all(),
         commits=session.builder.sources.history.commits(placed.commits),
     )
     files = page_files(placed.dots, placed.place_of, inputs)
-    write_page_files(files, session.paths.results)
+    write_page_files(files, session.paths.results, profiles)
 
 
 def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from landspeed.site.pages.changes import MEANINGS, Commits, asv_query, changes
 from landspeed.site.pages.finder import measured, search_lists
 from landspeed.site.pages.page_files import json_file, sync
 from landspeed.site.pages.panels import Panel, panels
+from landspeed.site.pages.status import status_facts
 from landspeed.site.pages.versions import categories, versions_of
+from landspeed.site.pages.workloads import run_ids, workload_facts
 from landspeed.stats.students_t import CONFIDENCE, interval_quantile
 
 PAGES_DATA = "pages"
@@ -36,12 +39,15 @@ _METHOD = (
 class PageInputs:
     """What the pages show besides runs: changepoints and what was found out about them.
 
-    ``confirmations`` and ``bisections`` are the records' notes, ``commits`` comes from git.
+    ``confirmations``, ``bisections`` and ``failures`` are the records' notes, ``commits`` comes
+    from git. ``profiles`` are the ids of the records whose profiles are kept.
     """
 
     steps: Sequence[Changepoint] = ()
+    profiles: Collection[str] = ()
     confirmations: Sequence[Mapping[str, Any]] = ()
     bisections: Sequence[Mapping[str, Any]] = ()
+    failures: Sequence[Mapping[str, Any]] = ()
     commits: Commits
 
 
@@ -64,6 +70,8 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     files["changes.json"] = json_file(
         {"meanings": {state.value: words for state, words in MEANINGS.items()}, "rows": rows}
     )
+    files["workloads.json"] = json_file(workload_facts(dots, ordered, inputs.profiles))
+    files["status.json"] = json_file(status_facts(dots, place_of, inputs.failures))
     files["index.json"] = json_file(
         {
             "panels": [panel.heading() for panel in drawn],
@@ -79,9 +87,16 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     return files
 
 
-def write_page_files(files: Mapping[str, str], results: Path) -> None:
-    """Write *files* into *results*, from where asv's publishers copy them."""
-    sync(files, results / PAGES_DATA)
+def write_page_files(
+    files: Mapping[str, str], results: Path, profiles: Mapping[str, Path] | None = None
+) -> None:
+    """Write *files*, and those of *profiles* that they name, into *results*.
+
+    asv's publishers copy them from there.
+    """
+    shown = run_ids(json.loads(files["workloads.json"]))
+    sources = {f"profiles/{one}.json.gz": (profiles or {})[one] for one in sorted(shown)}
+    sync({**files, **sources}, results / PAGES_DATA)
 
 
 def _asv(panel: Panel) -> dict[str, Any]:

@@ -19,6 +19,9 @@ LEDGER = "ledger.html"
 STUDIES = "studies"
 """The directory of the results, and of the site, that has the reports of studies."""
 
+TRENDS = "trends.html"
+"""asv's page, which asv itself calls index.html."""
+
 DATA = "landspeed/data"
 """Where the data files of the pages are, from the site's root."""
 
@@ -42,6 +45,15 @@ class SitePage:
 
 
 VIEWS: Sequence[SitePage] = (
+    SitePage(address="index.html", title="Overview", in_asv=True, module="overview"),
+    SitePage(
+        address="landspeed/workloads.html",
+        title="Workloads",
+        in_asv=True,
+        module="workloads",
+        about="What each workload costs on each version, as the change against another version. "
+        "Counts are exact: they repeat to 0.1 %.",
+    ),
     SitePage(
         address="landspeed/index.html",
         title="Versions",
@@ -72,7 +84,6 @@ VIEWS: Sequence[SitePage] = (
     SitePage(
         address="landspeed/compare.html",
         title="Compare A and B",
-        in_asv=True,
         module="compare",
         about="Two versions or builds, in every cell that was measured for both.",
     ),
@@ -83,7 +94,14 @@ VIEWS: Sequence[SitePage] = (
         about="Changes of level in the trends, for better or worse. A trend only nominates a "
         "changepoint; fresh, interleaved runs of both sides confirm or refute it.",
     ),
-    SitePage(address=LEDGER, title="Noise and false alarms", in_asv=True),
+    SitePage(address=LEDGER, title="Noise and false alarms"),
+    SitePage(
+        address="landspeed/status.html",
+        title="Status",
+        module="status",
+        about="What each machine measures, when it was last heard of, and what failed. The page is "
+        "as old as the last publish.",
+    ),
     SitePage(
         address="landspeed/search.html",
         title="Search",
@@ -130,7 +148,7 @@ def _navigation(address: str, root: str, *, studies: bool) -> str:
     named = [(one.address, one.title) for one in VIEWS if one.listed]
     if studies:
         named.append((f"{STUDIES}/index.html", "Studies"))
-    named.append(("index.html", "Trends (asv)"))
+    named.append((TRENDS, "Trends (asv)"))
     return "\n".join(
         f'          <li><a href="{root}{target}"{_current(target == address)}>{label}</a></li>'
         for target, label in named

@@ -13,15 +13,17 @@ def json_file(value: object) -> str:
     return canonical_json(value) + "\n"
 
 
-def sync(files: Mapping[str, str], root: Path) -> tuple[int, int]:
-    """Make *files* (path → text) the only files below *root*; leave equal files untouched.
+def sync(files: Mapping[str, str | Path], root: Path) -> tuple[int, int]:
+    """Make *files* the only files below *root*; leave equal files untouched.
+
+    *files* has by path the text of a file, or the path of another file to copy.
 
     Return the number of files written and removed.
     """
     written = 0
-    for name, text in files.items():
+    for name, source in files.items():
         path = root / name
-        data = text.encode()
+        data = source.read_bytes() if isinstance(source, Path) else source.encode()
         if not path.is_file() or path.read_bytes() != data:
             write_atomic(path, data, durable=False)
             written += 1

@@ -1,4 +1,4 @@
-/* On every page: the theme switch, and the current search query. */
+/* On every page: the theme switch, the list of pages on a phone, and the current search query. */
 
 const ORDER = ['system', 'light', 'dark'];
 const SIGNS = {system: '◐', light: '☀', dark: '☾'};
@@ -34,6 +34,16 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
     document.dispatchEvent(new CustomEvent('colours'));
 });
 show();
+
+/* A phone shows the list of pages when it is asked for; without this script it is always shown. */
+const menu = document.getElementById('menu');
+const pages = document.getElementById('pages');
+function toggle() {
+    pages.toggleAttribute('data-closed');
+    menu.setAttribute('aria-expanded', String(!pages.hasAttribute('data-closed')));
+}
+menu.addEventListener('click', toggle);
+toggle();
 
 const asked = new URLSearchParams(location.search).get('q');
 if (asked !== null) {

@@ -171,6 +171,25 @@ export function versionOrder(index) {
 export const scaleText = (panel) =>
     (panel.factor === null ? panel.tier : `${panel.tier} (scale ${panel.factor})`);
 
+/* --- time ------------------------------------------------------------------------------------ */
+
+/* The status in one sentence or two. */
+export function statusLine(machines, failures) {
+    const tips = machines.flatMap((one) => one.tips).sort((a, b) => (a.date < b.date ? 1 : -1));
+    const last = machines.map((one) => one.last).sort().pop();
+    const failed = failures.length ? ` ${count(failures.length, 'build')} failed.` : '';
+    const newest = tips.length ? ` The newest judged commit is ${age(tips[0].date)} old.` : '';
+    return `${count(machines.length, 'machine')}, last heard of ${ago(last)}.${newest}${failed}`;
+}
+
+export function age(time) {
+    const hours = (Date.now() - Date.parse(time)) / 3.6e6;
+    return hours < 48 ? count(Math.max(0, Math.round(hours)), 'hour')
+        : count(Math.round(hours / 24), 'day');
+}
+
+export const ago = (time) => `${age(time)} ago`;
+
 /* --- tables --------------------------------------------------------------------------------- */
 
 /* columns: [{title, cell(row) → text or element, number}] */
@@ -181,11 +200,12 @@ export function table(columns, rows, caption) {
         const cell = one.cell(row);
         return h(i === 0 ? 'th' : 'td', {
             scope: i === 0 ? 'row' : null,
+            'data-title': i === 0 ? null : one.title,
             class: one.number ? 'number' : one.whole ? 'whole' : null,
         }, cell === undefined || cell === null ? '' : cell);
     }))));
     return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
-        h('table', {}, h('caption', {}, caption), head, body));
+        h('table', {class: 'cards'}, h('caption', {}, caption), head, body));
 }
 
 /* --- links to the sources of a number -------------------------------------------------------- */
@@ -194,7 +214,7 @@ export function table(columns, rows, caption) {
 export function asvAddress(benchmark, choices) {
     const query = Object.entries(choices).filter(([, value]) => value !== null).map(
         ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
-    return new URL(`index.html#${encodeURIComponent(benchmark)}?${query.join('&')}`, site).href;
+    return new URL(`trends.html#${encodeURIComponent(benchmark)}?${query.join('&')}`, site).href;
 }
 
 export function asvOfPanel(panel, metric, more = {}) {

@@ -1,7 +1,7 @@
 /* Changepoints and the status of each. */
 
 import {
-    asked, asvAddress, change, check, chooses, commitAddress, compareAddress, form, h, load, nothing,
+    asked, asvAddress, change, check, chooses, commitAddress, compareAddress, count, form, h, load, nothing,
     options, put, run, select, unique,
 } from './lib.js';
 
@@ -27,7 +27,7 @@ run(async function draw(index, place) {
             select('Machine', [{value: '', text: 'all'}, ...options(machines)], machine,
                 chooses('machine', again)),
             select('Status', [{value: '', text: 'all current'}, ...Object.keys(meanings).map(
-                (one) => ({value: one, text: `${one} (${count(rows, one)})`}))], state,
+                (one) => ({value: one, text: `${one} (${inState(rows, one)})`}))], state,
                 chooses('state', again)),
             check('include improvements', gains, chooses('gains', again, spelled)),
             check('include refuted, doubtful and past ones', all, chooses('all', again, spelled))),
@@ -35,12 +35,12 @@ run(async function draw(index, place) {
         h('h2', {}, 'Statuses'),
         h('div', {class: 'scroll'}, h('table', {}, h('tbody', {}, Object.entries(meanings).map(
             ([name, words]) => h('tr', {}, h('th', {scope: 'row'}, badge(name)),
-                h('td', {class: 'number'}, String(count(rows, name))), h('td', {}, words)))))));
+                h('td', {class: 'number'}, String(inState(rows, name))), h('td', {}, words)))))));
 });
 
 const spelled = (value) => (value ? 'yes' : '');
 
-const count = (rows, state) => rows.filter((row) => row.state === state).length;
+const inState = (rows, state) => rows.filter((row) => row.state === state).length;
 
 const badge = (state) => h('span', {class: `state ${state}`}, state);
 
@@ -77,7 +77,7 @@ function side(one) {
 
 function cell(row) {
     const {params, variant, asv, machine} = row;
-    const words = [row.mode, params.scale, params.protocol, `${params.clients} clients`,
+    const words = [row.mode, params.scale, params.protocol, count(params.clients, 'client'),
         params.profile, variant].join(' · ');
     const compare = compareAddress({machine, metric: row.metric,
         a: `${row.before.name}:${variant}`, b: `${row.after.name}:${variant}`});
@@ -96,7 +96,7 @@ function fresh(row) {
         told.ratio === null || told.ratio === undefined ? null
             : h('span', {class: 'strong whole'}, change(told.ratio)),
         range(told.interval),
-        h('div', {class: 'small quiet'}, [told.fate, told.blocks ? `${told.blocks} blocks` : '',
+        h('div', {class: 'small quiet'}, [told.fate, told.blocks ? count(told.blocks, 'block') : '',
             told.reason, told.time.slice(0, 10)].filter(Boolean).join(', ')),
     ].filter(Boolean);
 }
@@ -114,8 +114,8 @@ function found(row) {
             : h('span', {}, report.answer),
         culprit ? h('div', {class: 'small'}, culprit.subject) : null,
         culprit?.author ? h('div', {class: 'small quiet'}, culprit.author) : null,
-        h('div', {class: 'small quiet'}, `${report.answer}${sure}; ${report.runs} runs, `
-            + `${report.builds} builds`),
+        h('div', {class: 'small quiet'}, `${report.answer}${sure}; ${count(report.runs, 'run')}, `
+            + count(report.builds, 'build')),
         h('details', {class: 'small'}, h('summary', {}, 'Command'), h('pre', {}, report.command)),
     ].filter(Boolean);
 }

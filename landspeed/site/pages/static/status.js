@@ -1,0 +1,48 @@
+/* Status: what the machines do, what failed, how old and how late verdicts are. */
+
+import {
+    age, ago, commitAddress, count, h, load, number, put, run, site, statusLine, table, unique,
+} from './lib.js';
+
+run(async function draw(index, place) {
+    const [{machines, failures}, {rows}] = await Promise.all(
+        [load('status.json'), load('changes.json')]);
+    const waiting = (state) => rows.filter((row) => row.current && row.state === state).length;
+    put(place,
+        h('p', {}, statusLine(machines, failures)),
+        table([
+            {title: 'Machine', cell: (one) => one.name},
+            {title: 'Last heard of', cell: (one) => ago(one.last)},
+            {title: 'Times', cell: (one) => one.timed.join(', ')},
+            {title: 'Counts', cell: (one) => (one.counted ? count(one.counted, 'workload') : '')},
+            {title: 'Newest commit', cell: (one) => h('span', {}, one.tips.flatMap((tip) => [
+                h('a', {href: commitAddress(tip.name)}, tip.name), ` on ${tip.branch}, ${age(tip.date)} old `]))},
+            {title: 'Runs', number: true, cell: (one) => number(one.runs)},
+        ], machines, 'Machines'),
+        h('h2', {}, 'From push to verdict'),
+        delays(machines),
+        h('h2', {}, 'Waiting'),
+        h('p', {}, `${count(waiting('nominated'), 'changepoint')} to confirm, `
+            + `${waiting('confirmed')} to bisect. `,
+        h('a', {href: new URL('landspeed/regressions.html', site).href}, 'All changepoints')),
+        h('h2', {}, 'Failed builds'),
+        failures.length ? table([
+            {title: 'Commit or release', cell: (one) => `${one.name} ${one.variant}`},
+            {title: 'When', cell: (one) => ago(one.time)},
+            {title: 'Why', cell: (one) => one.reason},
+        ], failures, 'Sources that did not build, newest first') : h('p', {}, 'None.'));
+});
+
+function delays(machines) {
+    const months = unique(machines.flatMap((one) => one.months.map((month) => month.month))).sort().reverse();
+    const rows = months.flatMap((month) => machines.flatMap((one) => one.months.filter(
+        (other) => other.month === month).map((other) => ({...other, machine: one.name}))));
+    return rows.length ? table([
+        {title: 'Month', cell: (one) => one.month},
+        {title: 'Machine', cell: (one) => one.machine},
+        {title: 'Commits', number: true, cell: (one) => one.commits},
+        {title: 'Median, hours', number: true, cell: (one) => number(one.median)},
+        {title: '95 % within, hours', number: true, cell: (one) => number(one.p95)},
+    ], rows, 'Hours from a commit to its first run, of commits made since the branch is followed')
+        : h('p', {}, 'No commit has been pushed and measured since a branch is followed.');
+}

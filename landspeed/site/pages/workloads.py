@@ -1,0 +1,122 @@
+"""The data of the heat map: every counted cell against versions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from base.build import Variant
+from benchmarks.workloads.catalog import FAMILIES, workloads
+from benchmarks.workloads.metrics import METRICS, param_names
+from benchmarks.workloads.scenario import Mode
+from landspeed.results.params import Params, asv_cell
+from landspeed.results.points import Dot, Dots
+from landspeed.site.pages.versions import Category
+from landspeed.stats.summary import Summary, rounded
+
+PGBENCH, OTHERS = "pgbench", "your own"
+"""The families of modes that are not in the catalog."""
+
+
+def workload_facts(
+    dots: Dots, categories: Mapping[str, Category], profiles: Collection[str]
+) -> dict[str, Any]:
+    """Return the counts of *dots* at *categories*: a map for each machine and variant.
+
+    A row of a map has the median of each metric at each of the map's versions and, by cache state,
+    the ids of the ``runs`` that are among *profiles*. Numbers with different indices of a
+    ``toolchain`` cannot be compared.
+    """
+    counted = pc.is_valid(dots.heads["buffers"]).to_numpy(zero_copy_only=False)
+    shown = np.array([origin.name in categories for origin in dots.origins], dtype=bool)
+    which = np.flatnonzero(counted[dots.rows] & shown[dots.whose])
+    found: dict[tuple[str, Variant], dict[tuple[str, Params], list[Dot]]] = {}
+    for dot in dots.some(which):
+        cells = found.setdefault((dot.machine, dot.variant), {})
+        cells.setdefault((dot.mode, dot.params), []).append(dot)
+    maps = _Maps(
+        dots=dots,
+        order=list(categories),
+        profiles=profiles,
+        toolchains=sorted(set(dots.toolchains.values())),
+    )
+    drawn = [maps.map(machine, variant, rows) for (machine, variant), rows in sorted(found.items())]
+    return {
+        "toolchains": maps.toolchains,
+        "versions": [
+            one.facts()
+            for name, one in categories.items()
+            if any(name in some["versions"] for some in drawn)
+        ],
+        "families": [*FAMILIES, PGBENCH, OTHERS],
+        "catalog": {one.name: {"title": one.title, "guards": one.guards} for one in workloads()},
+        "maps": drawn,
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Maps:
+    """What all maps are made from."""
+
+    dots: Dots
+    order: Sequence[str]
+    profiles: Collection[str]
+    toolchains: Sequence[str]
+
+    def map(
+        self,
+        machine: str,
+        variant: Variant,
+        rows: Mapping[tuple[str, Params], Sequence[Dot]],
+    ) -> dict[str, Any]:
+        """Return the map of one machine and variant."""
+        names = {dot.origin.name for some in rows.values() for dot in some}
+        versions = [name for name in self.order if name in names]
+        position = {one.name: number for number, one in enumerate(workloads())}
+        in_order = sorted(rows, key=lambda row: (position.get(row[0], len(position)), row))
+        return {
+            "machine": machine,
+            "variant": variant.name,
+            "axes": variant.axes(),
+            "versions": versions,
+            "rows": [self._row(*row, rows[row], versions) for row in in_order],
+        }
+
+    def _row(
+        self, mode: str, params: Params, own: Sequence[Dot], versions: Sequence[str]
+    ) -> dict[str, Any]:
+        values: dict[str, list[float | None]] = {}
+        runs: dict[str, list[str | None]] = {}
+        tools: list[int | None] = [None] * len(versions)
+        for dot in own:
+            at = versions.index(dot.origin.name)
+            tools[at] = self.toolchains.index(self.dots.toolchains[dot.digest, dot.epoch])
+            if dot.last_id in self.profiles and dot.buffers:
+                runs.setdefault(dot.buffers, [None] * len(versions))[at] = dot.last_id
+            for metric in METRICS:
+                summary = Summary.of(dot.samples[metric.column])
+                if metric.buffers == dot.buffers and summary:
+                    line = values.setdefault(metric.name, [None] * len(versions))
+                    line[at] = rounded(summary.median)
+        group, cell = asv_cell(mode, params)
+        choices = zip(param_names(group), cell.spelled(), strict=True)
+        return {
+            "mode": mode,
+            "family": group if group != mode else PGBENCH if mode in set(Mode) else OTHERS,
+            "group": group.replace("-", "_"),
+            "params": vars(params),
+            "asv": {f"p-{name}": value for name, value in choices},
+            "values": values,
+            "runs": runs,
+            "toolchain": tools,
+        }
+
+
+def run_ids(facts: Mapping[str, Any]) -> set[str]:
+    """Return the ids of the runs that the maps in *facts* name."""
+    rows = [row for one in facts["maps"] for row in one["rows"]]
+    return {run for row in rows for runs in row["runs"].values() for run in runs if run}

@@ -16,7 +16,8 @@ from asv.util import UserError
 
 from landspeed.site.pages import frame
 from landspeed.site.pages.data import PAGES_DATA
-from landspeed.site.pages.frame import DATA, STUDIES, TRENDS, VIEWS, page
+from landspeed.site.pages.frame import DATA, REPORTS, TRENDS, VIEWS, page
+from landspeed.site.pages.samples import SAMPLES
 
 STATIC = Path(__file__).parent / "static"
 """Others' libraries, and what is added to asv's own pages."""
@@ -89,16 +90,16 @@ class LocalAssets(OutputPublisher):  # type: ignore[misc]
         site = Path(conf.html_dir)
         entries = [(one.address, one.title) for one in VIEWS if one.in_asv]
         trends, error = (site / "index.html").read_text(), site / "error.html"
-        if own_pages(Path(conf.results_dir), site):
-            entries.append((f"{STUDIES}/index.html", "Studies"))
+        reports = own_pages(Path(conf.results_dir), site)
+        entries += [(f"{one}/index.html", REPORTS[one]) for one in reports]
         (site / TRENDS).write_text(localised(trends, entries))
         error.write_text(localised(error.read_text()))
 
 
-def own_pages(results: Path, site: Path) -> bool:
+def own_pages(results: Path, site: Path) -> list[str]:
     """Put landspeed's pages, their scripts and data, and copies of libraries into *site*.
 
-    The data are in and beside asv's *results*. Return whether there are reports of studies.
+    The data are in and beside asv's *results*. Return the directories of REPORTS that there are.
     """
     shutil.copytree(STATIC / "vendor", site / "vendor", dirs_exist_ok=True)
     for name in _OF_ASV:
@@ -108,19 +109,18 @@ def own_pages(results: Path, site: Path) -> bool:
     for path in sorted(frame.STATIC.iterdir()):
         if path.suffix in (".js", ".css"):
             shutil.copyfile(path, ours / path.name)
-    data = results.parent / PAGES_DATA
-    if data.is_dir():
-        shutil.copytree(data, site / DATA, dirs_exist_ok=True)
-    studies = results.parent / STUDIES
-    if studies.is_dir():
-        left_over = shutil.ignore_patterns(".*")  # of a report that is being written
-        shutil.copytree(studies, site / STUDIES, dirs_exist_ok=True, ignore=left_over)
-    has_studies = (site / STUDIES / "index.html").is_file()
+    for name, target in ((PAGES_DATA, DATA), (SAMPLES, f"{DATA}/{SAMPLES}")):
+        if (results.parent / name).is_dir():
+            shutil.copytree(results.parent / name, site / target, dirs_exist_ok=True)
+    reports = [one for one in REPORTS if (results.parent / one / "index.html").is_file()]
+    left_over = shutil.ignore_patterns(".*")  # of a report that is being written
+    for one in reports:
+        shutil.copytree(results.parent / one, site / one, dirs_exist_ok=True, ignore=left_over)
     for view in VIEWS:
         stored = results / view.address
         body = stored.read_text() if stored.is_file() else ""
-        (site / view.address).write_text(page(view, body=body, studies=has_studies))
-    return has_studies
+        (site / view.address).write_text(page(view, body=body, reports=reports))
+    return reports
 
 
 def localised(page: str, entries: Iterable[tuple[str, str]] | None = None) -> str:

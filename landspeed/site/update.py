@@ -24,6 +24,7 @@ from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_results import AsvLayout, CommitOf, DeriveResult, derive
 from landspeed.site.pages.data import PageInputs, page_files, write_page_files
 from landspeed.site.pages.noise import write_ledger_page
+from landspeed.site.pages.samples import write_samples
 from landspeed.site.publish import asv_config, publish
 
 _REPOSITORY_LINK = "sources.git"
@@ -66,6 +67,7 @@ def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoin
     inputs = PageInputs(
         steps=steps,
         profiles=profiles,
+        samples=write_samples(records.table(), session.paths.results),
         confirmations=records.confirmations.all(),
         bisections=records.bisections.all(),
         failures=records.failures.all(),

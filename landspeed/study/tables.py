@@ -152,7 +152,7 @@ def study_page(directory: str, title: str, markdown: str) -> str:
         "</table>", "</table></div>"
     )
     address = "/".join(filter(None, (STUDIES, directory, PAGE)))
-    return page(SitePage(address=address, title=title), body=body, studies=True)
+    return page(SitePage(address=address, title=title), body=body, reports=[STUDIES])
 
 
 def ranking_table(ranking: Attribution) -> str:

@@ -101,7 +101,7 @@ def browsing(address: str) -> Iterator[tuple[Page, Complaints]]:
 
 def look_at_graph(page: Page, address: str, fragment: str) -> Graph:
     """The graph at *fragment* (``read_only.track_latency?p-clients=4``) as the browser drew it."""
-    page.goto(f"{address}/index.html#{fragment}")
+    page.goto(f"{address}/trends.html#{fragment}")
     page.wait_for_function("() => window.$ && $('#main-graph').data('plot')")
     page.wait_for_load_state("networkidle")
     return Graph(
@@ -124,7 +124,7 @@ def check_site(
     """
     benchmark = fragment.partition("?")[0]
     with served(site) as address, browsing(address) as (page, complaints):
-        page.goto(f"{address}/index.html")
+        page.goto(f"{address}/trends.html")
         cell = page.locator(f'a.benchmark-container[href="#{benchmark}"]')
         cell.wait_for()
         page.wait_for_function("() => document.querySelectorAll('.benchmark-plot canvas').length")
@@ -135,7 +135,7 @@ def check_site(
         graph = look_at_graph(page, address, fragment)
         _picture(page, pictures, "graph")
         for other in ("summarylist", "regressions"):
-            page.goto(f"{address}/index.html#/{other}")
+            page.goto(f"{address}/trends.html#/{other}")
             page.locator(f"#{other}-body table").first.wait_for()
             _picture(page, pictures, other)
         page.goto(f"{address}/commit.html#{releases[-1]}")

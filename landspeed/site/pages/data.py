@@ -18,6 +18,7 @@ from landspeed.site.pages.changes import MEANINGS, Commits, asv_query, changes
 from landspeed.site.pages.finder import measured, search_lists
 from landspeed.site.pages.page_files import json_file, sync
 from landspeed.site.pages.panels import Panel, panels
+from landspeed.site.pages.samples import SAMPLES
 from landspeed.site.pages.status import status_facts
 from landspeed.site.pages.versions import categories, versions_of
 from landspeed.site.pages.workloads import run_ids, workload_facts
@@ -40,11 +41,13 @@ class PageInputs:
     """What the pages show besides runs: changepoints and what was found out about them.
 
     ``confirmations``, ``bisections`` and ``failures`` are the records' notes, ``commits`` comes
-    from git. ``profiles`` are the ids of the records whose profiles are kept.
+    from git. ``profiles`` are the ids of the records whose profiles are kept, ``samples`` the
+    names of the files that write_samples() has written.
     """
 
     steps: Sequence[Changepoint] = ()
     profiles: Collection[str] = ()
+    samples: Sequence[str] = ()
     confirmations: Sequence[Mapping[str, Any]] = ()
     bisections: Sequence[Mapping[str, Any]] = ()
     failures: Sequence[Mapping[str, Any]] = ()
@@ -74,6 +77,7 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     files["status.json"] = json_file(status_facts(dots, place_of, inputs.failures))
     files["index.json"] = json_file(
         {
+            "samples": [f"{SAMPLES}/{name}" for name in inputs.samples],
             "panels": [panel.heading() for panel in drawn],
             "order": list(ordered),
             "machines": dots.machines,
@@ -94,7 +98,7 @@ def write_page_files(
 
     asv's publishers copy them from there.
     """
-    shown = run_ids(json.loads(files["workloads.json"]))
+    shown = run_ids(json.loads(files.get("workloads.json", "{}")))
     sources = {f"profiles/{one}.json.gz": (profiles or {})[one] for one in sorted(shown)}
     sync({**files, **sources}, results / PAGES_DATA)
 

@@ -6,7 +6,7 @@ page is an entry in VIEWS and a module in ``static/``; ``data.py`` makes the dat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -17,7 +17,8 @@ STATIC = Path(__file__).parent / "static"
 
 LEDGER = "ledger.html"
 STUDIES = "studies"
-"""The directory of the results, and of the site, that has the reports of studies."""
+REPORTS = {STUDIES: "Studies", "upgrade": "Upgrade report", "atlas": "Atlas"}
+"""Directories of the results, and of the site, that have reports, and their names."""
 
 TRENDS = "trends.html"
 """asv's page, which asv itself calls index.html."""
@@ -45,7 +46,7 @@ class SitePage:
 
 
 VIEWS: Sequence[SitePage] = (
-    SitePage(address="index.html", title="Overview", in_asv=True, module="overview"),
+    SitePage(address="index.html", title="Overview", module="overview"),
     SitePage(
         address="landspeed/workloads.html",
         title="Workloads",
@@ -117,10 +118,10 @@ _MOUNT = '      <div id="view"><p class="waiting quiet">Loading …</p></div>'
 _NO_SCRIPT = "      <noscript><p>This page needs JavaScript.</p></noscript>"
 
 
-def page(view: SitePage, *, body: str = "", studies: bool = False) -> str:
+def page(view: SitePage, *, body: str = "", reports: Collection[str] = ()) -> str:
     """Return the HTML of *view*, with the HTML *body* before what its module draws.
 
-    *studies* is whether the site has reports of studies, which the navigation then links to.
+    The navigation also links to those directories of REPORTS that are among *reports*.
     """
     root = "../" * view.address.count("/")
     about = f'      <p class="about">{view.about}</p>\n' if view.about else ""
@@ -136,7 +137,7 @@ def page(view: SitePage, *, body: str = "", studies: bool = False) -> str:
     return template.substitute(
         title=escape(view.title),
         root=root,
-        nav=_navigation(view.address, root, studies=studies),
+        nav=_navigation(view.address, root, reports),
         view=f' data-view="{view.module}"' if view.module else "",
         body=f"{about}{body}{mount}",
         scripts="\n".join(scripts),
@@ -144,10 +145,9 @@ def page(view: SitePage, *, body: str = "", studies: bool = False) -> str:
     )
 
 
-def _navigation(address: str, root: str, *, studies: bool) -> str:
+def _navigation(address: str, root: str, reports: Collection[str]) -> str:
     named = [(one.address, one.title) for one in VIEWS if one.listed]
-    if studies:
-        named.append((f"{STUDIES}/index.html", "Studies"))
+    named += [(f"{one}/index.html", title) for one, title in REPORTS.items() if one in reports]
     named.append((TRENDS, "Trends (asv)"))
     return "\n".join(
         f'          <li><a href="{root}{target}"{_current(target == address)}>{label}</a></li>'

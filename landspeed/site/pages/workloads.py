@@ -118,5 +118,5 @@ class _Maps:
 
 def run_ids(facts: Mapping[str, Any]) -> set[str]:
     """Return the ids of the runs that the maps in *facts* name."""
-    rows = [row for one in facts["maps"] for row in one["rows"]]
+    rows = [row for one in facts.get("maps", ()) for row in one["rows"]]
     return {run for row in rows for runs in row["runs"].values() for run in runs if run}

@@ -104,7 +104,7 @@ def test_a_planted_slowdown_is_built_counted_flagged_confirmed_bisected_and_told
     assert 0.5 < first < 2
 
     with served(farm.site) as address, browsing(address) as (page, complaints):
-        page.goto(f"{address}/index.html#/regressions")
+        page.goto(f"{address}/trends.html#/regressions")
         page.locator("#regressions-body table").first.wait_for()
         rows = page.locator("#regressions-body table:not(.ignored) tbody tr").all()
         cells = [row.locator("td").all_inner_texts() for row in rows]

@@ -79,7 +79,7 @@ def test_the_feed_names_machine_variant_scenario_and_size_with_its_interval(site
         assert word in entry["title"]
     assert "between 17.5 and 17.6" in entry["content"]
     assert "95 % interval" in entry["content"]
-    assert entry["link"].startswith("index.html#read_only.track_latency?")
+    assert entry["link"].startswith("trends.html#read_only.track_latency?")
 
 
 def test_the_list_of_values_has_the_level_since_the_step_and_the_one_before(site: Path) -> None:

@@ -60,11 +60,11 @@ def test_the_legend_does_not_cover_the_plot(site: Path) -> None:
     assert plot["x"] + plot["width"] <= legend["x"]
 
 
-@pytest.mark.parametrize("width", [390, 1100, 1280])
+@pytest.mark.parametrize("width", [390, 1000, 1280])
 def test_the_navigation_covers_nothing_however_wide_the_page_is(site: Path, width: int) -> None:
     with served(site) as address, browsing(address) as (page, _):
         page.set_viewport_size({"width": width, "height": 800})
-        page.goto(f"{address}/index.html#/")
+        page.goto(f"{address}/trends.html#/")
         page.locator("#summarygrid-display .benchmark-container").first.wait_for()
         bar = page.locator("#nav").bounding_box()
         grid = page.locator("#summarygrid-display").bounding_box()
@@ -104,7 +104,7 @@ def test_the_page_of_regressions_shows_a_step_with_its_interval_and_of_noise_not
     project.derive()
     site = publish(project.paths, lambda _: None)
     with served(site) as address, browsing(address) as (page, complaints):
-        page.goto(f"{address}/index.html#/regressions")
+        page.goto(f"{address}/trends.html#/regressions")
         page.locator("#regressions-body table").first.wait_for()
         shown = page.locator("#regressions-body table:not(.ignored) tbody tr").all()
         cells = [row.locator("td").all_inner_texts() for row in shown]

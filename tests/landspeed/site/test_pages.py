@@ -201,12 +201,12 @@ def test_the_same_records_make_the_same_files(files: dict[str, str]) -> None:
     assert files_of(whole_table()) == files
 
 
-def test_one_more_commit_changes_only_its_panels_its_year_and_the_index(
+def test_one_more_commit_changes_only_its_panels_its_year_the_status_and_the_index(
     files: dict[str, str],
 ) -> None:
     more = files_of(whole_table(commits_=4))
     assert {name for name in more if more[name] != files.get(name)} == {
-        *("index.json", "search/2025.json", f"{PANEL}.json", f"{PANEL}.csv"),
+        *("index.json", "status.json", "search/2025.json", f"{PANEL}.json", f"{PANEL}.csv"),
     }
 
 
@@ -345,11 +345,11 @@ def test_a_page_has_no_script_or_style_of_its_own_and_allows_none(view: SitePage
 
 
 def test_the_navigation_leads_to_every_page_and_back_to_asv() -> None:
-    html = page(VIEWS[0], studies=True)
+    html = page(VIEWS[0], reports=["studies"])
     links = set(re.findall(r'<li><a href="([^"]+)"', html))
-    wanted = {f"../{view.address}" for view in VIEWS if view.listed}
-    assert links == wanted | {"../index.html", "../studies/index.html"}
-    assert 'aria-current="page">Versions' in html
+    wanted = {view.address for view in VIEWS if view.listed}
+    assert links == wanted | {"trends.html", "studies/index.html"}
+    assert 'aria-current="page">Overview' in html
     assert "studies" not in page(VIEWS[0])
 
 

@@ -120,7 +120,7 @@ def test_a_page_is_drawn_fits_and_has_the_colours_of_the_system(
 
 def test_the_pages_and_asvs_lead_to_each_other(browser: tuple[Page, str]) -> None:
     page, address = browser
-    page.goto(f"{address}/index.html")
+    page.goto(f"{address}/trends.html")
     page.get_by_role("link", name="Versions").click()
     page.get_by_role("heading", name="Versions").wait_for()
     page.get_by_role("link", name="Trend in asv").click()
@@ -285,7 +285,7 @@ def test_a_report_is_reached_from_asvs_pages_and_its_numbers_stand_on_the_right(
     browser: tuple[Page, str],
 ) -> None:
     page, address = browser
-    page.goto(f"{address}/index.html")
+    page.goto(f"{address}/trends.html")
     page.get_by_role("link", name="Studies").click()
     page.get_by_role("heading", name="Page size").wait_for()
     page.goto(f"{address}/studies/page-size/quick/{PAGE}")

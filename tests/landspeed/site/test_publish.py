@@ -46,7 +46,7 @@ def test_the_site_has_a_point_per_release_and_every_asset(measured: Project) -> 
     assert index["params"]["branch"] == ["releases"]
     (graph,) = site.glob("graphs/**/branch-releases/**/read_only.track_latency.json")
     assert len(json.loads(graph.read_text())) == len(RELEASES)
-    page = (site / "index.html").read_text()
+    page = (site / "trends.html").read_text()
     for asset in re.findall(r'(?:src|href)="([^"#:]+)"', page):
         assert (site / asset).is_file() or asset == "regressions.xml", asset
     assert talk == []
@@ -190,19 +190,20 @@ def test_asv_publish_by_hand_makes_the_same_local_site(measured: Project) -> Non
         capture_output=True,
     )
     site = publish(measured.paths, said().append)
-    assert (html / "index.html").read_bytes() == (site / "index.html").read_bytes()
+    for name in ("index.html", "trends.html"):
+        assert (html / name).read_bytes() == (site / name).read_bytes()
     assert (html / "vendor" / "jquery.min.js").is_file()
 
 
 def test_asvs_navigation_names_the_studies_where_there_are_some(measured: Project) -> None:
     link = '<a href="studies/index.html">Studies</a>'
     site = publish(measured.paths, said().append)
-    assert link not in (site / "index.html").read_text()
+    assert link not in (site / "trends.html").read_text()
     studies = measured.paths.results / "studies"
     studies.mkdir()
     (studies / "index.html").write_text("<p>none yet</p>")
     site = publish(measured.paths, said().append)
-    assert (site / "index.html").read_text().count(link) == 1
+    assert (site / "trends.html").read_text().count(link) == 1
     assert (site / "studies" / "index.html").is_file()
 
 

@@ -13,8 +13,9 @@ export const rowsOf = (map, metric, families) => families.flatMap(
 export const usualMap = (maps) => maps.reduce(
     (best, one) => (best && best.rows.length >= one.rows.length ? best : one), null);
 
-export const metricsOf = (map, index) => Object.keys(index.metrics).filter(
-    (name) => map.rows.some((row) => row.values[name]));
+export const metricsOf = (map, index) => ['instructions', 'instructions_cold',
+    ...Object.keys(index.metrics)].filter((name, i, names) => names.indexOf(name) === i
+        && map.rows.some((row) => row.values[name]));
 
 /* The cache state in which *metric* is counted. */
 export const buffersOf = (metric) => (metric.endsWith('_cold') ? 'cold' : 'warm');
@@ -51,16 +52,22 @@ export function parts(pairs) {
     return {known, more, fewer};
 }
 
-/* Those parts in words: "of 16, 3 need more (at most +8.1 %: window-rank) and 2 fewer (…)". */
-export function inWords({known, more, fewer}, verb = 'need') {
-    const part = (some, word) => (some.length
-        ? `${some.length} ${verb} ${word} (${change(some[0][1])}: ${called(some[0][0])})` : null);
-    const told = [part(more, 'more'), part(fewer, 'fewer')].filter(Boolean);
-    const rest = known.length - more.length - fewer.length;
-    if (!told.length) {
-        return `${count(known.length, 'workload')}, none changed`;
+/* Those parts in words, as a list of texts and of what *link* makes of a row: "3 of 16 need more (up
+   to +8.1 %: window-rank), 2 fewer". */
+export function inWords({known, more, fewer}, link = called) {
+    if (known.length === 1) {
+        return [link(known[0][0]), isReal(known[0][1]) ? ` ${change(known[0][1])}` : ' did not change'];
     }
-    return `of ${count(known.length, 'workload')} ${told.join(', ')}${rest ? `, ${rest} did not change` : ''}`;
+    const told = [[more, 'more'], [fewer, 'fewer']].filter(([some]) => some.length).map(
+        ([some, word]) => [`${some.length} `, ` ${word} (up to ${change(some[0][1])}: `, link(some[0][0]), ')']);
+    if (!told.length) {
+        return [`none of ${known.length} changed`];
+    }
+    const [first, second] = told;
+    const rest = known.length - more.length - fewer.length;
+    return [`${first[0]}of ${known.length} need${first[0] === '1 ' ? 's' : ''}`, ...first.slice(1),
+        ...(second ? [', ', second[0].trim(), ...second.slice(1)] : []),
+        rest ? `, ${rest} did not change` : ''];
 }
 
 /* A row's name: the workload, or a mode of pgbench with what tells it from its other cells. */

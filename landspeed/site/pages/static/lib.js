@@ -184,7 +184,7 @@ export function statusLine(machines, failures) {
 
 export function age(time) {
     const hours = (Date.now() - Date.parse(time)) / 3.6e6;
-    return hours < 48 ? count(Math.max(0, Math.round(hours)), 'hour')
+    return hours < 1 ? 'less than an hour' : hours < 48 ? count(Math.round(hours), 'hour')
         : count(Math.round(hours / 24), 'day');
 }
 

@@ -1,7 +1,7 @@
 /* The overview: what changed, in plain sentences. */
 
 import {
-    asvAddress, change, commitAddress, count, h, load, nothing, put, run, site, statusLine, unique,
+    asvAddress, change, commitAddress, count, dataAddress, h, load, nothing, put, run, site, statusLine, unique,
 } from './lib.js';
 import {called, inWords, keyOf, parts, ratio, rowsOf, usualMap} from './heat.js';
 import {loadPanel, usualBuild} from './choice.js';
@@ -23,17 +23,18 @@ run(async function draw(index, place) {
     }
     const more = [...document.querySelectorAll('#pages a:not([aria-current])')].map(
         (one) => h('li', {}, h('a', {href: one.href}, one.textContent)));
-    const lines = [...counted(index, facts), ...await timed(index)];
+    const compared = [...counted(facts), ...await timed(index)];
     put(place,
         h('h2', {}, 'The newest release against the one before'),
-        ...(lines.length ? [h('ul', {}, lines)] : [h('p', {}, 'Only one release is measured yet.')]),
+        ...(compared.length ? compared : [h('p', {}, 'Only one release is measured yet.')]),
         h('h2', {}, 'Latest confirmed changes'),
         latest(changed.rows),
         h('h2', {}, 'Status'),
         h('p', {}, `${statusLine(machines, failures)} `,
             h('a', {href: new URL('landspeed/status.html', site).href}, 'More')),
         h('h2', {}, 'Pages'),
-        h('ul', {class: 'links'}, more));
+        h('ul', {class: 'links'}, more, index.samples.map((one) => h('li', {},
+            h('a', {href: dataAddress(one), download: ''}, `All samples of ${one.match(/\d+/)[0]} (Parquet)`)))));
 });
 
 /* The newest of *versions* (categories), and the newest of the major version before it. */
@@ -44,8 +45,8 @@ function newestTwo(versions) {
     return [before[before.length - 1] ?? releases[releases.length - 2], last];
 }
 
-/* A sentence for each family of counted workloads. */
-function counted(index, facts) {
+/* A list of a sentence for each family of counted workloads. */
+function counted(facts) {
     const usual = usualMap(facts.maps);
     if (!usual) {
         return [];
@@ -67,18 +68,20 @@ function counted(index, facts) {
             const some = parts(rows.map((row) => [row, row.toolchain[places[0]] === row.toolchain[places[1]]
                 ? ratio(row, metric, ...places) : null]));
             if (some.known.length) {
-                const named = [...some.more.slice(0, 1), ...some.fewer.slice(0, 1)].map(
-                    ([row]) => [' ', h('a', {href: address(row, metric)}, called(row))]);
-                lines.push(h('li', {}, h('strong', {}, family), metric.endsWith('_cold') ? ', cold cache' : '',
-                    `: ${inWords(some)}`, '.', ...named.flat()));
+                const size = Math.max(...some.known.map(([, one]) => Math.abs(Math.log(one))));
+                const link = (row) => h('a', {href: address(row, metric)}, called(row));
+                lines.push({size, line: h('li', {}, h('strong', {}, family),
+                    metric.endsWith('_cold') ? ', cold cache: ' : ': ', inWords(some, link), '.')});
             }
         }
     }
-    return [h('li', {class: 'quiet'}, `Instructions per execution, ${to.name} against ${from.name}, on `
-        + `${usual.machine}:`), ...lines];
+    lines.sort((a, b) => b.size - a.size);
+    return lines.length ? [h('p', {}, `Instructions per execution, ${to.name} against ${from.name}, on `
+        + `${usual.machine}; the family with the largest change first:`),
+    h('ul', {}, lines.map((one) => one.line))] : [];
 }
 
-/* A sentence for each mode of pgbench that was timed, at its largest number of clients. */
+/* A list of a sentence for each mode that was timed, at its largest number of clients. */
 async function timed(index) {
     const headings = index.panels.filter((one) => !one.buffers && one.profile === 'default');
     const modes = unique(headings.map((one) => one.mode));
@@ -102,7 +105,7 @@ async function timed(index) {
                 : `latency ${change(found.ratio)}`),
             ` (95 % interval ${change(found.low)} … ${change(found.high)}), ${to.name} against ${from.name}.`);
     }));
-    return lines.filter(Boolean);
+    return lines.some(Boolean) ? [h('ul', {}, lines.filter(Boolean))] : [];
 }
 
 /* The newest confirmed changes, each in a sentence with the commit and the cause, if known. */

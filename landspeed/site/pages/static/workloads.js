@@ -104,8 +104,8 @@ function heat(view) {
     const last = places[places.length - 1];
     const bodies = groups.map(([family, some]) => h('tbody', {},
         family ? h('tr', {class: 'family'}, h('th', {scope: 'rowgroup', colspan: shown.length + 1},
-            family, ' ', h('span', {class: 'quiet small'}, `${shown[shown.length - 1].name}: `
-                + inWords(parts(some.map((row) => [row, changed(view, row, last)]))))))
+            family, ' ', h('span', {class: 'quiet small'}, `${shown[shown.length - 1].name}: `,
+                inWords(parts(some.map((row) => [row, changed(view, row, last)]))))))
             : null,
         sorted(view, some).map((row) => line(view, row))));
     const element = h('table', {class: 'heat'}, h('caption', {}, `${count(rows.length, 'workload')}, `

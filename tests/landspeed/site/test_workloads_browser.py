@@ -1,0 +1,199 @@
+"""The heat map, the status page and the overview in a real browser, the network off."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from base.build import Origin
+from benchmarks.workloads.catalog import choose
+from landspeed.changepoints.changepoint import ChangepointStatus
+from landspeed.results.points import dots
+from landspeed.site.pages.data import PageInputs, page_files, write_page_files
+from landspeed.site.publish import publish
+from tests.kits.made_up.pages_kit import bisected, confirmed, releases, runs
+from tests.kits.made_up.synthetic import RELEASES
+from tests.kits.made_up.synthetic_project import Project
+from tests.kits.made_up.workload_counts import counts
+from tests.kits.site_check import Complaints, browsing, served
+
+pytestmark = pytest.mark.browser
+
+CHOSEN = choose(["sort-*", "select-1-*", "insert-one"])
+
+
+def level(name: str, release: str) -> float:
+    growth = {"sort-unique": 0.05, "sort-text": -0.02}.get(name, 0)
+    return 1000.0 * (1 + growth) ** list(RELEASES).index(release)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Counts of workloads on five releases, with a profile of each; a failed build."""
+    project = Project.make(tmp_path_factory.mktemp("project"))
+    made = list(counts(CHOSEN, RELEASES, level))
+    project.add(made)
+    project.add(runs(releases(), count=6))
+    project.derive()
+    steps = project.scan().changepoints
+    one = next(one for one in steps if one.mode == "sort-unique" and one.after.release == "18.1")
+    failed = Origin(release="9.0.1", commit=None, tree="t", date="2011-01-01")
+    profiles = {}
+    for record in made:
+        path = project.paths.results / f"{record['id']}.json.gz"
+        slow = record["sample"]["instructions"]
+        own = {"qsort_tuple.part.0": slow - 400, "ExecInterpExpr": 400.0}
+        path.write_bytes(gzip.compress(json.dumps({"own": own, "edges": []}).encode()))
+        profiles[record["id"]] = path
+    inputs = PageInputs(
+        steps=steps,
+        confirmations=[confirmed(one, ChangepointStatus.CONFIRMED)],
+        bisections=[bisected(one)],
+        failures=[
+            {
+                "origin": vars(failed),
+                "variant": "bs8",
+                "time": "2026-01-02T00:00:00.000+00:00",
+                "message": "gcc failed",
+            }
+        ],
+        commits={},
+        profiles=profiles,
+    )
+    files = page_files(dots(project.store.table()), project.place_of, inputs)
+    write_page_files(files, project.paths.results, profiles)
+    return publish(project.paths, lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def opened(site: Path) -> Iterator[tuple[Page, str, Complaints]]:
+    with served(site) as address, browsing(address) as (page, complaints):
+        page.set_default_timeout(60_000)
+        yield page, address, complaints
+
+
+@pytest.fixture
+def browser(opened: tuple[Page, str, Complaints]) -> Iterator[tuple[Page, str]]:
+    page, address, complaints = opened
+    page.set_viewport_size({"width": 1280, "height": 800})
+    yield page, address
+    page.goto("about:blank")
+    assert not complaints, complaints
+
+
+def cells(page: Page, workload: str) -> list[str]:
+    return page.locator(f"tr[data-row^='{workload}/'] td").all_inner_texts()
+
+
+def test_a_row_shows_the_change_against_the_version_before_or_the_first(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    page.goto(f"{address}/landspeed/workloads.html")
+    page.locator("table.heat").wait_for()
+    assert cells(page, "sort-unique") == ["1K", "+5.0 %", "+5.0 %", "+5.0 %", "+5.0 %"]
+    assert cells(page, "sort-top") == ["1K", "0", "0", "0", "0"]
+    page.get_by_label("Change against").select_option("the first version")
+    page.locator("tr[data-row]").get_by_text("+22 %").wait_for()
+    assert cells(page, "sort-text")[-1] == "−7.8 %"
+
+
+def test_the_rows_of_a_family_are_sorted_by_the_version_that_is_clicked(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    page.goto(f"{address}/landspeed/workloads.html?family=joins")
+    page.locator("table.heat thead").get_by_role("button", name="18.1").click()
+    rows = page.locator("table.heat tr[data-row]")
+    assert rows.first.get_attribute("data-row") == "sort-unique/prepared/small-1/1/default"
+    assert rows.last.get_attribute("data-row") == "sort-text/prepared/small-1/1/default"
+    page.locator("table.heat thead").get_by_role("button", name="18.1").click()
+    page.locator("th[aria-sort=ascending]").wait_for()
+    assert str(rows.first.get_attribute("data-row")).startswith("sort-text/")
+
+
+def test_a_cell_leads_to_its_trend_and_shows_which_functions_differ(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    page.goto(f"{address}/landspeed/workloads.html")
+    page.locator("tr[data-row^='sort-unique/'] td button").last.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("cell", name="−").or_(dialog.get_by_role("cell", name="+")).first.wait_for()
+    first = dialog.locator("tbody tr").first.locator("th, td").all_inner_texts()
+    assert (first[0], first[3]) == ("qsort_tuple", "+57.88")
+    page.reload()
+    dialog.locator("tbody tr").first.wait_for()
+    dialog.get_by_role("link", name="Trend in asv").click()
+    page.wait_for_function("() => window.$ && $('#main-graph').data('plot')")
+    plotted = "$('#main-graph').data('plot').getData().map(one => one.data.length)"
+    assert page.evaluate(plotted) == [len(RELEASES)]
+
+
+@pytest.mark.parametrize("width", [390, 1000, 1280])
+@pytest.mark.parametrize(
+    "where", ["index.html", "landspeed/workloads.html", "landspeed/status.html"]
+)
+def test_nothing_scrolls_sideways(browser: tuple[Page, str], where: str, width: int) -> None:
+    page, address = browser
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{address}/{where}")
+    page.locator("#view > .waiting").wait_for(state="detached")
+    wide = page.evaluate(
+        "() => [document.documentElement, ...document.querySelectorAll('header *, main *')].filter("
+        "one => one.scrollWidth > one.clientWidth + 1 && !['visible', 'hidden', 'clip'].includes("
+        "getComputedStyle(one).overflowX)).map(one => one.outerHTML.slice(0, 99))"
+    )
+    assert wide == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_a_phone_the_list_of_pages_is_one_tap_away(browser: tuple[Page, str]) -> None:
+    page, address = browser
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/index.html")
+    link = page.get_by_label("Pages").get_by_role("link", name="Status")
+    assert not link.is_visible()
+    page.get_by_role("button", name="Pages").click()
+    link.click()
+    page.get_by_role("heading", name="Status").wait_for()
+
+
+def test_the_overview_says_what_changed_per_family_and_names_the_cause(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    page.goto(f"{address}/index.html")
+    page.get_by_text("18.1 against 17.6").first.wait_for()
+    text = page.locator("#view").inner_text()
+    assert "joins: 1 of 6 needs more (up to +5.0 %: sort-unique), 1 fewer" in text
+    assert "writing: insert-one did not change." in text
+    assert "sort-unique needs +5.0 % instructions" in text
+    assert "Cause: " in text
+    assert "1 build failed" in text
+    page.get_by_role("link", name="sort-unique").first.click()
+    page.get_by_role("dialog").get_by_text("sort-unique, 18.1").wait_for()
+
+
+def test_an_address_of_asvs_grid_from_before_the_overview_leads_on(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    page.goto(f"{address}/index.html#joins.track_instructions?p-workload='sort-unique'")
+    page.wait_for_function("() => window.$ && $('#main-graph').data('plot')")
+    assert "/trends.html#joins.track_instructions" in page.url
+
+
+def test_the_status_names_what_failed_and_why(browser: tuple[Page, str]) -> None:
+    page, address = browser
+    page.goto(f"{address}/landspeed/status.html")
+    page.get_by_text("gcc failed").wait_for()
+    text = page.locator("#view").inner_text()
+    assert "9.0.1 bs8" in text
+    assert f"{len(CHOSEN)} workloads" in text
+    assert "read-only, read-write" in text

@@ -18,6 +18,7 @@ _MODULES = (
     ("perf.bisect",),
     ("perf.track",),
     ("perf.publish_one",),
+    ("perf.heat_map",),
     ("perf.second_demo",),
 )
 

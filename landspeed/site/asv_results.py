@@ -27,7 +27,7 @@ from asv.runner import BenchmarkResult
 from base.build import Origin, Variant
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
-from benchmarks.workloads.metrics import metrics_of
+from benchmarks.workloads.metrics import benchmark_name, metrics_of
 from landspeed.results.arrays import Groups, Ints, both, codes, lasts
 from landspeed.results.params import (
     Asked,
@@ -249,6 +249,8 @@ def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:
         for metric in metrics_of(buffers):
             entry = benchmark_entry(group, metric, cells)
             samples = [_samples(dot, metric.column) for dot in _in_order(entry, cells)]
+            if not any(samples):
+                continue  # such as the blocks of workloads, which are not counted
             last = max(dot.last_time for dot in cells.values())
             results.add_result(
                 entry,
@@ -284,10 +286,21 @@ def _write_frame(
     machines = {file.machine["machine"]: file.machine for file in files}
     rows = found.rows[drawn]
     each = rows[lasts(codes(found.heads, CELL)[rows])]
+    kinds = codes(found.heads, ["mode", "buffers"])
+    numbers = {
+        name: np.bincount(kinds[rows], ~np.isnan(found.groups.medians(values))[rows])
+        for name, values in found.values.items()
+    }
     all_asked: dict[Asked, set[Params]] = {}
-    for head in found.heads.take(each).to_pylist():
+    has_number: set[str] = set()
+    for row, head in zip(each, found.heads.take(each).to_pylist(), strict=True):
         group, params = asv_cell(head["mode"], params_of(head))
         all_asked.setdefault((group, head["buffers"]), set()).add(params)
+        has_number.update(
+            benchmark_name(group, metric)
+            for metric in metrics_of(head["buffers"])
+            if numbers[metric.column][kinds[row]]
+        )
     for name, fields in machines.items():
         machine = AsvMachine()
         vars(machine).update(fields)
@@ -295,7 +308,8 @@ def _write_frame(
         _move(scratch / name / MACHINE_FILE, layout.results / name / MACHINE_FILE)
     config = Config()
     config.results_dir = str(scratch)
-    Benchmarks(config, benchmark_entries(all_asked)).save()
+    entries = [one for one in benchmark_entries(all_asked) if one["name"] in has_number]
+    Benchmarks(config, entries).save()
     _move(scratch / "benchmarks.json", layout.results / "benchmarks.json")
 
 

@@ -38,7 +38,6 @@ def counts(
                 "instructions": instructions,
                 "instructions_spread": 0.00002,
                 "wal_bytes_tx": 120.0 if workload.writes else 0.0,
-                "blocks_tx": 4.0,
                 "transactions": workload.lengths[1],
             }
             yield made | {"cell": cell, "run": run, "sample": sample, "series": None}

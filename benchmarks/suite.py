@@ -30,13 +30,14 @@ from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
-from benchmarks.workloads.catalog import CATALOG, FAMILIES, Workload, choose
+from benchmarks.workloads.catalog import CATALOG, Workload, choose
 from benchmarks.workloads.metrics import (
     BENCHMARK_VERSION,
     LATENCY,
     METRICS,
     Metric,
     benchmark_name,
+    group_of,
     metrics_of,
     param_names,
     scale_param,
@@ -54,7 +55,7 @@ from benchmarks.workloads.scenario import (
 )
 
 _PRESET = preset_named(os.environ.get("LANDSPEED_PRESET", "quick"))
-_SUITE = os.environ.get("LANDSPEED_SUITE", "small")
+_WORKLOADS = choose((), os.environ.get("LANDSPEED_SUITE", "small"))
 _SECONDS_A_RUN_MAY_TAKE = 300.0
 
 
@@ -171,7 +172,7 @@ def _benchmark(mode: Mode, metric: Metric) -> Callable[..., dict[str, Any]]:
 
 
 def _family_benchmark(family: str, metric: Metric) -> Callable[..., dict[str, Any]]:
-    chosen = {one.name: one for one in choose((), _SUITE) if one.family == family}
+    chosen = {one.name: one for one in _WORKLOADS if group_of(one.name) == family}
 
     def measured(name: str, *_: Any) -> dict[str, Any]:
         workload = chosen[name]
@@ -217,7 +218,8 @@ def _benchmarks() -> dict[str, Callable[..., dict[str, Any]]]:
         for metric in METRICS
     } | {
         f"track_{family}_{metric.name}": _family_benchmark(family, metric)
-        for family in FAMILIES
+        for family in dict.fromkeys(group_of(one.name) for one in _WORKLOADS)
+        if family not in set(Mode)
         for metric in metrics_of(CacheState.WARM)
     }
 

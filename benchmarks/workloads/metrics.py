@@ -7,7 +7,7 @@ from functools import cache
 
 from base.errors import UsageError
 from benchmarks.workloads.catalog import FAMILIES, workloads
-from benchmarks.workloads.scenario import CacheState
+from benchmarks.workloads.scenario import CacheState, Mode
 
 BENCHMARK_VERSION = "1"
 """Set by hand: asv's default, a hash of the code, would hide all history at every edit."""
@@ -118,13 +118,16 @@ def metric_of(benchmark: str) -> Metric | None:
 
 
 def group_of(mode: str) -> str:
-    """The family of *mode* if it is a workload of the catalog, else *mode* itself."""
+    """The family of *mode* if it is a workload of the catalog, else *mode* itself.
+
+    pgbench's own modes are groups of their own, whatever the catalog says of them.
+    """
     return _families().get(mode, mode)
 
 
 @cache
 def _families() -> dict[str, str]:
-    return {one.name: one.family for one in workloads()}
+    return {one.name: one.family for one in workloads() if one.name not in set(Mode)}
 
 
 def param_names(group: str) -> tuple[str, ...]:

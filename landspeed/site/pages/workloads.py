@@ -52,7 +52,7 @@ def workload_facts(
             for name, one in categories.items()
             if any(name in some["versions"] for some in drawn)
         ],
-        "families": [*FAMILIES, PGBENCH, OTHERS],
+        "families": list(dict.fromkeys((*FAMILIES, PGBENCH, OTHERS))),
         "catalog": {one.name: {"title": one.title, "guards": one.guards} for one in workloads()},
         "maps": drawn,
     }

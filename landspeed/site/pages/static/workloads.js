@@ -12,6 +12,8 @@ import {
 } from './heat.js';
 
 const FUNCTIONS = 15;
+/* With more versions than this, the changes have no room for their unit. */
+const NARROW = 10;
 
 run(async function draw(index, place) {
     const facts = await load('workloads.json');
@@ -109,7 +111,7 @@ function heat(view) {
             : null,
         sorted(view, some).map((row) => line(view, row))));
     const element = h('table', {class: 'heat'}, h('caption', {}, `${count(rows.length, 'workload')}, `
-        + `${spellMetric(view.index, view.metric)}. A cell leads to its trend, plan and profile.`),
+        + `${spellMetric(view.index, view.metric)}; changes in %. A cell leads to its trend, plan and profile.`),
     h('thead', {}, head), bodies);
     element.addEventListener('click', (event) => {
         const button = event.target.closest('td button');
@@ -123,6 +125,7 @@ function heat(view) {
 
 function line(view, row) {
     const title = view.facts.catalog[row.mode]?.title ?? detail(row);
+    const unit = view.places.length > NARROW ? ' %' : '';
     return h('tr', {'data-row': keyOf(row)},
         h('th', {scope: 'row'}, called(row), h('span', {class: 'quiet small'}, ` ${title}`)),
         view.places.map((place, i) => {
@@ -135,7 +138,7 @@ function line(view, row) {
             const tone = level ? `${one > 1 ? 'up' : 'down'} s${level}` : 'same';
             return h('td', {class: tone, 'data-version': versionName(view.shown[i])},
                 h('button', {type: 'button', 'data-place': place},
-                    one === null ? short(value) : level ? change(one) : '0'));
+                    one === null ? short(value) : level ? change(one).replace(unit, '') : '0'));
         }));
 }
 

@@ -11,24 +11,18 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from base.build import Build
-from base.errors import LandspeedError
 from base.paths import Paths
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import count
-from benchmarks.counted.suite import Suite, workload_cell, workload_environment
-from benchmarks.counted.valgrind import CountEnvironment, count_epoch
+from benchmarks.counted.count import count, count_environment, workload_cell
 from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure
-from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import CATALOG, Workload, choose
 from benchmarks.workloads.metrics import (
@@ -90,37 +84,32 @@ def _pgbench() -> Pgbench:
     return Pgbench(build=Build.load(Path(os.environ["LANDSPEED_PGBENCH_PREFIX"])))
 
 
-def _counted(
-    cell: Cell, metric: Metric, environment: CountEnvironment, take: Callable[..., Record]
-) -> dict[str, Any]:
+def _counted(cell: Cell, metric: Metric) -> dict[str, Any]:
     """The metric as it was counted before, or is now: it would be the same number again."""
     paths, machine = Paths.find(), Machine.detect()
     build, pgbench = _build(), _pgbench()
     records = RecordStore(paths.records)
     wanted = ComparableCounts(
-        machine=machine, pgbench_version=pgbench.version, epoch=environment.identifier
+        machine=machine,
+        pgbench_version=pgbench.version,
+        epoch=count_environment(cell, build.version).identifier,
     )
     rows = rows_of(wanted.of(records.table()), Point(build=build, cell=cell).key)
     if rows.num_rows:
         return {"samples": rows[metric.column].to_pylist()[-1:], "number": 1}
+    preset = CATALOG if isinstance(cell.scenario.mode, Workload) else _PRESET.name
     with measuring(counting=True):
-        record = take(build=build, pgbench=pgbench, machine=machine, paths=paths)
+        record = count(
+            build=build,
+            pgbench=pgbench,
+            cell=cell,
+            machine=machine,
+            paths=paths,
+            context={"preset": preset, "round": 1},
+            at_once=machine.cores,
+        )
     records.add(record)
     return {"samples": [record.sample.value(metric.column)], "number": 1}
-
-
-def _count_cell(cell: Cell, **where: Any) -> Record:
-    at_once = where["machine"].cores
-    return count(cell=cell, context={"preset": _PRESET.name, "round": 1}, at_once=at_once, **where)
-
-
-def _count_workload(workload: Workload, **where: Any) -> Record:
-    suite = Suite(context={"preset": CATALOG, "round": 1}, stop=threading.Event(), **where)
-    suite.load()
-    (outcome,) = suite.count([workload])
-    if isinstance(outcome, LandspeedError):
-        raise outcome
-    return outcome
 
 
 def _values(cell: Cell, metric: Metric, *, anew: bool) -> dict[str, Any]:
@@ -156,7 +145,7 @@ def _benchmark(mode: Mode, metric: Metric) -> Callable[..., dict[str, Any]]:
     def measured(*params: Any) -> dict[str, Any]:
         cell = _cell(mode, metric, params)
         if metric.exact:
-            return _counted(cell, metric, count_epoch(), partial(_count_cell, cell))
+            return _counted(cell, metric)
         return _values(cell, metric, anew=metric.name == LATENCY)
 
     def setup(*params: Any) -> None:
@@ -175,10 +164,7 @@ def _family_benchmark(family: str, metric: Metric) -> Callable[..., dict[str, An
     chosen = {one.name: one for one in _WORKLOADS if group_of(one.name) == family}
 
     def measured(name: str, *_: Any) -> dict[str, Any]:
-        workload = chosen[name]
-        environment = workload_environment(workload, _build().version)
-        take = partial(_count_workload, workload)
-        return _counted(workload_cell(workload), metric, environment, take)
+        return _counted(workload_cell(chosen[name]), metric)
 
     def setup(name: str, *_: Any) -> None:
         if not chosen[name].runs_on(_build().version):

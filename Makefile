@@ -1,6 +1,6 @@
 # Every line here is a command a person could type; the work is in tools/setup and landspeed.
 
-.PHONY: setup lock demo preview docker-base test test-quick lint docs perf clean
+.PHONY: setup lock demo preview docker-base test test-quick lint docs perf replay clean
 
 setup:
 	tools/setup
@@ -46,6 +46,9 @@ docs: setup
 perf:
 	tools/setup --dev
 	.venv/bin/python -m perf
+
+replay: setup
+	.venv/bin/python -m perf.replay $(REPLAY)
 
 # What setup and publish can make again; results and the cache are never touched.
 clean:

@@ -50,12 +50,12 @@ _DIGITS = 12
 _CONFIGURE_INPUTS = ("configure", "config", "src/template", "src/makefiles")
 # Whose dependents make and ninja know: by -MMD, by rules, or because install copies them.
 _FOLLOWED = frozenset({".c", ".h", ".y", ".l", ".dat", ".txt", ".sql", ".sample", ".stop"})
-# What no installed file is made of. meson reads descriptions there, and ninja sees to that.
-_APART = (
+APART = (
     *("doc", "contrib", "src/test", "src/tutorial", "src/interfaces/ecpg", "src/tools/pgindent"),
     *("src/bin/psql", "src/bin/pg_dump", "src/bin/scripts", "src/bin/pg_basebackup"),
     *("src/bin/pg_upgrade", "src/bin/pg_rewind", "src/pl/plperl", "src/pl/plpython", "src/pl/tcl"),
 )
+"""What no installed file is made of. meson reads descriptions there, and ninja sees to that."""
 # An incremental tree takes about half a gigabyte.
 _MOST_KEPT = 8
 _ELF = b"\x7fELF"
@@ -215,7 +215,7 @@ class IncrementalTree:
 def starts_anew(change: Change, system: BuildSystem) -> bool:
     """Whether a tree cannot be continued after *change*: what depends on it is not certain."""
     path = PurePosixPath(change.path)
-    if any(path.is_relative_to(place) for place in _APART):
+    if any(path.is_relative_to(place) for place in APART):
         # what configure reads there, make does not look at again
         return system is BuildSystem.CONFIGURE and path.suffix == ".in"
     is_tap_test = path.parent.name == "t" and path.suffix == ".pl"

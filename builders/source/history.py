@@ -46,15 +46,18 @@ class History:
 
     git: Git
 
-    def between(self, good: str, bad: str) -> list[Commit]:
+    def between(self, good: str, bad: str, *, apart: Iterable[str] = ()) -> list[Commit]:
         """Return the commits after *good* up to *bad*, oldest first, along first parents.
 
-        A merge counts as one commit. Raises RefError unless *good* is an ancestor of *bad*.
+        A merge counts as one commit. Commits that only change files below *apart* are left out.
+        Raises RefError unless *good* is an ancestor of *bad*.
         """
         base = self.merge_base(good, bad)
         if base != good:
             raise self._unrelated(good, bad, base)
-        return self._log("--first-parent", "--reverse", f"{good}..{bad}")
+        excluded = [f":(exclude,top){path}" for path in apart]
+        paths = [":/", *excluded] if excluded else []
+        return self._log("--first-parent", "--reverse", f"{good}..{bad}", "--", *paths)
 
     def latest(self, tip: str, count: int) -> list[Commit]:
         """Return the last *count* commits up to *tip* along first parents, oldest first."""

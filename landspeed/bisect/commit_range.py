@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -63,17 +63,24 @@ class CommitRange:
         return self.candidates[position]
 
 
-def commit_range(sources: Sources, good: str, bad: str) -> CommitRange:
-    """Return the first-parent history from *good* to *bad*; RefError if there is none."""
+def commit_range(
+    sources: Sources, good: str, bad: str, *, apart: Iterable[str] = ()
+) -> CommitRange:
+    """Return the first-parent history from *good* to *bad*; RefError if there is none.
+
+    Commits that only change files below *apart* are left out.
+    """
     ends = [_commit_of(sources.resolve(ref), ref) for ref in (good, bad)]
     if ends[0] == ends[1]:
         raise _same(good, bad, f"commit {ends[0][:10]}")
-    return range_between(sources.history, *ends)
+    return range_between(sources.history, *ends, apart=apart)
 
 
-def range_between(history: History, good: str, bad: str) -> CommitRange:
-    """Return the commits from *good* to *bad*, given by their hashes."""
-    commits = [history.commit(good), *history.between(good, bad)]
+def range_between(
+    history: History, good: str, bad: str, *, apart: Iterable[str] = ()
+) -> CommitRange:
+    """Return the commits from *good* to *bad*, given by their hashes, without those of *apart*."""
+    commits = [history.commit(good), *history.between(good, bad, apart=apart)]
     return CommitRange(kind=RangeKind.COMMITS, candidates=tuple(map(_candidate, commits)))
 
 

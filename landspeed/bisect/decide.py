@@ -141,11 +141,11 @@ def decide_counted(hypothesis: Hypothesis, observations: Observations) -> Decisi
     skipped = observations.skipped
     between = [p for p in range(largest.first, largest.last) if p not in skipped]
     if between:
-        return Probe(position=_most_informative(between, largest, skipped))
+        return Probe(position=most_informative(between, largest, skipped))
     return Culprit(first=largest.first, last=largest.last, confidence=1.0)
 
 
-def _most_informative(between: list[int], interval: LevelChange, skipped: Collection[int]) -> int:
+def most_informative(between: list[int], interval: LevelChange, skipped: Collection[int]) -> int:
     """Return the position nearest to the middle, weighed by how likely it can be built."""
     middle = (interval.first + interval.last - 1) / 2
     aside = np.abs(np.array(between) - middle) / (interval.last - interval.first + 1)

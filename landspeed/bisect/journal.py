@@ -8,6 +8,8 @@ bisection knows is computed from them, so whoever has the file can continue wher
 - ``failed``: a run that failed; a candidate with two failed runs is skipped.
 - ``run``: the ``value`` of one run, in the metric's unit.
 - ``recorded``: the ``values`` of runs of that server that were in the results beforehand.
+- ``refused``: a ``workload`` that cannot be counted on a candidate, with the ``reason``; only of
+  searches over many workloads, whose runs name their workload as well.
 - ``verified``: the ``finding`` of the comparison of the culprit with its parent.
 """
 
@@ -77,7 +79,7 @@ class Event:
     took; ``spread`` is a share.
     """
 
-    event: Literal["built", "skipped", "failed", "run", "recorded", "verified"]
+    event: Literal["built", "skipped", "failed", "run", "recorded", "refused", "verified"]
     candidate: str | None = None
     parent: str | None = None
     culprit: str | None = None
@@ -90,6 +92,7 @@ class Event:
     record: str | None = None
     spread: float | None = None
     values: tuple[int | float, ...] | None = None
+    workload: str | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return the event as JSON can hold it."""

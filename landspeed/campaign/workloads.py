@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
 from base.build import Build
 from base.errors import LandspeedError
+from base.version import Version
 from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import Counter, count_environment, workload_cell
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
+from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import CATALOG, PGBENCH, Workload
 from benchmarks.workloads.scenario import CacheState, Cell, Mode, preset_named
 from landspeed.campaign.campaign import Tally, note_identical_builds
@@ -25,6 +27,25 @@ from landspeed.session.session import Session
 from landspeed.session.target import Target
 
 _CELL = ("mode", "protocol", "tier", "scale", "profile", "buffers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownCount:
+    """Instructions of one execution of a workload, and the record that says so."""
+
+    instructions: float
+    record: str
+
+
+CountKey = tuple[str | int, ...]
+"""The digest of a server, what its counts must share to be compared, and the cell."""
+
+
+def count_key(session: Session, digest: str, cell: Cell, version: Version) -> CountKey:
+    """Return the key of a count of *cell* on the server with *digest*."""
+    facts = cell.facts(session.machine.cores)
+    environment = count_environment(cell, version).identifier
+    return (digest, environment, *(facts[name] for name in _CELL))
 
 
 def count_workloads(
@@ -51,8 +72,13 @@ def count_workloads(
             meter("counting") as shown,
         ):
 
-            def step(label: str) -> None:
-                shown.update(tally.measured / total, label)
+            def done(cell: Cell, outcome: Record | LandspeedError) -> None:
+                if isinstance(outcome, LandspeedError):
+                    _report(tally, outcome)
+                    return
+                session.records.add(outcome)
+                tally.measured += 1
+                shown.update(tally.measured / total, str(cell.scenario.mode.value))
 
             for build in builds.values():
                 if not due[build.identifier]:
@@ -66,7 +92,10 @@ def count_workloads(
                     context={"preset": CATALOG, "round": 1},
                     stop=threading.Event(),
                 )
-                _count(session, counter, due[build.identifier], tally=tally, step=step)
+                try:
+                    count_side_by_side(counter, due[build.identifier], done)
+                except LandspeedError as error:
+                    _report(tally, error)
     finally:
         session.records.seal()
     note_identical_builds(session, builds.values())
@@ -81,28 +110,23 @@ def _due(
     tally: Tally,
 ) -> dict[str, list[Cell]]:
     """Return what is left to count on each build, by the build's identifier."""
-    have = _recorded(session, pgbench)
+    have = recorded_counts(session, pgbench)
     due: dict[str, list[Cell]] = {}
     for build in builds:
-        able = [_cell(session, one) for one in workloads if one.runs_on(build.version)]
+        able = [counted_cell(session, one) for one in workloads if one.runs_on(build.version)]
         if len(able) < len(workloads):
             missing = counted(len(workloads) - len(able), "workload")
             say(f"not applicable: {missing} that {build.label} does not have")
         due[build.identifier] = [
             cell
             for cell in able
-            if (
-                build.digest,
-                count_environment(cell, build.version).identifier,
-                *(cell.facts(session.machine.cores)[name] for name in _CELL),
-            )
-            not in have
+            if count_key(session, build.digest, cell, build.version) not in have
         ]
         tally.present += len(able) - len(due[build.identifier])
     return due
 
 
-def _cell(session: Session, workload: Workload) -> Cell:
+def counted_cell(session: Session, workload: Workload) -> Cell:
     """Return the cell in which *workload* is counted; pgbench's are those of the preset quick."""
     if workload.dataset != PGBENCH:
         return workload_cell(workload)
@@ -112,58 +136,53 @@ def _cell(session: Session, workload: Workload) -> Cell:
     return replace(cell, scenario=scenario, buffers=CacheState.WARM)
 
 
-def _count(
-    session: Session,
+def count_side_by_side(
     counter: Counter,
     cells: Sequence[Cell],
-    *,
-    tally: Tally,
-    step: Callable[[str], None],
+    done: Callable[[Cell, Record | LandspeedError], None],
 ) -> None:
-    """Count *cells* of one build on as many servers as there are cores."""
+    """Count *cells* of one build on as many servers as there are cores.
+
+    *done* is given each outcome, by one thread at a time. LandspeedError if the data cannot be
+    loaded or no server can be kept running.
+    """
     # those that share a template stand together
     cells = sorted(cells, key=lambda one: isinstance(one.scenario.mode, Workload))
-    try:
-        for cell in {isinstance(one.scenario.mode, Workload): one for one in cells}.values():
-            counter.load(cell)
-    except LandspeedError as error:
-        _report(tally, error)
-        return
-    lock, at_once = threading.Lock(), min(session.machine.cores, len(cells))
+    for cell in {isinstance(one.scenario.mode, Workload): one for one in cells}.values():
+        counter.load(cell)
+    lock, at_once = threading.Lock(), min(counter.machine.cores, len(cells))
 
     def share(number: int) -> None:
-        for outcome in counter.count(cells[number::at_once]):
+        part = cells[number::at_once]
+        for cell, outcome in zip(part, counter.count(part), strict=False):
             with lock:
-                if isinstance(outcome, LandspeedError):
-                    _report(tally, outcome)
-                    continue
-                session.records.add(outcome)
-                tally.measured += 1
-                step(f"{counter.build.label} {outcome.cell.mode}")
+                done(cell, outcome)
 
     with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="suite") as pool:
         futures = [pool.submit(share, number) for number in range(at_once)]
         try:
-            for future in futures:
-                try:
-                    future.result()
-                except LandspeedError as error:
-                    _report(tally, error)
+            errors = [future.exception() for future in futures]
         except BaseException:
             # Each thread ends with the workload under way and stops its server.
             counter.stop.set()
             raise
+    for error in filter(None, errors):
+        raise error
 
 
-def _recorded(session: Session, pgbench: Pgbench) -> set[tuple[str | int, ...]]:
-    """Return server, environment and cell of each count made here with *pgbench*."""
-    columns = ("digest", "epoch", *_CELL)
-    table = session.records.table([*columns, "machine", "pgbench_version", "instructions"]).filter(
+def recorded_counts(session: Session, pgbench: Pgbench) -> dict[CountKey, KnownCount]:
+    """Return the counts made here with *pgbench*."""
+    columns = ("digest", "epoch", *_CELL, "instructions", "id")
+    table = session.records.table([*columns, "machine", "pgbench_version"]).filter(
         (pc.field("machine") == session.machine.name)
         & (pc.field("pgbench_version") == pgbench.version)
         & pc.field("instructions").is_valid()
     )
-    return set(zip(*(table[name].to_pylist() for name in columns), strict=True))
+    rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+    return {
+        tuple(key): KnownCount(instructions=value, record=identifier)
+        for *key, value, identifier in rows
+    }
 
 
 def _report(tally: Tally, error: LandspeedError) -> None:

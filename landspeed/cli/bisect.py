@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from base.build import Variant
 from base.errors import LandspeedError, MeasureError, UsageError, raise_if
@@ -27,6 +26,14 @@ from landspeed.bisect.report_markdown import AnyReport, reports_markdown
 from landspeed.bisect.run import bisect
 from landspeed.bisect.search import BisectRequest
 from landspeed.bisect.sweep import sweep, targets_between
+from landspeed.cli.bisect_all import (
+    ALL_SIZE,
+    all_options,
+    bisect_all,
+    given,
+    out_of_time,
+    require_same_variant,
+)
 from landspeed.cli.options.common import (
     emit_either,
     require_limit,
@@ -65,9 +72,10 @@ _SIZE = 0.02
         "--size",
         type=parse_share,
         metavar="SHARE",
-        help=f"Smallest change to look for, such as 2% or 0.02; by default {_SIZE:.0%}, or "
-        f"{COUNTED_DIFFERENCE:.1%} of a counted metric.",
+        help=f"Smallest change to look for, such as 2% or 0.02; by default {_SIZE:.0%}, "
+        f"{COUNTED_DIFFERENCE:.1%} of a counted metric, or {ALL_SIZE:.0%} with --all.",
     ),
+    all_options,
     click.option("--improvement", is_flag=True, help="Look for what made BAD faster than GOOD."),
     budget=("2h", "Time for everything together"),
     confidence=("95%", "at which a culprit is accepted"),
@@ -86,6 +94,7 @@ def bisect_(
     fresh: bool,
     dry_run: bool,
     as_json: bool,
+    atlas: dict[str, Any] | None,
     **rule: Any,
 ) -> None:
     """Find the commit, release or build variant that made BAD slower than GOOD.
@@ -103,11 +112,16 @@ def bisect_(
       landspeed bisect REL_16_0 REL_17_0~5 --metric instructions_cold
       landspeed bisect 13 18 --over releases --deep
       landspeed bisect 18:bs1 18:bs32 --over variants --metric instructions
+      landspeed bisect REL_17_0 master --all --suite small --size 1% --budget 8h
     """
-    ends = [Target.parse(word, variant) for word in (good, bad)]
+    ends = Target.parse(good, variant), Target.parse(bad, variant)
     require_sources(ends)
     kind, measured = RangeKind(over), metric_named(metric)
     _require_meaning(kind, rule["budget"], deep=deep)
+    if atlas is not None:
+        atlas |= {"size": size, "budget": rule["budget"], "fresh": fresh}
+        found = bisect_all(ends, _command(), **atlas, dry_run=dry_run, as_json=as_json)
+        return raise_if(found)
     require_limit(memory, counted=measured.exact)
     session = Session.open(memory=memory)
     targets = targets_between(*ends) if kind is RangeKind.VARIANTS else ()
@@ -116,12 +130,10 @@ def bisect_(
         for target in targets or ends:
             session.named(target)  # fails if it cannot be built in this variant
         span = commits.text if commits else f"{len(targets)} variants of {ends[0].ref}"
-        _show_dry_run(span, measured, rule["budget"], as_json=as_json)
-        return
+        return _show_dry_run(span, measured, rule["budget"], as_json=as_json)
     sampler = sampler_of(session, scenario, measured)
     if commits is None:
-        _put([sweep(sampler, targets, rule["budget"], rule["confidence"])], as_json=as_json)
-        return
+        return _put([sweep(sampler, targets, rule["budget"], rule["confidence"])], as_json=as_json)
     size = size or (COUNTED_DIFFERENCE if measured.exact else _SIZE)
     variant = ends[0].variant
     request = BisectRequest(sampler=sampler, commits=commits, variant=variant, size=size, **rule)
@@ -142,12 +154,7 @@ def _require_meaning(kind: RangeKind, budget: float, *, deep: bool) -> None:
 
 
 def _commits(session: Session, kind: RangeKind, good: Target, bad: Target) -> CommitRange:
-    if good.variant != bad.variant:
-        raise UsageError(
-            "GOOD and BAD are different variants",
-            detail=f"GOOD is {good}, BAD is {bad}.",
-            hint="Bisect one variant; --over variants ranks them.",
-        )
+    require_same_variant(good, bad)
     find = commit_range if kind is RangeKind.COMMITS else release_range
     return find(session.builder.sources, good.ref, bad.ref)
 
@@ -181,18 +188,17 @@ def _show_dry_run(span: str, metric: Metric, budget: float, *, as_json: bool) ->
 
 def _command() -> str:
     """Return the command line as it can be typed again."""
-    context = click.get_current_context()
+    context, typed = click.get_current_context(), given()
     words = ["landspeed", "bisect"]
     for parameter in context.command.params:
-        value: Any = context.params.get(str(parameter.name))
-        source = context.get_parameter_source(str(parameter.name))
-        given = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-        if not given or parameter.name in ("fresh", "as_json"):
+        if parameter.name not in typed or parameter.name in ("fresh", "as_json"):
             continue
-        if isinstance(parameter, click.Option):
-            words.append(parameter.opts[0])
-        if value is not True:
-            words.append(spell_duration(value) if parameter.name == "budget" else str(value))
+        value: Any = context.params.get(parameter.name)
+        for one in value if isinstance(value, tuple) else [value]:
+            if isinstance(parameter, click.Option):
+                words.append(parameter.opts[0])
+            if one is not True:
+                words.append(spell_duration(one) if parameter.name == "budget" else str(one))
     return shlex.join(words)
 
 
@@ -206,10 +212,7 @@ def _unanswered(report: BisectReport) -> LandspeedError | None:
             hint=f"{hint} to find the change; the runs are used again.",
         )
     if report.answer == "undecided":
-        return MeasureError(
-            "undecided: the budget is spent",
-            hint="Give the same command a larger --budget; it resumes from here.",
-        )
+        return out_of_time()
     if report.answer != "refuted":
         return None
     detail, hint = (

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import click
 
+from base.errors import UsageError
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.table import as_text
+from landspeed.profiling.guards import guards_of, guards_table
 from landspeed.results.point_query import SPELLING, parse_point
 from landspeed.results.show import details, find_points, overview
 from landspeed.session.session import Session
 
 
 @click.command("show", epilog=f"POINT is {SPELLING}, an address of the site, or run:ID.")
-@click.argument("point")
+@click.argument("point", required=False)
+@click.option(
+    "--guards",
+    metavar="FUNCTION",
+    help="Instead of a point, show which counted workloads execute this function of the server, "
+    "such as ExecHash or 'ExecHash*', and the share of their instructions that is spent there.",
+)
 @json_option
-def show_(point: str, as_json: bool) -> None:
+def show_(point: str | None, guards: str | None, as_json: bool) -> None:
     """Show a point: its numbers, its runs and their raw records.
 
     A point is what one dot of the site stands for: one build measured in one scenario.
@@ -24,8 +32,18 @@ def show_(point: str, as_json: bool) -> None:
       landspeed show 18.6/read-only
       landspeed show 18.6:bs4/read-write/prepared/small/c4
       landspeed show '#read_only.track_latency?p-clients=4&blocksize=8' --json
+      landspeed show --guards 'tuplesort_*'
     """
     session = Session.open()
+    if guards is not None and point is None:
+        found = guards_of(session.paths, session.records, guards)
+        if as_json:
+            emit_json([one.facts() for one in found])
+        else:
+            emit(as_text(guards_table(found)))
+        return
+    if point is None or guards is not None:
+        raise UsageError("show needs a POINT or --guards FUNCTION, one of the two")
     query = parse_point(point, session.builder.sources.release_at)
     points = find_points(session.records.table(), query, session.records.identical_builds.all())
     records = session.records.records([run.id for p in points for run in p.runs])

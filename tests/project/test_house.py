@@ -40,6 +40,7 @@ LEVELS = {
         ("sampling",),
         ("compare",),
         ("bisect", "campaign", "changepoints"),
+        ("atlas",),
         ("farm", "site"),
         ("study",),
         ("cli",),

@@ -24,7 +24,8 @@ from landspeed.cli.options.common import (
 from landspeed.compare.side import CompareScenario, parse_scenario
 from landspeed.console.params import parse_share
 
-_WORDS = ("scenario", "mode", "protocol", "scale", "clients", "seconds")
+SCENARIO_WORDS = ("scenario", "mode", "protocol", "scale", "clients", "seconds")
+"""The names of their parameters, but for ``configuration``."""
 
 seconds_option = click.option(
     "--seconds",
@@ -77,7 +78,7 @@ def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @_each_option
     @wraps(command)
     def packed(*, configuration: str | None, **given: Any) -> Any:
-        words = {name: given.pop(name) for name in _WORDS}
+        words = {name: given.pop(name) for name in SCENARIO_WORDS}
         return command(scenario=parse_scenario(**words, profile=configuration), **given)
 
     return packed

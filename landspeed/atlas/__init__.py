@@ -1,0 +1,1 @@
+"""Find every commit of a range that changed the cost of any of many workloads."""

@@ -1,0 +1,272 @@
+"""The report of a search over many workloads: each commit, what it changed, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from benchmarks.counted.profiles import kept_profile
+from landspeed.atlas.run import Atlas
+from landspeed.atlas.search import AtlasStep, grid, intervals, steps
+from landspeed.bisect.commit_range import Candidate
+from landspeed.campaign.workloads import KnownCount
+from landspeed.compare.verdict import COUNTED_DIFFERENCE
+from landspeed.console.format import change, counted, percent
+from landspeed.console.markdown import code, markdown_table
+from landspeed.console.progress import duration
+from landspeed.profiling.diff import costs, whole_functions
+
+_TOP_FUNCTIONS = 3
+_TOP_WORKLOADS = 6
+# Less than an instruction is rounding.
+_LEAST_COST = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionChange:
+    """The change of a function's own instructions in one execution of a workload."""
+
+    function: str
+    change: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadChange:
+    """Instructions of one execution of a workload before and after a commit.
+
+    ``functions`` are those that changed most; empty if no profile was kept.
+    """
+
+    workload: str
+    family: str
+    before: float
+    after: float
+    functions: tuple[FunctionChange, ...]
+
+    @property
+    def size(self) -> float:
+        """The change either way, as a logarithm."""
+        return abs(log(self.after / self.before))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitChange:
+    """A commit that changed workloads, the largest change first, next to its ``parent``.
+
+    ``among`` is the number of commits that cannot be told apart, because those between cannot be
+    counted; ``commit`` is the last of them.
+    """
+
+    commit: Candidate
+    parent: Candidate
+    among: int
+    workloads: tuple[WorkloadChange, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenRange:
+    """Commits after ``after`` up to ``last`` in which ``workloads`` changed, not searched yet."""
+
+    after: Candidate
+    last: Candidate
+    commits: int
+    workloads: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtlasReport:
+    """All changes found between ``good`` and ``bad``, and what they took.
+
+    ``candidates`` of the ``commits`` change what is installed; points of the grid are at most
+    ``spacing`` candidates apart. ``build_seconds`` and ``count_seconds`` are of all goes.
+    """
+
+    good: Candidate
+    bad: Candidate
+    commits: int
+    candidates: int
+    spacing: int
+    size: float
+    variant: str
+    workloads: tuple[str, ...]
+    complete: bool
+    changes: tuple[CommitChange, ...]
+    open: tuple[OpenRange, ...]
+    skipped: tuple[tuple[str, str], ...]
+    refused: tuple[tuple[str, str, str], ...]
+    builds: int
+    counts: int
+    build_seconds: float
+    count_seconds: float
+    machine: str
+    command: str
+
+    def facts(self) -> dict[str, Any]:
+        """Return the report as JSON can hold it."""
+        return dict(ATLAS_ADAPTER.dump_python(self, mode="json"))
+
+
+ATLAS_ADAPTER = TypeAdapter(AtlasReport)
+
+
+def atlas_report(atlas: Atlas, command: str, *, complete: bool) -> AtlasReport:
+    """Return the report of *atlas* as far as it has come; *command* is what a person typed."""
+    request, journal = atlas.request, atlas.journal
+    question, known, commits = atlas.question, atlas.known(), request.commits
+    spans: dict[tuple[int, int], list[str]] = {}
+    for one in intervals(question, known):
+        if one.free:
+            spans.setdefault((one.first, one.last), []).append(one.series)
+    here = set(commits.positions)
+    runs = [event for event in journal.of("run") if event.candidate in here]
+    builds = [event for event in journal.of("built") if event.candidate in here]
+    points = grid(question, known)
+    return AtlasReport(
+        good=commits[0],
+        bad=commits[commits.last],
+        commits=request.span,
+        candidates=commits.last,
+        spacing=max((b - a for a, b in pairwise(points)), default=0),
+        size=request.size,
+        variant=request.variant.name,
+        workloads=question.series,
+        complete=complete,
+        changes=tuple(_change(atlas, step) for step in steps(question, known)),
+        open=tuple(
+            OpenRange(
+                after=commits[first],
+                last=commits[last],
+                commits=last - first,
+                workloads=tuple(names),
+            )
+            for (first, last), names in sorted(spans.items())
+        ),
+        skipped=tuple((ref[:10], reason) for ref, reason in journal.skipped.items() if ref in here),
+        refused=tuple(
+            (str(e.candidate)[:10], str(e.workload), str(e.reason))
+            for e in journal.of("refused")
+            if e.candidate in here and e.workload in question.series
+        ),
+        builds=len(builds),
+        counts=len(runs),
+        build_seconds=round(sum(event.seconds or 0.0 for event in builds), 1),
+        count_seconds=round(sum(event.seconds or 0.0 for event in runs), 1),
+        machine=request.session.machine.name,
+        command=command,
+    )
+
+
+def _change(atlas: Atlas, step: AtlasStep) -> CommitChange:
+    commits, found = atlas.request.commits, []
+    for one in atlas.request.workloads:
+        if one.name not in atlas.cells:
+            continue
+        before, after = (atlas.count(one.name, at) for at in (step.first - 1, step.last))
+        if before is None or after is None:
+            continue
+        if abs(log(after.instructions / before.instructions)) < COUNTED_DIFFERENCE:
+            continue
+        found.append(
+            WorkloadChange(
+                workload=one.name,
+                family=one.family,
+                before=before.instructions,
+                after=after.instructions,
+                functions=_functions(atlas, before, after),
+            )
+        )
+    return CommitChange(
+        commit=commits[step.last],
+        parent=commits[step.first - 1],
+        among=step.last - step.first + 1,
+        workloads=tuple(sorted(found, key=lambda one: -one.size)),
+    )
+
+
+def _functions(atlas: Atlas, *counts: KnownCount) -> tuple[FunctionChange, ...]:
+    paths = atlas.request.session.paths
+    before, after = (kept_profile(paths, count.record) for count in counts)
+    if before is None or after is None:
+        return ()
+    found = costs(whole_functions(before), whole_functions(after))[:_TOP_FUNCTIONS]
+    return tuple(
+        FunctionChange(function=one.function, change=round(one.own, 1))
+        for one in found
+        if abs(one.own) >= _LEAST_COST
+    )
+
+
+def atlas_markdown(report: AtlasReport) -> str:
+    """Return *report* as Markdown."""
+    return "\n".join([*_head(report), *_found(report), *_open(report), *_method(report)])
+
+
+def _head(report: AtlasReport) -> Iterator[str]:
+    good, bad = report.good, report.bad
+    yield f"# Changes of cost from {good.name} to {bad.name}"
+    yield ""
+    done = "" if report.complete else " so far"
+    yield (
+        f"**{counted(len(report.changes), 'commit')} found{done}** that changed one of "
+        f"{counted(len(report.workloads), 'workload')} by {percent(report.size)} or more, among "
+        f"{counted(report.commits, 'commit')} ({good.date} to {bad.date})."
+    )
+    yield ""
+
+
+def _found(report: AtlasReport) -> Iterator[str]:
+    if report.changes:
+        titles = ("commit", "date", "subject", "workloads", "functions (largest workload)")
+        yield markdown_table(titles, map(_row, report.changes))
+        yield ""
+
+
+def _row(one: CommitChange) -> Sequence[str]:
+    shown = [
+        f"{code(w.workload)} {change(w.after / w.before)}" for w in one.workloads[:_TOP_WORKLOADS]
+    ]
+    if len(one.workloads) > _TOP_WORKLOADS:
+        shown.append(f"{len(one.workloads) - _TOP_WORKLOADS} more")
+    functions = one.workloads[0].functions if one.workloads else ()
+    name = code(one.commit.name)
+    return (
+        name if one.among == 1 else f"one of {one.among} up to {name}",
+        one.commit.date,
+        code(one.commit.subject),
+        ", ".join(shown),
+        ", ".join(f"{code(f.function)} {f.change:+,.0f}" for f in functions),
+    )
+
+
+def _open(report: AtlasReport) -> Iterator[str]:
+    if report.open:
+        yield "## Not searched to the end"
+        yield ""
+        rows = [
+            (code(one.after.name), code(one.last.name), str(one.commits), ", ".join(one.workloads))
+            for one in report.open
+        ]
+        yield markdown_table(("after", "up to", "commits", "workloads"), rows, align="llrl")
+        yield ""
+
+
+def _method(report: AtlasReport) -> Iterator[str]:
+    yield "## Method"
+    yield ""
+    yield (
+        f"{report.candidates:,} of the commits change what is installed. The grid has a point "
+        f"every {report.spacing} of them at most: only changes that cancel between two counted "
+        "commits can be missed. "
+        f"{counted(report.builds, 'build')} ({duration(report.build_seconds)}) and "
+        f"{counted(report.counts, 'count')} ({duration(report.count_seconds)}, several at once) "
+        f"on {report.machine}, variant {report.variant}. "
+        f"{counted(len(report.skipped), 'commit')} could not be built; "
+        f"{counted(len(report.refused), 'count')} could not be made."
+    )
+    yield ""
+    yield f"    {report.command}"

@@ -1,0 +1,141 @@
+"""``landspeed bisect --all``: every commit that changed a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import wraps
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from base.errors import LandspeedError, MeasureError, UsageError
+from benchmarks.workloads.catalog import Workload, choose
+from landspeed.atlas.report import atlas_markdown, atlas_report
+from landspeed.atlas.run import Atlas, AtlasRequest, estimate, summary_of
+from landspeed.cli.options.common import emit_either, show_dry_run, together
+from landspeed.cli.options.scenario import SCENARIO_WORDS
+from landspeed.cli.options.workloads import workload_options
+from landspeed.console.format import percent
+from landspeed.console.github_log import put_summary
+from landspeed.session.session import Session
+from landspeed.session.target import Target
+
+ALL_SIZE = 0.01
+# Two counts of one server may be 0.2 % apart.
+_LEAST_SIZE = 0.004
+_SUITE = "standard"
+_OWN = ("workload", "suite", "grid")
+_OTHERS = (
+    *("over", "deep", "metric", "improvement", "confidence", "memory", "configuration"),
+    *SCENARIO_WORDS,
+)
+
+_options = together(
+    click.option(
+        "--all",
+        "every",
+        is_flag=True,
+        help="Find every commit that changed the instructions of a workload of --suite or "
+        "--workload, slower or faster, in one search. Nothing is counted twice, also with another "
+        "--size, --grid or range; --budget is for this go.",
+    ),
+    workload_options,
+    click.option(
+        "--grid",
+        type=click.IntRange(1),
+        default=100,
+        show_default=True,
+        help="With --all: count at least one of so many commits. Only changes that cancel between "
+        "two counted commits can be missed.",
+    ),
+)
+
+
+def all_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --all and its options; the command is given what they say as ``atlas``, or None."""
+
+    @_options
+    @wraps(command)
+    def packed(*, every: bool, workloads: list[Workload], grid: int, **rest: Any) -> Any:
+        _require_options(given(), every=every)
+        chosen = {"workloads": workloads or choose([], _SUITE), "spacing": grid}
+        return command(atlas=chosen if every else None, **rest)
+
+    return packed
+
+
+def given() -> list[str]:
+    """Return the names of the parameters that were given on the command line."""
+    context = click.get_current_context()
+    sources = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    return [name for name in context.params if context.get_parameter_source(name) in sources]
+
+
+def _require_options(given: Collection[str], *, every: bool) -> None:
+    """UsageError if one of the options *given* does not go with --all, or needs it."""
+    if every and (wrong := [name for name in _OTHERS if name in given]):
+        raise UsageError(
+            f"--all does not go with --{wrong[0]}",
+            detail="It counts the instructions of workloads of the catalog.",
+            hint="Leave it out; --suite and --workload choose what is counted.",
+        )
+    if not every and any(name in given for name in _OWN):
+        raise UsageError(
+            "--suite, --workload and --grid need --all",
+            hint="Add --all; without it one scenario is searched for one commit.",
+        )
+
+
+def out_of_time() -> LandspeedError:
+    """Return the error of a search whose budget is spent."""
+    return MeasureError(
+        "undecided: the budget is spent",
+        hint="Give the same command a larger --budget; it resumes from here.",
+    )
+
+
+def require_same_variant(good: Target, bad: Target) -> None:
+    """UsageError if the ends are different variants."""
+    if good.variant != bad.variant:
+        raise UsageError(
+            "GOOD and BAD are different variants",
+            detail=f"GOOD is {good}, BAD is {bad}.",
+            hint="Bisect one variant; --over variants ranks them.",
+        )
+
+
+def bisect_all(
+    ends: tuple[Target, Target],
+    command: str,
+    *,
+    workloads: Sequence[Workload],
+    size: float | None,
+    spacing: int,
+    budget: float,
+    fresh: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> LandspeedError | None:
+    """Print every commit that changed one of *workloads*; return an error if time ran out."""
+    size = size or ALL_SIZE
+    if size < _LEAST_SIZE:
+        raise UsageError(
+            f"--size must be at least {percent(_LEAST_SIZE)} with --all",
+            detail="Two counts of one server may be 0.2 % apart.",
+        )
+    require_same_variant(*ends)
+    chosen, session = workloads or choose([], _SUITE), Session.open()
+    request = AtlasRequest.between(session, ends, chosen, size=size, spacing=spacing, budget=budget)
+    with request.journal(fresh=fresh) as journal:
+        atlas = Atlas(request=request, journal=journal)
+        if dry_run:
+            facts = estimate(atlas)
+            show_dry_run(summary_of(facts, size), facts, as_json=as_json)
+            return None
+        complete = atlas.run()
+        report = atlas_report(atlas, command, complete=complete)
+    text = atlas_markdown(report)
+    put_summary(text)
+    emit_either(text, report.facts(), as_json=as_json)
+    return None if complete else out_of_time()

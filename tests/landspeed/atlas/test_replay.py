@@ -1,0 +1,54 @@
+"""The known changes, and how an answer about one of them is scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.workloads.catalog import choose
+from perf.replay import KnownChange, known_changes, score
+
+COMMITS = [f"{number:040x}" for number in range(10)]
+CHANGE = KnownChange(
+    commit=COMMITS[5],
+    direction="slower",
+    workloads=("sort-*",),
+    seen_by=frozenset({"instructions"}),
+)
+
+
+def named(first: int, last: int, workload: str = "sort-text", ratio: float = 1.1) -> dict[str, Any]:
+    return {
+        "commit": {"ref": COMMITS[last]},
+        "parent": {"ref": COMMITS[first - 1]},
+        "among": last - first + 1,
+        "workloads": [{"workload": workload, "before": 100.0, "after": 100.0 * ratio}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([named(5, 5)], "exact"),
+        ([named(2, 2), named(5, 5)], "exact"),
+        ([named(4, 6)], "range"),
+        ([named(2, 2)], "wrong"),
+        ([], "missed"),
+        ([named(5, 5, "float")], "missed"),
+        ([named(5, 5, ratio=0.9)], "missed"),
+    ],
+)
+def test_an_answer_is_scored_by_what_it_names_for_the_workload(changes, expected):
+    assert score(CHANGE, {"changes": changes}, COMMITS) == expected
+
+
+def test_every_known_change_is_of_the_catalog_and_thirty_are_visible_to_counts():
+    known = known_changes()
+    assert len({one.commit for one in known}) == len(known)
+    assert sum(one.is_visible for one in known) >= 30
+    for one in known:
+        assert len(one.commit) == 40
+        assert one.direction in ("slower", "faster")
+        for pattern in one.workloads:
+            assert choose([pattern])

@@ -1,0 +1,68 @@
+"""``landspeed show --guards``: which counted workloads execute a function."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from click.testing import CliRunner
+
+from base.build import Origin
+from base.errors import RefError, UsageError
+from base.paths import Paths
+from benchmarks.counted.callgrind import Edge, Profile
+from benchmarks.counted.count import workload_cell
+from benchmarks.counted.profiles import keep_profile
+from benchmarks.machine.machine import Machine
+from benchmarks.records.store import RecordStore
+from benchmarks.workloads.catalog import choose
+from landspeed.cli.show import show_
+from tests.kits.made_up.stand_ins import made_up_build, timed_record
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    for name in ("CACHE", "PROJECT", "RESULTS"):
+        monkeypatch.setenv(f"LANDSPEED_{name}", str(tmp_path))
+    return Paths.find()
+
+
+def counted(paths: Paths, workload: str, date: str, own: Mapping[str, float]) -> None:
+    (found,) = choose([workload])
+    origin = Origin(release=None, commit="a" * 40, tree="t", date=date)
+    record = timed_record(
+        build=made_up_build("b", origin, digest=date),
+        cell=workload_cell(found),
+        machine=Machine.detect(),
+        run={},
+        sample={"instructions": sum(own.values())},
+    )
+    RecordStore(paths.records).add(record)
+    edges = {("main", name): Edge(calls=1, inclusive=own[name]) for name in own if name != "main"}
+    keep_profile(paths, record.id, Profile(own=own, edges=edges))
+
+
+def test_the_workloads_that_execute_a_function_are_listed_by_their_newest_count(project):
+    counted(project, "hash-join", "2024-01-01", {"main": 50.0, "ExecHash": 50.0})
+    counted(project, "hash-join", "2025-01-01", {"main": 75.0, "ExecHash.part.0": 25.0})
+    counted(project, "sort-text", "2025-01-01", {"main": 90.0, "tuplesort_performsort": 10.0})
+    text = CliRunner().invoke(show_, ["--guards", "ExecHash"]).stdout
+    assert "hash-join" in text
+    assert "25.00%" in text
+    assert "sort-text" not in text
+    found = json.loads(CliRunner().invoke(show_, ["--guards", "*", "--json"]).stdout)
+    assert [one["function"] for one in found[:2]] == ["main", "main"]
+    assert found[0]["inclusive"] == 1.0
+
+
+def test_a_function_that_no_workload_executes_is_an_error(project):
+    counted(project, "hash-join", "2024-01-01", {"main": 50.0})
+    error = CliRunner().invoke(show_, ["--guards", "ExecSort"]).exception
+    assert isinstance(error, RefError)
+    assert "ExecSort" in error.message
+
+
+def test_a_point_and_guards_exclude_each_other(project):
+    for words in ([], ["18/sort-text", "--guards", "main"]):
+        assert isinstance(CliRunner().invoke(show_, words).exception, UsageError)

@@ -68,6 +68,9 @@ def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoin
         steps=steps,
         profiles=profiles,
         samples=write_samples(records.table(), session.paths.results),
+        plans=lambda ids: {
+            one.id: "\n".join(one.plan.lines) for one in records.records([*ids]) if one.plan
+        },
         confirmations=records.confirmations.all(),
         bisections=records.bisections.all(),
         failures=records.failures.all(),

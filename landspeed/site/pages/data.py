@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,14 @@ class PageInputs:
 
     ``confirmations``, ``bisections`` and ``failures`` are the records' notes, ``commits`` comes
     from git. ``profiles`` are the ids of the records whose profiles are kept, ``samples`` the
-    names of the files that write_samples() has written.
+    names of the files that write_samples() has written. ``plans`` returns the plans of the records
+    with these ids, of those that have any.
     """
 
     steps: Sequence[Changepoint] = ()
     profiles: Collection[str] = ()
     samples: Sequence[str] = ()
+    plans: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
     confirmations: Sequence[Mapping[str, Any]] = ()
     bisections: Sequence[Mapping[str, Any]] = ()
     failures: Sequence[Mapping[str, Any]] = ()
@@ -73,7 +75,9 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     files["changes.json"] = json_file(
         {"meanings": {state.value: words for state, words in MEANINGS.items()}, "rows": rows}
     )
-    files["workloads.json"] = json_file(workload_facts(dots, ordered, inputs.profiles))
+    counts = workload_facts(dots, ordered, inputs.profiles)
+    files["workloads.json"] = json_file(counts)
+    files["plans.json"] = json_file(inputs.plans(run_ids(counts)))
     files["status.json"] = json_file(status_facts(dots, place_of, inputs.failures))
     files["index.json"] = json_file(
         {

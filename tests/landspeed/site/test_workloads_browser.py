@@ -64,6 +64,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ],
         commits={},
         profiles=profiles,
+        plans=lambda ids: dict.fromkeys(ids, "SELECT 1\n  Sort\n    Seq Scan on t"),
     )
     files = page_files(dots(project.store.table()), project.place_of, inputs)
     write_page_files(files, project.paths.results, profiles)
@@ -127,6 +128,7 @@ def test_a_cell_leads_to_its_trend_and_shows_which_functions_differ(
     dialog.get_by_role("cell", name="−").or_(dialog.get_by_role("cell", name="+")).first.wait_for()
     first = dialog.locator("tbody tr").first.locator("th, td").all_inner_texts()
     assert (first[0], first[3]) == ("qsort_tuple", "+57.88")
+    assert "Seq Scan on t" in dialog.locator("pre").inner_text()
     page.reload()
     dialog.locator("tbody tr").first.wait_for()
     dialog.get_by_role("link", name="Trend in asv").click()

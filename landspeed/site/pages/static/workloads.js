@@ -177,7 +177,7 @@ async function open(view, row, place) {
                 metric, a: `${map.versions[from]}:${map.variant}`, b: `${version}:${map.variant}`})}, 'Compare')),
             h('li', {}, h('a', {href: commitAddress(version)}, `About ${version}`)),
             h('li', {}, h('code', {}, `landspeed show '${version}:${map.variant}/${cell}'`))),
-        ...plans(row, from, place, map),
+        ...plans(await load('plans.json'), row.runs[buffers], from, place, map),
         h('h3', {}, 'Functions'), functionsPlace);
     remember({cell: `${keyOf(row)}@${version}`});
     if (!dialog.open) {
@@ -187,8 +187,8 @@ async function open(view, row, place) {
 }
 
 /* The plan at *place*, and the one before it if that differs; nothing if none is recorded. */
-function plans(row, from, place, map) {
-    const plan = (at) => (at === undefined ? undefined : row.plans?.[at]);
+function plans(known, runs, from, place, map) {
+    const plan = (at) => known[runs?.[at]];
     if (!plan(place)) {
         return [];
     }

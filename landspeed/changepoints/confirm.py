@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from base.build import Origin
@@ -34,12 +36,14 @@ PRESET = "confirm"
 class ConfirmRun:
     """Tests changepoints one after the other and goes on after failures, kept in ``errors``.
 
-    Each gets a ``budget``, in seconds, for runs of ``seconds`` each. With ``fresh``, changepoints
+    Each gets a ``budget``, in seconds, for runs of ``seconds`` each, until the monotonic clock
+    reads ``end``: those that are left then stay nominated. With ``fresh``, changepoints
     that were confirmed or refuted before are measured again.
     """
 
     session: Session
     budget: float
+    end: float = inf
     seconds: int = CompareScenario.seconds
     fresh: bool = False
     errors: list[LandspeedError] = field(default_factory=list)
@@ -56,6 +60,9 @@ class ConfirmRun:
             before = known.get(key)
             if before is not None and before.status in DECIDED and not self.fresh:
                 found.append(before)
+                continue
+            if time.monotonic() >= self.end:
+                say(f"later, because the total time is spent: {changepoint}")
                 continue
             try:
                 confirmation = self._one(changepoint)
@@ -110,7 +117,7 @@ class ConfirmRun:
             sides,
             scenario,
             metric=metric_named(changepoint.metric),
-            budget=self.budget,
+            budget=min(self.budget, self.end - time.monotonic()),
             preset=PRESET,
             rule=StoppingRule(precision=changepoint.precision),
         )

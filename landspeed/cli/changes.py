@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
+from math import inf
 
 import click
 from rich.table import Table
@@ -30,7 +32,7 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.format import change, counted
-from landspeed.console.params import spell_duration
+from landspeed.console.params import Duration, spell_duration
 from landspeed.console.progress import duration, say
 from landspeed.console.table import as_text, rich_table
 from landspeed.farm.bisect_confirmed import ConfirmedBisects
@@ -62,6 +64,12 @@ _LISTED = ""  # --confirm without FILE
     "listed, or those in FILE (- for stdin), which --json wrote.",
 )
 @budget_option("30min", "With --confirm: time for each change")
+@click.option(
+    "--total",
+    type=Duration(),
+    metavar="TIME",
+    help="With --confirm: time for everything together; the rest stays to be confirmed.",
+)
 @seconds_option
 @click.option(
     "--fresh", is_flag=True, help="With --confirm: test again what was confirmed or refuted."
@@ -82,6 +90,7 @@ def changes_(
     doubtful_too: bool,
     file: str | None,
     budget: float,
+    total: float | None,
     seconds: int,
     fresh: bool,
     bisect_too: bool,
@@ -131,7 +140,8 @@ def changes_(
             as_json=as_json,
         )
         return
-    run = ConfirmRun(session=session, budget=budget, seconds=seconds, fresh=fresh)
+    end = time.monotonic() + (total or inf)
+    run = ConfirmRun(session=session, budget=budget, end=end, seconds=seconds, fresh=fresh)
     _confirm(run, given, bisect_too=bisect_too, as_json=as_json)
 
 
@@ -142,7 +152,9 @@ def _confirm(
     text = as_text(confirmations_table(found))
     emit_either(text, confirmations_facts(found), as_json=as_json)
     say(status_counts_text(newest(run.session.records.confirmations.all()).values()))
-    bisects = ConfirmedBisects(session=run.session, budget=run.budget, seconds=run.seconds)
+    bisects = ConfirmedBisects(
+        session=run.session, budget=run.budget, end=run.end, seconds=run.seconds
+    )
     for note in bisects.of(found) if bisect_too else ():
         say(f"bisected: {note.report.title}")
     raise_if(run.failure(len(found), bisects.errors))

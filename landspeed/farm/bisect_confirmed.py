@@ -6,9 +6,11 @@ the largest, and its report becomes a note beside the records.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from shlex import join
 
 from base.errors import LandspeedError
@@ -31,12 +33,14 @@ class ConfirmedBisects:
     """Bisects confirmed changepoints one after the other; a failed one does not stop the others.
 
     ``budget``: Seconds for each bisection.
+    ``end``: No bisection starts after the monotonic clock reads this.
     ``seconds``: Seconds that a timed run takes.
     ``errors``: Why bisections failed.
     """
 
     session: Session
     budget: float
+    end: float = inf
     seconds: int = CompareScenario.seconds
     errors: list[LandspeedError] = field(default_factory=list)
 
@@ -46,7 +50,7 @@ class ConfirmedBisects:
         known = {BisectionNote.parse(note).nomination for note in notes.all()}
         made = []
         for group in self._groups(confirmations):
-            if known & {one.key for one in group}:
+            if known & {one.key for one in group} or time.monotonic() >= self.end:
                 continue
             chosen = max(group, key=lambda one: (metric_named(one.metric).exact, one.ratio))
             try:
@@ -92,7 +96,7 @@ class ConfirmedBisects:
             commits=commits,
             variant=one.variant,
             size=COUNTED_DIFFERENCE if metric.exact else one.precision,
-            budget=self.budget,
+            budget=min(self.budget, self.end - time.monotonic()),
         )
 
 

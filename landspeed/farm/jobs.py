@@ -17,6 +17,9 @@ from landspeed.session.target import Target
 from landspeed.session.tracking_config import TrackingConfig
 
 _COUNTS_PER_JOB = 4
+# GitHub ends a job on a machine of its own after 6 hours, and an estimate may be half of the truth.
+# https://docs.github.com/actions/reference/limits
+_JOB_SECONDS = 2.5 * 3600
 _EXACT = {metric.exact: metric for metric in METRICS}
 
 
@@ -95,9 +98,9 @@ class TrackJobs:
         targets = [plan.client, *plan.targets] if plan.targets else []
         jobs = [_build_job(session, target) for target in dict.fromkeys(targets)]
         counted = plan.counted.targets
-        batches = [
-            counted[at : at + _COUNTS_PER_JOB] for at in range(0, len(counted), _COUNTS_PER_JOB)
-        ]
+        each = plan.counted.seconds / max(len(counted), 1)
+        size = max(1, min(_COUNTS_PER_JOB, int(_JOB_SECONDS / max(each, 1.0))))
+        batches = [counted[at : at + size] for at in range(0, len(counted), size)]
         return cls(
             # A commit and its revert's revert are one build, and an artifact has one author.
             builds=tuple({job.identifier: job for job in jobs}.values()),

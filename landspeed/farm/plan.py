@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import product, zip_longest
+from typing import Self
 
 from base.build import Variant
 from base.errors import LandspeedError, RefError
@@ -24,6 +26,13 @@ from landspeed.session.tracking_config import TrackingConfig
 MOST_JOBS = 250
 """The most jobs in a matrix of ours; GitHub refuses more than 256.
 https://docs.github.com/actions/reference/limits"""
+
+
+class MeasureKind(StrEnum):
+    """What one run of the workflow measures."""
+
+    COUNTS = "counts"
+    TIMES = "times"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +93,16 @@ class TrackingPlan:
     def targets(self) -> list[Target]:
         """All targets to measure, each once."""
         return list(dict.fromkeys(t for one in self.assignments for t in one.targets))
+
+    def limited_to(self, kind: MeasureKind) -> Self:
+        """Return the part of the plan that counts, or the part that times."""
+        counter = self.counted.machine
+        if kind is MeasureKind.COUNTS:
+            confirms = tuple(one for one in self.unconfirmed if one == counter)
+            return replace(self, timed=(), unconfirmed=confirms)
+        nothing = Assignment(machine=counter, targets=(), due=0, seconds=0.0)
+        confirms = tuple(one for one in self.unconfirmed if one != counter)
+        return replace(self, counted=nothing, unconfirmed=confirms)
 
     @property
     def machines(self) -> list[str]:

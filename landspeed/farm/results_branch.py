@@ -216,7 +216,8 @@ class ResultsBranch:
                 f'pushing the results to "{self.name}" of {self.remote.shown} failed',
                 detail=reason,
                 hint="Check that GITHUB_TOKEN may write contents there, and that no rule protects "
-                "the branch. Nothing is lost: repeat the command.",
+                "the branch. To another repository than the workflow's set LANDSPEED_RESULTS_KEY. "
+                "Nothing is lost: repeat the command.",
             ) from error
         self.say(f"another machine pushed results first: pushing again ({number + 1})")
         # At random, so that two machines which lost one race do not meet in the next.

@@ -56,7 +56,21 @@ _BRAND_NEW = """<p class="navbar-text">
           </p>"""
 _ENTRY = '\n        <li><a href="{address}">{title}</a></li>'
 _LAST_ENTRY = '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>'
+# asv's pages have styles in elements, but no script in the page once all scripts are local.
+_TYPE = '<meta http-equiv="Content-Type" content="text/html; charset=utf-8">'
+_POLICY = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'self\'; '
+    "img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'\">"
+)
+_LOAD_FAILURE = """    <script type="text/javascript">
+      function js_load_failure() {
+        window.location = "error.html";
+      }
+    </script>
+"""
 _WORDS = (
+    (_LOAD_FAILURE, ""),
     (_LAST_ENTRY, _LAST_ENTRY + "{entries}"),
     ("<title>airspeed velocity</title>", "<title>landspeed</title>"),
     (
@@ -129,7 +143,7 @@ def localised(page: str, entries: Iterable[tuple[str, str]] | None = None) -> st
     *entries* (address, title) are added to the navigation; they are None for a page without one.
     asv's UserError if the page is not the one that this was written for.
     """
-    page = _ELSEWHERE.sub(_local_tag, page)
+    page = _ELSEWHERE.sub(_local_tag, page).replace(_TYPE, f"{_TYPE}\n    {_POLICY}")
     if entries is not None:
         added = "".join(_ENTRY.format(address=address, title=title) for address, title in entries)
         page, brands = _BRAND_OLD.subn(_BRAND_NEW, page)
@@ -150,6 +164,6 @@ def _local_tag(match: re.Match[str]) -> str:
     for start, local in _LOCAL.items():
         if file.startswith(start):
             if match["script"]:
-                return f'<script src="vendor/{local}" onerror="js_load_failure()"></script>'
+                return f'<script src="vendor/{local}"></script>'
             return f'<link rel="stylesheet" href="vendor/{local}">'
     raise UserError(f"asv's page loads a file landspeed has no copy of: {address}")

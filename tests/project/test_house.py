@@ -64,7 +64,7 @@ MAY_START_PROCESSES = (
 MAY_COMPARE_VERSIONS = ("base.version", "builders.catalog")
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
 SCRIPTS = (
-    *("tools/setup", "tools/lock", "tools/docker-base", ".ci/run"),
+    *("tools/setup", "tools/lock", "tools/docker-base", "tools/branch-rules", ".ci/run"),
     *(f"tools/runner/{name}" for name in ("job-started", "job-completed", "clean")),
     *(f"tools/runner/{name}" for name in ("jitconfig", "run-once")),
 )

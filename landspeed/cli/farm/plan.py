@@ -16,7 +16,7 @@ from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.params import spell_duration
 from landspeed.console.progress import duration, say
 from landspeed.farm.jobs import TrackJobs
-from landspeed.farm.plan import Assignment, TrackingPlan, tracking_plan
+from landspeed.farm.plan import Assignment, MeasureKind, TrackingPlan, tracking_plan
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 from landspeed.session.tracking_config import TrackingConfig
@@ -30,6 +30,11 @@ from landspeed.session.tracking_config import TrackingConfig
     metavar="PATTERN",
     help="Watch this branch, or the branches of a pattern such as REL_*_STABLE; may be repeated.",
 )
+@click.option(
+    "--measure",
+    type=click.Choice([kind.value for kind in MeasureKind]),
+    help="Plan only what is counted, or only what is timed; by default both.",
+)
 @budget_option(None, "Time for everything on each machine; by default that of [track]")
 @click.option(
     "--outputs",
@@ -40,7 +45,12 @@ from landspeed.session.tracking_config import TrackingConfig
 )
 @json_option
 def plan_(
-    *, branches: tuple[str, ...], budget: float | None, outputs_to: Path | None, as_json: bool
+    *,
+    branches: tuple[str, ...],
+    measure: str | None,
+    budget: float | None,
+    outputs_to: Path | None,
+    as_json: bool,
 ) -> None:
     """Plan what to measure of the commits and releases that are new upstream.
 
@@ -62,6 +72,8 @@ def plan_(
     )
     session.builder.sources.refresh()
     plan = tracking_plan(session, track, scan_records(session))
+    if measure:
+        plan = plan.limited_to(MeasureKind(measure))
     told = TrackJobs.of(session, track, plan).facts()
     put_outputs(told, outputs_to)
     put_summary("\n".join(_markdown(plan)))

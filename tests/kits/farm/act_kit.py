@@ -1,6 +1,7 @@
 """Workflows under the real act, unmodified, without a network: what ran, what came out of it.
 
-A `Hub` is a repository as GitHub would have it: this checkout's ``.github`` byte for byte, and
+A `Hub` is a repository as GitHub would have it: this checkout's ``.github``, but for two keys
+that act 0.2.89 does not know (``cache-mode`` and ``queue``), and
 around it what the test puts there. act copies its files into a workspace of each job as checkout
 does. GitHub's own actions are stood in for by those of tests/actions, at whatever SHA a workflow
 names them; act is told so for each, and refuses what has no stand-in.
@@ -35,6 +36,7 @@ STUBS = CHECKOUT / "tests" / "actions"
 WORKFLOWS = CHECKOUT / ".github" / "workflows"
 CHECKOUT_ACTION = "actions/checkout"  # act does that one itself
 _USES = re.compile(r"^\s*(?:-\s+)?uses:\s*([\w.-]+/[\w.-]+)([\w./-]*)@([\w.-]+)", re.M)
+_NEWER_THAN_ACT = re.compile(r"^ *(cache-mode: .*|queue: max)\n", re.M)
 _LABELS = ("ubuntu-24.04", "self-hosted", "landspeed-bench")
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "A Maintainer",
@@ -175,6 +177,8 @@ class Hub:
         """
         hub = cls(root=root)
         shutil.copytree(CHECKOUT / ".github", hub.repository / ".github")
+        for path in (hub.repository / ".github/workflows").iterdir():
+            path.write_text(_NEWER_THAN_ACT.sub("", path.read_text()))
         written = {
             **{name: (CHECKOUT / name).read_text() for name in ("asv.conf.json", "landspeed.toml")},
             ".gitignore": (CHECKOUT / ".gitignore").read_text(),
@@ -240,6 +244,7 @@ class Hub:
         *,
         event: str = "workflow_dispatch",
         inputs: Mapping[str, object] | None = None,
+        payload: Mapping[str, Any] | None = None,
         timeout: float = 900.0,
     ) -> int:
         """Begin a run, and when *when* comes true kill the runner with all that it has started.
@@ -247,7 +252,7 @@ class Hub:
         The number of that run.
         """
         main = "refs/heads/main"
-        number, argv, work = self._prepared(workflow, event, inputs or {}, {}, main)
+        number, argv, work = self._prepared(workflow, event, inputs or {}, payload or {}, main)
         with (work / "log").open("w") as log:
             process = subprocess.Popen(
                 argv,

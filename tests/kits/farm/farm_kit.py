@@ -125,5 +125,5 @@ def counted(
     cell = timed["cell"] | {"clients": 1, "threads": 1, "buffers": buffers}
     made = counted_record(build, cell, machine, epoch)
     made["sample"] = made["sample"] | {"instructions": instructions}
-    made["run"] = made["run"] | {"phases": {"count": 4.0}}
+    made["run"] = made["run"] | {"phases": {"count": more.get("seconds", 4.0)}}
     return made

@@ -18,14 +18,20 @@ from benchmarks.records.store import RecordStore
 from tests.kits.farm.act_kit import ActRun, Hub
 from tests.kits.farm.github_api import GitHubApi, github_api
 
+COUNTS, TIMES = "23 * * * *", "53 * * * *"
+
 
 @dataclass(kw_only=True)
 class Tracked:
-    """A farm whose ``hub`` runs track.yml; its results are in ``origin``."""
+    """A farm whose ``hub`` runs track.yml; its results are in ``origin``.
+
+    ``schedule``: The schedule that starts its runs: COUNTS or TIMES.
+    """
 
     hub: Hub
     api: GitHubApi
     origin: Path
+    schedule: str = COUNTS
 
     def track(self, **inputs: object) -> ActRun:
         """One run of track.yml, by hand if there are *inputs*, else by its schedule."""
@@ -33,14 +39,17 @@ class Tracked:
         if inputs:
             run = self.hub.run("track.yml", inputs=inputs)
         else:
-            run = self.hub.run("track.yml", "schedule", timeout=1500)
+            run = self.hub.run(
+                "track.yml", "schedule", payload={"schedule": self.schedule}, timeout=1500
+            )
         self.api.ended(run.number, began, "success" if run.code == 0 else "failure")
         return run
 
     def killed(self, when: Callable[[], bool]) -> None:
         """One run of track.yml by its schedule, killed with all its runners when *when* is true."""
         began = datetime.now(UTC)
-        number = self.hub.run_and_kill("track.yml", when, event="schedule")
+        payload = {"schedule": self.schedule}
+        number = self.hub.run_and_kill("track.yml", when, event="schedule", payload=payload)
         self.api.ended(number, began, "cancelled")
 
     def records(self, columns: Sequence[str]) -> Counter[tuple[Any, ...]]:

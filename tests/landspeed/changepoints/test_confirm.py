@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,19 @@ def test_an_undecided_changepoint_is_continued_the_next_time(
     assert second.comparison == first.comparison
     assert len(bench.asked) == 40
     assert len(inquiry.session.records.confirmations.all()) == 2
+
+
+def test_what_the_total_time_has_no_room_for_stays_nominated_for_the_next_time(
+    inquiry: ConfirmRun, bench: Bench
+) -> None:
+    bench.latency = {"17": 0.1, "18": 0.11}
+    inquiry.end = time.monotonic()
+    assert inquiry.of([changepoint()]) == []
+    assert bench.asked == []
+    assert inquiry.failure(0) is None
+    inquiry.end = time.monotonic() + 3600
+    (found,) = inquiry.of([changepoint()])
+    assert found.status is ChangepointStatus.CONFIRMED
 
 
 def test_a_decided_changepoint_is_not_measured_again_unless_asked_for(

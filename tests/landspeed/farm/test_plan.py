@@ -164,6 +164,24 @@ def test_machines_that_take_the_time_have_a_share_of_their_own(farm):
     assert told["builds_count"] == 1 + len(told["refs"])
 
 
+def test_a_run_that_counts_waits_for_no_machine_that_times_and_the_other_way_round(farm):
+    machines = {"LANDSPEED_TRACK_MACHINES": "one", "LANDSPEED_TRACK_BUDGET": "5min"}
+    counts = new(farm, "--measure", "counts", **machines)
+    assert (counts["timings"], bool(counts["counts"])) == ([], True)
+    assert [row["machine"] for row in counts["confirms"]] == ["counter"]
+    times = new(farm, "--measure", "times", **machines)
+    assert (times["counts"], bool(times["timings"])) == ([], True)
+    assert [row["machine"] for row in times["confirms"]] == ["one"]
+    assert times["builds_count"] == 1 + len(times["refs"])
+
+
+def test_a_job_that_counts_gets_no_more_than_fits_into_githubs_six_hours(farm, monkeypatch):
+    assert [len(row["targets"].split()) for row in new(farm)["counts"]] == [4]
+    farm.count(farm.commits[:1], seconds=3600.0)
+    targets = [row["targets"].split() for row in new(farm, "--budget", "200h")["counts"]]
+    assert max(map(len, targets)) < 3
+
+
 def test_a_machine_that_is_named_twice_is_one_job(farm):
     told = new(farm, LANDSPEED_TRACK_MACHINES="one one")
     assert [row["machine"] for row in told["timings"]] == ["one"]

@@ -210,6 +210,40 @@ def test_a_push_that_is_refused_is_one_clear_error(farmer, remote):
     assert one.waited == []
 
 
+def test_another_repository_is_pushed_to_with_a_deploy_key_that_no_list_of_processes_has(
+    farmer, remote, tmp_path, monkeypatch
+):
+    seen, programs = tmp_path / "seen", tmp_path / "bin"
+    programs.mkdir()
+    ssh = programs / "ssh"
+    ssh.write_text(
+        "#!/usr/bin/env bash\n"
+        f'for word; do last=$word; [[ $word == */key ]] && stat -c "%a %n" "$word" >>{seen}; done\n'
+        f'printf "%s\\n" "$*" >>{seen}\n'
+        f'exec sh -c "${{last/\\/owner\\/results.git/{remote}}}"\n'
+    )
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("LANDSPEED_RESULTS_KEY", "a secret key")
+    monkeypatch.setenv("GITHUB_TOKEN", "a token")
+    one = farmer("one")
+    found = Remote.find("https://github.com/owner/results.git", one.paths)
+    assert found.url == "ssh://git@github.com/owner/results.git"
+    one.measure(2)
+    branch = ResultsBranch(remote=found, paths=one.paths, say=lambda _: None)
+    assert branch.push() == 1
+    assert git("--git-dir", str(remote), "rev-parse", "results")
+    told = seen.read_text()
+    assert "600 " in told
+    assert "-F none" in told
+    assert "StrictHostKeyChecking=yes" in told
+    assert "a secret key" not in told
+    assert "a token" not in told
+    assert "github.com ssh-ed25519 " in (
+        Path(told.split()[1]).parent.joinpath("known_hosts").read_text()
+    )
+
+
 def test_a_remote_that_is_not_there_is_one_clear_error(farmer, tmp_path):
     one = Farmer(tmp_path, tmp_path / "nowhere.git", "one")
     with pytest.raises(RemoteError, match=r"reading the branch .* failed"):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from http.client import HTTPConnection
 from pathlib import Path
 
 import asv
@@ -17,6 +18,7 @@ from asv.util import UserError
 from base.errors import PublishError
 from landspeed.site.asv_assets import STATIC, localised
 from landspeed.site.publish import asv_config, publish
+from landspeed.site.serve import serving
 from tests.kits.made_up.synthetic import RELEASES, Point, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 from tests.kits.made_up.synthetic_project import CHECKOUT, Project
@@ -210,6 +212,31 @@ def test_asvs_navigation_names_the_studies_where_there_are_some(measured: Projec
 def test_an_asset_without_a_copy_is_refused() -> None:
     with pytest.raises(UserError, match="no copy"):
         localised('<script src="https://example.org/new.js"></script>')
+
+
+@pytest.mark.parametrize("name", ["index.html", "error.html"])
+def test_asvs_pages_let_a_browser_run_no_script_that_is_not_a_file_of_the_site(name):
+    made = localised(ASV_INDEX.with_name(name).read_text(), [] if name == "index.html" else None)
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', made)
+    assert "default-src 'self';" in policy
+    assert "script-src" not in policy
+    assert re.search(r"<script(?![^>]* src=)|\son\w+=|javascript:", made) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("127.0.0.1:1", 200), ("localhost", 200), ("evil.example:80", 421), ("", 421)],
+)
+def test_a_preview_answers_to_no_name_but_this_machines(tmp_path, host, status):
+    (tmp_path / "index.html").write_text("<html></html>")
+    with serving(tmp_path, 0) as (_, server):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            connection = HTTPConnection("127.0.0.1", server.server_port)
+            connection.request("GET", "/", headers={"Host": host})
+            assert connection.getresponse().status == status
+        finally:
+            server.shutdown()
 
 
 def test_another_page_than_the_pinned_asv_has_is_refused() -> None:

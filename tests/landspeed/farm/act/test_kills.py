@@ -15,6 +15,7 @@ import pytest
 from tests.kits.farm.act_kit import needs_act
 from tests.kits.farm.farmer_kit import Farmer, new_remote
 from tests.kits.farm.github_api import Failure
+from tests.kits.farm.track_kit import TIMES
 from tests.kits.farm.track_world import (
     NOTHING_NEW,
     TRACK,
@@ -98,12 +99,18 @@ def bench(tmp_path: Path, pretended_farm: list[str]) -> Iterator[TrackWorld]:
 
 def test_a_machine_that_is_killed_while_it_takes_the_time_goes_on_and_makes_no_run_again(bench):
     tracked = bench.tracked
+    counting = tracked.track()
+    assert_fine(counting)
+    assert "publish/site" in counting.jobs
+    assert "time" not in counting.jobs
+    tracked.schedule = TIMES
     bench.killed_at("time 1 read-only c4 2")
     before = bench.deeds("time")
     assert len(before) > 9  # in the second round
 
     run = tracked.track()
     assert_fine(run)
+    assert "count" not in run.jobs
     (timed,) = (cell for cell in run.cells if cell.job == "time")
     assert timed.matrix["machine"] == "bench-1"
     assert timed.matrix["labels"] == ["self-hosted", "landspeed-bench", "bench-1"]

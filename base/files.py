@@ -10,8 +10,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +169,17 @@ def exchange(new: Path, old: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove *path* and all below it; a missing path is fine."""
-    shutil.rmtree(path, ignore_errors=True)
+    """Remove *path* and all below it, also what was made unreadable; a missing path is fine."""
+
+    def allow(function: Callable[..., Any], name: str, _: object) -> None:
+        # Measured code can take a directory's permissions away. rmtree follows no symlinks.
+        directory = Path(name) if function is os.open else Path(name).parent
+        with suppress(OSError):
+            if directory.lstat().st_mode & 0o700 != 0o700 and directory.is_relative_to(path):
+                directory.chmod(0o700)
+                remove_tree(directory) if function is os.open else function(name)
+
+    shutil.rmtree(path, onerror=allow)
 
 
 def require_free(path: Path, needed: int, what: str) -> None:

@@ -150,8 +150,11 @@ class Builder:
             sweep(self.paths.trees, self.store.lock)
             require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
             self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
-            is_commit = source.origin.release is None
-            if is_commit and self.keeps_trees and self.sandbox.builds_in_place:
+            is_commit = job.source.origin.release is None
+            if self.sources.is_of_strangers(job.source):
+                strangers = replace(self, sandbox=replace(self.sandbox, for_strangers=True))
+                build = strangers._build_afresh(job, lock)
+            elif is_commit and self.keeps_trees and self.sandbox.builds_in_place:
                 build = self._build_kept(job)
             else:
                 build = self._build_afresh(job, lock)
@@ -204,9 +207,11 @@ class Builder:
         seconds = self.sandbox.run(
             plan, source=tree, stage=stage, log=log, progress=job.progress, lock=lock
         )
+        installed = _prefix(job.plan, stage) / "bin"
         for program in ("postgres", "initdb", "pg_config"):
-            installed = _prefix(job.plan, stage) / "bin"
-            if not (installed / program).is_file():
+            path = installed / program
+            # A symlink on the way could make the files of another build ours.
+            if not path.is_file() or path.resolve() != path:
                 raise BuildError(
                     f"the build of PostgreSQL {plan.version} installed no {program}",
                     detail=f"Looked in {installed}.",
@@ -232,4 +237,4 @@ class Builder:
 
 
 def _prefix(plan: Recipe, stage: Path) -> Path:
-    return stage / plan.prefix.removeprefix("/")
+    return stage.resolve() / plan.prefix.removeprefix("/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -16,10 +17,12 @@ from base.build import Build, Variant
 from base.errors import BuildError
 from builders.recipe import Recipe
 from builders.sandbox import inside
+from builders.sandbox.confinement import can_confine, confined
 from builders.sandbox.failure import SETUP_HINT
 from builders.sandbox.jobserver import JobServer
 from builders.sandbox.steps import Sandbox, Workplace
 
+_log = logging.getLogger(__name__)
 _COUNTERS = ("/proc/vmstat",)
 # What "make setup" does not install.
 _INSTEAD = {
@@ -47,8 +50,23 @@ class Host(Sandbox):
             is_plain = "/" not in name and "{" not in name
             if is_plain and shutil.which(name, path=_search_path()) is None:
                 raise _missing(name, f"PostgreSQL {recipe.version} is built with it.")
+        argv: tuple[str, ...] = (sys.executable, "-I", "-S", inside.__file__)
+        if self.for_strangers and can_confine():
+            stage.mkdir(parents=True, exist_ok=True)
+            log.touch()
+            argv = confined(
+                argv,
+                hidden=(Path.home(), self.ccache.parent),
+                written=(source, stage, log),
+                read=(self.ccache,),
+            )
+        elif self.for_strangers:
+            _log.warning(
+                "code that is not upstream's is built without a sandbox: bubblewrap is not "
+                "installed, or this machine does not allow it"
+            )
         return Workplace(
-            argv=(sys.executable, "-I", "-S", inside.__file__),
+            argv=argv,
             tree=source,
             name=str(source),
             directory=str(source),
@@ -60,6 +78,7 @@ class Host(Sandbox):
             jobs=self.jobs,
             toolchain=self.toolchain(recipe.variant),
             counters=_COUNTERS,
+            variables={"CCACHE_READONLY": "1"} if self.for_strangers else {},
         )
 
 

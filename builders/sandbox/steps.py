@@ -100,13 +100,15 @@ class Sandbox(ABC):
 
     ``ccache`` is the directory of the compiler cache. ``jobs`` is how many processes compile at
     once, in all builds of one ``job_server`` together. A sandbox that ``builds_in_place`` leaves
-    object files in the source tree.
+    object files in the source tree. Builds ``for_strangers`` are of code that is not upstream's:
+    they do not write to the compiler cache.
     """
 
     ccache: Path
     jobs: int
     job_server: JobServer | None = None
     ccache_limit: str = "10G"
+    for_strangers: bool = False
     builds_in_place: ClassVar[bool]
 
     def toolchain(self, variant: Variant) -> dict[str, str]:

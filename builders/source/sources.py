@@ -63,6 +63,11 @@ class Sources:
 
     # -- from a ref to a source ------------------------------------------------------------
 
+    def is_of_strangers(self, source: Source) -> bool:
+        """Return whether *source* is a commit that upstream never had, such as somebody's patch."""
+        commit = source.origin.commit
+        return commit is not None and not self._upstream.has(commit)
+
     def resolve(self, ref: str) -> Source:
         """Return the Source that *ref* names, fetched if it is not here yet.
 

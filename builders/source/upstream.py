@@ -198,6 +198,11 @@ class Upstream:
             if name != f"{TRACKED}/HEAD"
         }
 
+    def has(self, commit: str) -> bool:
+        """Return whether *commit*, which is here, is or was on a branch or tag of the upstream."""
+        places = (HEADS, TRACKED, TAGS, KEPT)
+        return bool(self._git.text("for-each-ref", "--count=1", f"--contains={commit}", *places))
+
     def releases(self) -> dict[Version, TaggedRelease]:
         """Return the versions that upstream tagged, betas included, as far as they were fetched."""
         if not self.is_configured or not self.repository.exists or self._missing_lender():

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +21,7 @@ from base.files import (
     digest_tree,
     exchange,
     locked,
+    remove_tree,
     require_free,
     write_atomic,
 )
@@ -245,3 +249,30 @@ def test_too_little_room_is_said_before_it_runs_out_even_of_what_is_not_there_ye
         require_free(tmp_path / "not" / "yet", 10**18, "build all of it")
     assert caught.value.message == "not enough disk space to build all of it"
     assert "1000000000.0 GB are needed" in caught.value.detail
+
+
+def test_a_tree_that_was_made_unreadable_is_removed_and_nothing_that_it_links_to():
+    """As a user without privileges, whom permissions stop."""
+    scratch = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="landspeed-remove-"))
+    tree, kept = scratch / "tree", scratch / "kept"
+    (tree / "closed/inner").mkdir(parents=True)
+    (tree / "fixed").mkdir()
+    kept.mkdir()
+    for path in (tree / "closed/inner/file", tree / "fixed/file", kept / "file"):
+        path.write_text("")
+    (tree / "link").symlink_to(kept)
+    for path in (scratch, *scratch.rglob("*")) if os.geteuid() == 0 else ():
+        os.chown(path, 64123, 64123, follow_symlinks=False)
+    for path, mode in (("closed/inner", 0), ("closed", 0), ("fixed", 0o555)):
+        (tree / path).chmod(mode)
+    child = os.fork()
+    if child == 0:
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(64123)
+            os.setuid(64123)
+        remove_tree(tree)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert list(scratch.rglob("*")) == [kept, kept / "file"]
+    shutil.rmtree(scratch)

@@ -13,7 +13,10 @@ from base.build import Variant
 from base.errors import BuildError, StorageError
 from base.files import digest_tree
 from builders.builder import Builder
+from builders.recipe import Recipe
+from builders.sandbox import Host
 from tests.kits.builds.buildkit import (
+    PretendedSources,
     build,
     builder,
     is_empty,
@@ -211,3 +214,37 @@ def test_a_corrupt_proof_is_no_build_and_is_built_again(cache, damage):
     assert builder(cache).store.find(made.identifier) is None
     again = build(builder(cache))
     assert (again.identifier, again.digest) == (made.identifier, made.digest)
+
+
+@pytest.mark.parametrize("is_of_strangers", [True, False])
+def test_a_strangers_patch_is_built_afresh_and_writes_to_no_compiler_cache(
+    cache, monkeypatch, is_of_strangers
+):
+    class Sources(PretendedSources):
+        def is_of_strangers(self, source):
+            return is_of_strangers
+
+    # the pretended compiler is where bubblewrap shows nothing
+    monkeypatch.setattr("builders.sandbox.host.can_confine", lambda: False)
+    maker = builder(cache)
+    wanted = "1" if is_of_strangers else ""
+    maker = replace(maker, sources=Sources(main=f'test "$CCACHE_READONLY" = "{wanted}"'))
+    source = maker.sources.resolve("13")
+    assert maker.build(source, Variant(), progress=lambda _: None).prefix.is_dir()
+
+
+def test_a_build_whose_install_directory_leads_elsewhere_is_refused(cache, tmp_path, monkeypatch):
+    maker = builder(cache)
+    source = maker.sources.resolve("13")
+    other = build(maker).prefix.rename(tmp_path / "other")
+
+    def run(sandbox: Host, plan: Recipe, *, stage: Path, **_: object) -> float:
+        installed = stage / plan.prefix.removeprefix("/")
+        installed.parent.mkdir(parents=True)
+        installed.symlink_to(other)
+        return 0.0
+
+    monkeypatch.setattr(Host, "run", run)
+    with pytest.raises(BuildError, match="installed no postgres"):
+        maker.build(source, Variant(), progress=lambda _: None)
+    assert other.is_dir()

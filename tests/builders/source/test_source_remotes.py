@@ -53,6 +53,8 @@ def test_a_branch_of_a_listed_remote_is_resolved_and_exported_whole(
     assert (tmp_path / "tree" / "note").read_text() == "a patch of mine"
     before = sources.resolve("hacker/fast/path~1")
     assert before.origin.commit == postgres.git("rev-parse", "master")
+    assert sources.is_of_strangers(source)
+    assert not sources.is_of_strangers(before)
 
 
 def test_a_branch_that_moved_is_asked_for_again(tmp_path, postgres, fork):

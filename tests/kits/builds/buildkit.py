@@ -103,6 +103,10 @@ class PretendedSources:
         origin = Origin(release=self.version, commit=None, tree="a" * 40, date="2024-08-08")
         return Source(version=version, origin=origin)
 
+    def is_of_strangers(self, source: Source) -> bool:
+        """Whether it is somebody's patch: releases are none."""
+        return False
+
     def size(self, source: Source) -> int:
         """How many C files it has."""
         return 1

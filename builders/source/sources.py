@@ -130,13 +130,13 @@ class Sources:
             )
         commit = self._find_commit(revision)
         if commit is None:
+            remotes = [f"Remote, as {one}/BRANCH: {at}" for one, at in self.config.remotes.items()]
             raise RefError(
                 f'the git upstream has no "{revision}"',
-                detail="\n".join([f"Upstream: {self.config.upstream}", *self._remotes()]),
+                detail="\n".join([f"Upstream: {self.config.upstream}", *remotes]),
                 hint="Give a branch, a tag or a commit hash that it has.",
             )
-        git = self._repository.git
-        tree = git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+        tree = self._repository.git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
         version = self._repository.version_of(tree)
         if version is None:
             raise RefError(
@@ -145,12 +145,8 @@ class Sources:
             )
         _require_covered(version, f'commit "{commit[:10]}" (PostgreSQL {version})')
         when = self._upstream.commit_time(commit).isoformat()
-        return Source(
-            version=version, origin=Origin(release=None, commit=commit, tree=tree, date=when)
-        )
-
-    def _remotes(self) -> list[str]:
-        return [f"Remote, as {one}/BRANCH: {at}" for one, at in self.config.remotes.items()]
+        origin = Origin(release=None, commit=commit, tree=tree, date=when)
+        return Source(version=version, origin=origin)
 
     def _find_commit(self, revision: Revision) -> str | None:
         """Return the commit of *revision*; upstream is fetched if the name is not known."""

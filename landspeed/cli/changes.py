@@ -117,10 +117,7 @@ def changes_(
       landspeed changes --confirm --bisect
     """
     if file is None and (fresh or bisect_too or dry_run):
-        raise UsageError(
-            "--fresh, --bisect and --dry-run need --confirm",
-            hint="Add --confirm, or leave them out.",
-        )
+        raise UsageError("--fresh, --bisect and --dry-run need --confirm", hint="Add --confirm.")
     given = read_changes(file) if file else None
     session = Session.open()
     if given is None:

@@ -22,7 +22,7 @@ HONEST = (
 )
 NEEDED = (
     *("build-essential", "bison", "flex", "perl", "ccache", "git", "xz-utils", "bzip2"),
-    *("ca-certificates", "debian-archive-keyring", "valgrind"),
+    *("ca-certificates", "debian-archive-keyring", "valgrind", "bubblewrap"),
 )
 ONLY_LOOKS = {"python -c ", "python -m landspeed.site.asv_machine"}
 

@@ -20,7 +20,6 @@ import yaml
 
 from benchmarks.workloads.metrics import METRICS
 from landspeed.bisect.commit_range import RangeKind
-from landspeed.farm.plan import MeasureKind
 from landspeed.farm.runners import _LABELS
 from tests.kits.farm.act_kit import WORKFLOWS, third_party
 from tests.kits.verbs import every_command, every_verb
@@ -222,92 +221,6 @@ def test_what_comes_by_a_pull_request_is_given_no_secret():
         if "pull_request" in triggers(path):
             assert "secrets" not in path.read_text()
             assert "token" not in path.read_text()
-
-
-@pytest.mark.parametrize("name", ["bisect.yml", "compare.yml", "track.yml"])
-def test_a_question_is_cancelled_by_no_other_question(name):
-    # A group holds one run that waits, and a third cancels it; names of groups ignore case.
-    # https://docs.github.com/actions/how-tos/write-workflows/choose-when-workflows-run/control-workflow-concurrency
-    given = workflow(WORKFLOWS / name)
-    group = given["concurrency"]["group"]
-    asked = dict.fromkeys(re.findall(r"inputs\.(\w+)", group))
-    assert list(asked) == list(given["on"]["workflow_dispatch"]["inputs"])
-    # with "max" all wait; hourly runs do not, so a dispatch with inputs is alone in its group
-    assert given["concurrency"].get("queue") == "max" or "github.run_id" in group
-
-
-def test_counts_wait_for_no_machine_that_takes_the_time():
-    # A job waits for a runner until GitHub ends it after a day, and what needs it waits, too.
-    # https://docs.github.com/actions/reference/limits
-    given = workflow(WORKFLOWS / "track.yml")
-    counts, times = (one["cron"] for one in given["on"]["schedule"])
-    kind = f"github.event.schedule == '{times}' && 'times' || inputs.measure || 'counts'"
-    assert counts != times
-    assert kind in given["concurrency"]["group"]
-    (plan,) = (one for one in given["jobs"]["plan"]["steps"] if one.get("id") == "new")
-    assert kind in plan["env"]["LANDSPEED_FARM_PLAN_MEASURE"]
-    options = given["on"]["workflow_dispatch"]["inputs"]["measure"]["options"]
-    assert options == [kind.value for kind in MeasureKind]
-
-
-def minutes(of: dict[str, Any]) -> int:
-    """The timeout of a job or step where it runs on a machine of GitHub's."""
-    text = str(of["timeout-minutes"])
-    bench = (
-        r"\$\{\{ contains\(needs\.check\.outputs\.runner, 'self-hosted'\) && \d+ \|\| (\d+) \}\}"
-    )
-    return int(found[1] if (found := re.fullmatch(bench, text)) else text)
-
-
-def test_what_may_run_on_githubs_machines_ends_and_packs_before_github_ends_it():
-    # https://docs.github.com/actions/reference/limits: six hours, whatever timeout-minutes says.
-    for name, job in jobs():
-        if "uses" in job or name == "track.yml:time":  # on machines of ours only
-            continue
-        assert minutes(job) <= 330, name
-        found = [step.get("name") for step in job["steps"]]
-        if "Pack new results" in found and "Build" not in found:
-            measuring = [step for step in job["steps"] if "timeout-minutes" in step]
-            assert [minutes(step) for step in measuring] == [300], name
-            assert found.index(measuring[0]["name"]) == found.index("Pack new results") - 1
-    (confirm,) = (s for _, s in steps() if "--confirm" in s.get("run", ""))
-    assert confirm["env"]["LANDSPEED_CHANGES_TOTAL"] == "4h"
-
-
-def test_a_job_has_no_more_of_the_caches_than_it_uses():
-    # The cache service enforces it, whatever measured code does with the token of its job.
-    # https://docs.github.com/actions/reference/workflows-and-actions/workflow-syntax#cache-mode
-    writers = set()
-    for path in FILES:
-        assert workflow(path)["cache-mode"] == "none", path
-        for name, job in workflow(path)["jobs"].items():
-            used = [step.get("uses", "") for step in job.get("steps", ())]
-            saves = any("cache/save@" in one for one in used)
-            restores = any("cache/restore@" in one for one in used) or any(
-                step.get("with", {}).get("sources") == "true" for step in job.get("steps", ())
-            )
-            mode = "write" if saves or "uses" in job else "read" if restores else "none"
-            assert job.get("cache-mode", "none") == mode, f"{path.name}:{name}"
-            writers |= {f"{path.name}:{name}"} if saves else set()
-    assert writers == {"track.yml:plan", "track.yml:build", "publish.yml:site"}
-
-
-def test_an_action_is_at_a_major_that_runs_on_a_node_that_runners_have():
-    # https://github.blog/changelog/2025-09-19-deprecation-of-node-20-on-github-actions-runners
-    first = {"checkout": 5, "cache": 5, "upload-artifact": 6, "download-artifact": 7}
-    first |= {"deploy-pages": 5, "upload-pages-artifact": 5}
-    text = "".join(path.read_text() for path in [*FILES, *ACTIONS])
-    found = set(re.findall(r"uses: actions/([\w-]+)(?:/\w+)?@\w+ # v(\d+)", text))
-    assert {name for name, _ in found} == set(first)
-    assert {name: major for name, major in found if int(major) < first[name]} == {}
-
-
-def test_the_token_of_a_run_is_not_taken_for_one_of_another_repository():
-    # https://docs.github.com/actions/concepts/security/github_token
-    (push,) = (step for _, step in steps() if "results push" in step.get("run", ""))
-    assert push["env"]["LANDSPEED_RESULTS_KEY"] == "${{ secrets.LANDSPEED_RESULTS_KEY }}"
-    callers = [job for _, job in jobs() if "uses" in job]
-    assert [list(job["secrets"]) for job in callers] == [["LANDSPEED_RESULTS_KEY"]] * 3
 
 
 def test_a_job_after_one_that_may_be_skipped_says_itself_when_it_runs():

@@ -32,7 +32,7 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.format import change, counted
-from landspeed.console.params import Duration, spell_duration
+from landspeed.console.params import parse_duration, spell_duration
 from landspeed.console.progress import duration, say
 from landspeed.console.table import as_text, rich_table
 from landspeed.farm.bisect_confirmed import ConfirmedBisects
@@ -66,8 +66,8 @@ _LISTED = ""  # --confirm without FILE
 @budget_option("30min", "With --confirm: time for each change")
 @click.option(
     "--total",
-    type=Duration(),
-    metavar="TIME",
+    type=parse_duration,
+    metavar="DURATION",
     help="With --confirm: time for everything together; the rest stays to be confirmed.",
 )
 @seconds_option

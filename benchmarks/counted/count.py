@@ -1,9 +1,9 @@
 """Count what one execution of a workload costs: instructions, WAL bytes and blocks.
 
 Each number is a slope, (long series - short series) / executions between them: what starting costs
-cancels. It is taken twice; how far the two slopes are apart is told with the number. A workload of
-the catalog, and one that only reads warm pages, has all its series in one session of one server.
-Other series begin on a server of their own, with the same data and the same random numbers.
+cancels. It is taken twice; the two slopes' distance is told with it. A workload of the catalog, and
+one that only reads warm pages, has all its series in one session of one server. Other series begin
+on servers of their own, with the same data and the same random numbers.
 """
 
 from __future__ import annotations
@@ -58,10 +58,8 @@ from benchmarks.workloads.scenario import CacheState, Cell, Mode, Scenario, Tier
 INSTRUMENT = "callgrind"
 """What a record's ``run`` says it was measured by; one that says nothing was timed by a clock."""
 
-_TIMES = 2
-_CONFIGURATION = "default"
-# On a busy machine a series may take longer than a second. Statistics are then reported in it,
-# which a second or third try rarely meets again.
+_TIMES, _CONFIGURATION = 2, "default"
+# On a busy machine statistics may be reported within a series; another try rarely meets that again.
 _TRIES = 3
 
 

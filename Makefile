@@ -1,6 +1,6 @@
 # Every line here is a command a person could type; the work is in tools/setup and landspeed.
 
-.PHONY: setup lock demo preview docker-base test test-quick lint docs perf replay clean
+.PHONY: setup lock demo preview docker-base test test-quick fuzz lint docs perf replay clean
 
 setup:
 	tools/setup
@@ -29,6 +29,11 @@ test:
 test-quick:
 	test -x .venv/bin/pytest || tools/setup --test
 	.venv/bin/pytest -n 2 --dist loadgroup -m "not (slow or postgres or docker or browser or long)"
+
+# more than 100,000 mutated archives, segments, notes, journals and archives of builds
+fuzz:
+	tools/setup --test
+	.venv/bin/pytest -n 2 tests/landspeed/farm/test_fuzz.py --hypothesis-profile fuzz
 
 lint:
 	tools/setup --dev

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
 from base.errors import StorageError, VariantError
+from base.files import read_json
 from base.version import Version
 
 BUILD_JSON = "BUILD.json"
@@ -28,6 +29,17 @@ _NO_FLAG = "O2"  # how a person may spell the default
 _SIZE = re.compile("(bs|wal|seg)([0-9]+)")
 _SIZE_KEYS = {"bs": "blocksize", "wal": "wal_blocksize", "seg": "segsize"}
 _DEFAULT = "default"
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("identifier", "version", "build_system", "digest"), str),
+    **{"quirks": list, "toolchain": dict, "cpu_seconds": (int, float)},
+}
+_HASH = re.compile("[0-9A-Za-z]{1,64}")
+_ORIGIN = {
+    "commit": _HASH,
+    "tree": re.compile(f"{_HASH.pattern}|"),
+    "registered": re.compile("[A-Za-z0-9][A-Za-z0-9._+-]{0,99}"),
+    "release": re.compile("[0-9a-z.]{1,20}"),
+}
 
 
 class Compiler(StrEnum):
@@ -191,6 +203,17 @@ class Origin:
     date: str
     registered: str | None = None
 
+    @classmethod
+    def parse(cls, facts: Mapping[str, Any]) -> Self:
+        """Return the origin that *facts* hold; raises ValueError or TypeError if they hold none."""
+        found = cls(**facts)
+        for key, pattern in _ORIGIN.items():
+            value = getattr(found, key)
+            if value is not None and not pattern.fullmatch(value):
+                raise ValueError(f"the origin's {key} is {value!r:.100}")
+        datetime.fromisoformat(found.date)
+        return found
+
     @property
     def name(self) -> str:
         """Its name for people: ``17.11``, the first ten digits of a commit, or ``@name``."""
@@ -240,12 +263,18 @@ class Build:
         """Read the build at *prefix*; raises StorageError if its BUILD.json is missing or bad."""
         path = prefix / BUILD_JSON
         try:
-            facts = json.loads(path.read_text())
+            facts = read_json(path)
+            for key, kind in _KINDS.items():
+                if not isinstance(facts[key], kind):
+                    raise TypeError(f"its {key} is {facts[key]!r:.100}")
+            words = (*facts["quirks"], *facts["toolchain"].values())
+            if not all(isinstance(word, str) for word in words):
+                raise TypeError("a quirk or a tool is not a string")
             return cls(
                 prefix=prefix,
                 identifier=facts["identifier"],
                 version=Version.parse(facts["version"]),
-                origin=Origin(**facts["origin"]),
+                origin=Origin.parse(facts["origin"]),
                 variant=Variant.of(facts["variant"]),
                 build_system=facts["build_system"],
                 quirks=tuple(facts["quirks"]),

@@ -32,6 +32,13 @@ class LandspeedError(Exception):
         ]
 
 
+def reason(error: BaseException) -> str:
+    """Return what *error* says, in one line; of our own errors the detail."""
+    if isinstance(error, LandspeedError):
+        return (error.detail or error.message).splitlines()[0]
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+
+
 class UsageError(LandspeedError):
     """The command line or a configuration file asks for something that cannot be."""
 

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -15,15 +16,55 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from base.errors import BusyError, StorageError
+from base.errors import BusyError, LandspeedError, StorageError, reason
 
 _RENAME_EXCHANGE = 2  # linux/fs.h
 _AT_FDCWD = -100
+_DEEPEST = 32
+_MOST_JSON_BYTES = 64 << 20
+_log = logging.getLogger(__name__)
+_warned: set[Path] = set()
+
+
+def warn_set_aside(path: Path, error: LandspeedError) -> None:
+    """Warn, once in a process, that the file at *path* is not used because of *error*."""
+    if path not in _warned:
+        _warned.add(path)
+        _log.warning('warning: the file "%s" was set aside: %s', path, reason(error))
 
 
 def canonical_json(value: Any) -> str:
     """Return *value* as JSON with sorted keys and no spaces: equal values, equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_json(path: Path) -> Any:
+    """Return the value in the JSON file at *path*; see `parse_json`."""
+    if path.stat().st_size > _MOST_JSON_BYTES:
+        raise ValueError(f"it has more than {_MOST_JSON_BYTES >> 20} MB")
+    return parse_json(path.read_text())
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of the JSON *text*.
+
+    ValueError if it is none, nests too deeply, or holds text that UTF-8 cannot encode.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_DEEPEST):
+        inner = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [one for some in inner for one in some if isinstance(one, dict | list)]
+        if not level:
+            break
+    else:
+        raise ValueError("it nests too deeply")
+    if "\\u" in text:
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def digest_text(text: str) -> str:

@@ -30,6 +30,8 @@ _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
 
 # No test asserts on wall time: where others use the machine, anything may take long.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# make fuzz: 52 times the mutated files of test_fuzz.py, 104,000 in all
+settings.register_profile("fuzz", settings.get_profile("busy"), max_examples=5200)
 settings.load_profile("busy")
 
 # Started in the background of a shell we would ignore SIGINT, and so would all that we start.

@@ -12,7 +12,8 @@ from typing import Any, Self
 
 from base.errors import MeasureError
 
-_NAMED = re.compile(r"(c?)fn=\((\d+)\)(?: (.*))?")
+_NAMED = re.compile(r"(c?)(fn|ob)=\((\d+)\)(?: (.*))?")
+_ADDRESS = re.compile("0x[0-9a-f]+")
 _COST = re.compile(r"(?:[+-]?\d+|0x[0-9a-f]+|\*) (\d+)")
 _LAST = "totals:"
 
@@ -99,12 +100,12 @@ class Profile:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Self:
-        """The Profile that *facts* are of."""
+        """Return the profile that *facts* are of; ValueError, TypeError or KeyError if none."""
         edges = {
-            (caller, callee): Edge(calls=calls, inclusive=cost)
+            (str(caller), str(callee)): Edge(calls=int(calls), inclusive=float(cost))
             for caller, callee, calls, cost in facts["edges"]
         }
-        return cls(own=dict(facts["own"]), edges=edges)
+        return cls(own={str(name): float(cost) for name, cost in facts["own"].items()}, edges=edges)
 
 
 def is_whole(text: str) -> bool:
@@ -114,28 +115,40 @@ def is_whole(text: str) -> bool:
 
 @dataclass(kw_only=True)
 class _Reader:
-    """Reads line by line; a name is spelled out once and then given by its number."""
+    """Reads line by line; a name is spelled out once and then given by its number.
+
+    A function of a stripped library has an address for a name: it is called ``libc.so.6:0x1e6fb0``.
+    """
 
     own: dict[str, float] = field(default_factory=dict)
     edges: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    _names: dict[str, str] = field(default_factory=dict)
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)
+    _objects: dict[str, str] = field(default_factory=dict)
     _function: str = ""
     _callee: str = ""
     _calls: int | None = None
 
     def read(self, line: str) -> None:
         if named := _NAMED.match(line):
-            called, number, name = named.groups()
+            called, kind, number, name = named.groups()
             if name is not None:
-                self._names[number] = name
-            if called:
-                self._callee = self._names[number]
+                self._names[kind, number] = self._told(called, name)
+            if kind == "ob":
+                # A callee is in its caller's object unless cob= says otherwise.
+                self._objects |= {called: self._names[kind, number], "c": self._names[kind, number]}
+            elif called:
+                self._callee = self._names[kind, number]
             else:
-                self._function = self._names[number]
+                self._function = self._names[kind, number]
         elif line.startswith("calls="):
             self._calls = int(line.removeprefix("calls=").split()[0])
         elif cost := _COST.fullmatch(line):
             self._cost(int(cost[1]))
+
+    def _told(self, called: str, name: str) -> str:
+        if not _ADDRESS.fullmatch(name):
+            return name
+        return f"{self._objects.get(called, '?').rpartition('/')[2]}:{int(name, 16):#x}"
 
     def _cost(self, instructions: int) -> None:
         if self._calls is None:
@@ -146,3 +159,4 @@ class _Reader:
         calls, inclusive = self.edges.get(pair, (0, 0))
         self.edges[pair] = (calls + self._calls, inclusive + instructions)
         self._calls = None
+        self._objects["c"] = self._objects.get("", "?")

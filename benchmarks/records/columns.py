@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from base.build import Variant
+from base.build import Origin, Variant
+from base.errors import RecordError, VariantError
+from base.version import Version
+from benchmarks.records.record import ID, MACHINE, TIME
 
 # Values of few kinds are kept as dictionaries: a million rows then fit in little memory.
 _WORD = pa.dictionary(pa.int32(), pa.string())
@@ -100,3 +105,46 @@ def scalars(records: Iterable[Mapping[str, Any]]) -> pa.Table:
         {c.name: pa.array([c.value(row) for row in rows], type=c.type) for c in COLUMNS},
         schema=SCALARS,
     )
+
+
+# What file names and pages are made of holds no slash, no space, and begins with no dot or dash.
+_PLAIN_WORD = r"\w[^\s/\\]{0,299}"
+_WORD_OF = dict.fromkeys(("build", "mode", "protocol", "tier", "profile", "epoch"), _PLAIN_WORD)
+_WORD_OF |= {"machine": MACHINE, "digest": "[0-9A-Za-z]{1,64}"}
+_ORIGIN = {"release": "release", "commit": "commit", "tree": "tree", "origin_date": "date"}
+_ORIGIN |= {"registered": "registered"}
+_POSITIVE = ("scale", "clients", "threads")
+_FLOATS = tuple(column.name for column in COLUMNS if pa.types.is_floating(column.type))
+
+
+def require_sound(table: pa.Table) -> None:
+    """RecordError unless each row of *table*, as `scalars` returns it, can be of a run."""
+    for name in ("id", "time", "version", *_WORD_OF, "tree", "origin_date", *_POSITIVE):
+        _require(name, table[name], pc.is_valid(table[name]))
+    for name, pattern in (("id", ID), ("time", TIME)):
+        _require(name, table[name], pc.match_substring_regex(table[name], f"^(?:{pattern})$"))
+    for name in _POSITIVE:
+        _require(name, table[name], pc.greater(table[name], 0))
+    for name in _FLOATS:
+        _require(name, table[name], pc.is_finite(table[name]))
+    for name, pattern in _WORD_OF.items():
+        words = table[name].unique()
+        known = [re.fullmatch(pattern, word) is not None for word in words.to_pylist()]
+        _require(name, words, pa.array(known, pa.bool_()))
+    try:
+        table["time"].cast(pa.timestamp("ns", "UTC"))
+        for name in ("version", "release"):
+            for version in table[name].drop_null().unique().to_pylist():
+                Version.parse(version)
+        for row in table.group_by([*_ORIGIN]).aggregate([]).to_pylist():
+            Origin.parse({key: row[name] for name, key in _ORIGIN.items()})
+        for row in table.group_by([*VARIANT_COLUMNS]).aggregate([]).to_pylist():
+            variant_of(row)
+    except (pa.ArrowException, ValueError, TypeError, VariantError) as error:
+        raise RecordError("a record is not valid", detail=str(error)) from error
+
+
+def _require(name: str, values: pa.ChunkedArray, good: pa.ChunkedArray) -> None:
+    wrong = values.filter(pc.invert(good))
+    if len(wrong):
+        raise RecordError("a record is not valid", detail=f'Its "{name}" is {wrong[0]!s:.100}.')

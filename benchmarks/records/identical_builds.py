@@ -6,8 +6,10 @@ one server. Like records, notes are only ever added, and merged by copying files
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 from base.build import Build, Origin
 from benchmarks.records.notes import NoteStore
@@ -26,6 +28,13 @@ class IdenticalBuild:
     digest: str
     origin: Origin
 
+    @classmethod
+    def parse(cls, note: Mapping[str, Any]) -> Self:
+        """Return the identical build of a note; raises ValueError, TypeError or KeyError."""
+        if not re.fullmatch("[0-9A-Za-z]{1,64}", note["digest"]):
+            raise ValueError(f"the digest is {note['digest']!r:.100}")
+        return cls(digest=note["digest"], origin=Origin.parse(note["origin"]))
+
 
 @dataclass(frozen=True, kw_only=True)
 class IdenticalBuildStore:
@@ -38,8 +47,5 @@ class IdenticalBuildStore:
         self.notes.add({"digest": build.digest, "origin": asdict(build.origin)})
 
     def all(self) -> list[IdenticalBuild]:
-        """Return every identical build; raises RecordError for a damaged note."""
-        return [
-            IdenticalBuild(digest=str(facts["digest"]), origin=Origin(**facts["origin"]))
-            for facts in self.notes.all()
-        ]
+        """Return every identical build; a damaged note is set aside with a warning."""
+        return self.notes.read(IdenticalBuild.parse)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from base.errors import RecordError
-from base.files import canonical_json, digest_text, write_atomic
+from base.errors import LandspeedError, RecordError, reason
+from base.files import canonical_json, digest_text, read_json, warn_set_aside, write_atomic
 
 _SCHEMA = 1
+Note = TypeVar("Note")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,33 +27,29 @@ class NoteStore:
         if not path.exists():
             write_atomic(path, text + "\n")
 
-    def all(self) -> list[dict[str, Any]]:
-        """Return every note; RecordError for a damaged one."""
-        return [_parsed(path) for path in sorted(self.root.glob("[!.]*.json"))]
-
-    def merge(self, other: NoteStore) -> int:
-        """Add the notes of *other* and return how many were new."""
-        copied = 0
-        for path in sorted(other.root.glob("[!.]*.json")):
-            _parsed(path)
-            if not (self.root / path.name).exists():
-                write_atomic(self.root / path.name, path.read_bytes())
-                copied += 1
-        return copied
+    def read(self, parse: Callable[[Mapping[str, Any]], Note]) -> list[Note]:
+        """Return what *parse* makes of each note; a damaged one is set aside with a warning."""
+        found = []
+        for path in sorted(self.root.glob("[!.]*.json")):
+            try:
+                found.append(read_note(path, parse))
+            except RecordError as error:
+                warn_set_aside(path, error)
+        return found
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def read_note(path: Path, parse: Callable[[Mapping[str, Any]], Note]) -> Note:
+    """Return what *parse* makes of the note at *path*; RecordError if the note is damaged."""
     try:
-        text = path.read_text()
-        facts = json.loads(text)
-        if digest_text(text.removesuffix("\n"))[:32] != path.stem:
+        facts = read_json(path)
+        if digest_text(path.read_text().removesuffix("\n"))[:32] != path.stem:
             raise ValueError("its content does not match its name")
         if facts.pop("schema") != _SCHEMA:
             raise ValueError("its schema is unknown to this version")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+        return parse(facts)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, LandspeedError) as error:
         raise RecordError(
             f'could not read "{path}"',
-            detail=repr(error),
-            hint="Copy it again from where it came, or move it out of the directory.",
+            detail=reason(error),
+            hint='"landspeed farm results check" lists what is damaged.',
         ) from error
-    return dict(facts)

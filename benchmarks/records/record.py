@@ -19,11 +19,9 @@ SCHEMA = 1
 Statistics = dict[str, dict[str, float]]
 """Growth of the numeric columns of the statistics views, by view and column."""
 
-_VALID = {
-    "id": re.compile(r"[0-9a-z]{26,32}"),
-    "time": re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z"),
-    "machine.name": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*"),
-}
+ID, TIME = r"[0-9a-z]{26,32}", r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z"
+MACHINE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+_VALID = {"id": re.compile(ID), "time": re.compile(TIME), "machine.name": re.compile(MACHINE)}
 
 
 @dataclass(frozen=True, kw_only=True)

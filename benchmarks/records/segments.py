@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from base.errors import RecordError
-from base.files import digest_file, write_atomic
-from benchmarks.records.columns import SCALARS, TEXT, scalars
+from base.errors import RecordError, reason
+from base.files import digest_file, parse_json, warn_set_aside, write_atomic
+from benchmarks.records.columns import SCALARS, TEXT, require_sound, scalars
+from benchmarks.records.record import Record
 
 SUFFIX = ".parquet"
 _NAME_DIGITS = 32
@@ -29,6 +31,8 @@ _ZSTD_LEVEL = 12
 # A page is what zstd sees at once; records resemble each other, so large pages are small files.
 _PAGE_BYTES = 8 << 20
 _ROWS_PER_GROUP = 8192
+_MOST_ROWS, _MOST_BYTES = 1 << 20, 4 << 30
+_FILE = "__filename"
 _FORMAT = ds.ParquetFileFormat(
     read_options=ds.ParquetReadOptions(
         dictionary_columns=[f.name for f in SCALARS if pa.types.is_dictionary(f.type)]
@@ -41,12 +45,8 @@ _FORMAT = ds.ParquetFileFormat(
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        raise RecordError(
-            f'could not read segment "{path}"',
-            detail=str(error).strip().splitlines()[0],
-            hint="Copy it again from where it came, or move it out of the segments directory.",
-        ) from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, reason(error)) from error
 
 
 def write_segment(directory: Path, texts: Mapping[str, str]) -> Path:
@@ -89,21 +89,36 @@ def sync_directory(directory: Path) -> None:
 
 
 def read_scalars(paths: Sequence[Path], columns: Sequence[str]) -> pa.Table:
-    """Return the scalar *columns* of the Segments at *paths*; RecordError naming a damaged one."""
-    schema = pa.schema([SCALARS.field(name) for name in columns])
+    """Return the scalar *columns* of the Segments at *paths*, without those of damaged ones."""
     if not paths:
-        return schema.empty_table()
+        return SCALARS.empty_table().select(columns)
     try:
-        dataset = ds.dataset([str(path) for path in paths], schema=schema, format=_FORMAT)
-        return dataset.to_table(columns=list(columns))
-    except (pa.ArrowException, OSError):
-        # arrow does not always name the file: find the damaged one by reading them one by one
-        return pa.concat_tables([_read_one(path, schema) for path in paths])
+        return _sound_scalars([*paths]).select(columns)
+    except RecordError:
+        tables = [SCALARS.empty_table()]
+        for path in paths:
+            try:
+                tables.append(_sound_scalars([path]))
+            except RecordError as error:
+                warn_set_aside(path, error)
+        return pa.concat_tables(tables).select(columns)
 
 
-def _read_one(path: Path, schema: pa.Schema) -> pa.Table:
-    with _readable(path):
-        return ds.dataset(str(path), schema=schema, format=_FORMAT).to_table()
+def _sound_scalars(paths: list[Path]) -> pa.Table:
+    """Return all scalar columns of the Segments at *paths*; RecordError if a row is not sound."""
+    with _readable(paths[0]):
+        dataset = ds.dataset([str(path) for path in paths], schema=SCALARS, format=_FORMAT)
+        table = dataset.to_table(columns=[*SCALARS.names, _FILE])
+    places = table[_FILE].dictionary_encode().combine_chunks()
+    require_sound(table)
+    for name, at, values in (
+        ("machine", -3, table["machine"].cast(pa.string())),
+        ("time", -2, pc.utf8_slice_codeunits(table["time"], 0, 7)),
+    ):
+        parts = pa.array([Path(one).parts[at] for one in places.dictionary.to_pylist()])
+        if not pc.all(pc.equal(values, parts.take(places.indices))).as_py():
+            raise RecordError("a record is in the wrong place", detail=f"Its {name} differs.")
+    return table.select(SCALARS.names)
 
 
 def read_texts(paths: Sequence[Path], wanted: ds.Expression) -> dict[str, str]:
@@ -111,23 +126,70 @@ def read_texts(paths: Sequence[Path], wanted: ds.Expression) -> dict[str, str]:
     schema = pa.schema([pa.field("id", pa.string()), pa.field(TEXT, pa.large_string())])
     found: dict[str, str] = {}
     for path in paths:
-        with _readable(path):
-            segment = ds.dataset(str(path), schema=schema, format=_FORMAT)
-            # the texts are nearly all of a file: read them only where an id is wanted
-            if segment.count_rows(filter=wanted):
-                table = segment.to_table(filter=wanted)
-                texts = table[TEXT].to_pylist()
-                found.update(zip(table["id"].to_pylist(), texts, strict=True))
+        try:
+            with _readable(path):
+                segment = ds.dataset(str(path), schema=schema, format=_FORMAT)
+                # the texts are nearly all of a file: read them only where an id is wanted
+                if segment.count_rows(filter=wanted):
+                    table = segment.to_table(filter=wanted)
+                    texts = table[TEXT].to_pylist()
+                    found.update(zip(table["id"].to_pylist(), texts, strict=True))
+        except RecordError as error:
+            warn_set_aside(path, error)
     return found
 
 
-def verify_segment(path: Path) -> None:
-    """RecordError unless the Segment at *path* holds the very bytes its name stands for."""
+def check_segment(path: Path, *, rows: bool = True) -> None:
+    """RecordError unless the Segment at *path* is whole and holds only records that belong there.
+
+    Without *rows*, the texts of the records are not read.
+    """
     with _readable(path):
         seen = digest_file(path)
+        facts = pq.read_metadata(path)
     if seen[:_NAME_DIGITS] != path.name.removesuffix(SUFFIX):
-        raise RecordError(
-            f'segment "{path}" is damaged',
-            detail=f"Its name is not the start of its sha256, {seen}.",
-            hint="Copy it again from where it came, or move it out of the segments directory.",
-        )
+        raise _damaged(path, f"Its name is not the start of its sha256, {seen}.")
+    size = sum(facts.row_group(one).total_byte_size for one in range(facts.num_row_groups))
+    if facts.num_rows > _MOST_ROWS or size > _MOST_BYTES:
+        raise _damaged(path, f"It has {facts.num_rows} rows and {size} bytes.")
+    try:
+        known = _sound_scalars([path])
+        if rows:
+            _require_texts(path, known)
+    except RecordError as error:
+        raise _damaged(path, reason(error)) from error
+
+
+def _require_texts(path: Path, known: pa.Table) -> None:
+    """RecordError unless the texts in the Segment at *path* are records with the *known* scalars.
+
+    A Segment of an older landspeed lacks columns.
+    """
+    with _readable(path), pq.ParquetFile(path) as file:
+        texts = file.read([TEXT])[TEXT].to_pylist()
+        columns = [name for name in SCALARS.names if name in file.schema_arrow.names]
+    try:
+        told = scalars(Record.from_json(parse_json(text)).to_json() for text in texts)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise _damaged(path, reason(error)) from error
+    if not _plain(told, columns).equals(_plain(known, columns)):
+        raise _damaged(path, "Its columns are not those of its records.")
+    if len(set(known["id"].to_pylist())) != len(known):
+        raise _damaged(path, "It has a record twice.")
+
+
+def _plain(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the columns *names* of *table*, without dictionaries."""
+    types = [SCALARS.field(name).type for name in names]
+    plain = [pa.string() if pa.types.is_dictionary(one) else one for one in types]
+    return (
+        table.select(names).cast(pa.schema(list(zip(names, plain, strict=True)))).combine_chunks()
+    )
+
+
+def _damaged(path: Path, detail: str) -> RecordError:
+    return RecordError(
+        f'segment "{path}" is damaged',
+        detail=detail,
+        hint='"landspeed farm results check" lists what is damaged.',
+    )

@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from base.errors import RecordError
-from base.files import digest_text, locked, write_atomic
+from base.errors import RecordError, reason
+from base.files import digest_text, locked, parse_json, read_json, warn_set_aside, write_atomic
 from benchmarks.records.cache import cached_scalars, each_once
-from benchmarks.records.columns import COLUMNS, scalars
+from benchmarks.records.columns import COLUMNS, require_sound, scalars
 from benchmarks.records.identical_builds import IdenticalBuildStore
 from benchmarks.records.notes import NoteStore
 from benchmarks.records.record import Record
@@ -34,9 +34,9 @@ from benchmarks.records.segments import (
     read_scalars,
     read_texts,
     sync_directory,
-    verify_segment,
     write_segment,
 )
+from benchmarks.records.signatures import sign
 
 PROFILES = "profiles"
 """The directory, beside the records, of what counted runs executed where, by record id."""
@@ -83,10 +83,7 @@ class RecordStore:
         RecordError if it is not valid or its id is taken by another one.
         """
         facts = record.to_json()
-        try:
-            scalars([_checked(facts, "the new record").to_json()])
-        except pa.ArrowException as error:
-            raise RecordError("the new record is not a raw record", detail=str(error)) from error
+        _require_record(facts)
         text = json.dumps(facts, separators=(",", ":"), ensure_ascii=False)
         path = self._loose / f"{record.id}.json"
         if path.exists():
@@ -111,6 +108,7 @@ class RecordStore:
                 if fresh:
                     segments.append(write_segment(directory, fresh))
                     count += len(fresh)
+                    sign(self.root, segments[-1:])
                 for path, _ in loose.values():
                     path.unlink(missing_ok=True)
         return Sealed(segments=tuple(segments), records=count)
@@ -149,43 +147,18 @@ class RecordStore:
         )
 
     def records(self, ids: Sequence[str]) -> Iterator[Record]:
-        """Yield the records with these *ids*, in id order; RecordError for a missing one."""
+        """Return the records with these *ids*, in id order.
+
+        One that is missing or damaged is left out with a warning.
+        """
         wanted = pa.array(ids, pa.string())
         texts = self._loose_texts()
         texts |= self._sealed_texts(lambda known: pc.is_in(known, value_set=wanted))
         for identifier in sorted(set(ids)):
-            if identifier not in texts:
-                raise RecordError(f'no record "{identifier}"', detail=f"Looked in {self.root}.")
-            yield _parsed(identifier, texts[identifier])
-
-    def merge(self, other_root: Path) -> int:
-        """Add everything of the store at *other_root* by copying files; how many were copied.
-
-        What is damaged there is refused with a RecordError, what is here already is left alone.
-        """
-        other = RecordStore(other_root)
-        copied = 0
-        for path, text in other._read_loose():
-            target = self._loose / path.name
-            if target.exists():
-                _require_same(target, text)
-            else:
-                write_atomic(target, text)
-                copied += 1
-        for path in other._segment_paths():
-            verify_segment(path)
-            copied += _copy(path, self._segments / path.relative_to(other._segments))
-        for path in sorted(other.profiles.glob("[!.]*")):
-            copied += _copy(path, self.profiles / path.name)
-        return copied + sum(map(NoteStore.merge, self._notes, other._notes))
-
-    def verify(self) -> int:
-        """Read every byte of the store; how many records it has. RecordError for damage."""
-        segments = self._segment_paths()
-        for path in segments:
-            verify_segment(path)
-        ids = set(read_scalars(segments, ["id"])["id"].to_pylist())
-        return len(ids | self._loose_texts().keys())
+            try:
+                yield _parsed(identifier, texts.get(identifier, ""))
+            except RecordError as error:
+                warn_set_aside(self.root / identifier, error)
 
     def _sealed_scalars(self) -> pa.Table:
         paths = self._segment_paths()
@@ -199,15 +172,11 @@ class RecordStore:
     def _read_loose(self) -> Iterator[tuple[Path, str]]:
         for path in sorted(self._loose.glob("[!.]*.json")):
             try:
-                text = path.read_text()
-                record = json.loads(text)
+                yield path, check_loose(path)
             except FileNotFoundError:
                 continue  # sealed since it was listed
-            except (OSError, ValueError) as error:
-                raise _damaged(path, str(error)) from error
-            if _checked(record, f'"{path}"').id != path.stem:
-                raise _damaged(path, "Its id is not its name.")
-            yield path, text
+            except RecordError as error:
+                warn_set_aside(path, error)
 
     def _by_directory(self) -> dict[Path, dict[str, tuple[Path, str]]]:
         groups: dict[Path, dict[str, tuple[Path, str]]] = {}
@@ -240,28 +209,37 @@ class RecordStore:
                     path.unlink()
 
 
-def _checked(facts: object, name: str) -> Record:
-    """Return the record that *facts* hold; RecordError, which calls it *name*, if there is none."""
+def check_loose(path: Path) -> str:
+    """Return the text of the loose record at *path*; RecordError if it is damaged."""
     try:
-        return Record.from_json(facts)
-    except RecordError as error:
-        detail = f"{error.message}: {error.detail}"
-        raise RecordError(f"{name} is not a raw record", detail=detail) from error
+        facts = read_json(path)
+        _require_record(facts)
+        if facts["id"] != path.stem:
+            raise ValueError("its id is not its name")
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, RecordError) as error:
+        raise RecordError(
+            f'could not read record "{path}"',
+            detail=reason(error),
+            hint='"landspeed farm results check" lists what is damaged.',
+        ) from error
+    return path.read_text()
 
 
-def _damaged(path: Path, detail: str) -> RecordError:
-    return RecordError(
-        f'could not read record "{path}"',
-        detail=detail,
-        hint="Copy it again from where it came, or move it out of the loose directory.",
-    )
+def _require_record(facts: object) -> None:
+    """RecordError unless *facts* are a raw record with sound scalars."""
+    try:
+        require_sound(scalars([Record.from_json(facts).to_json()]))
+    except (pa.ArrowException, RecordError) as error:
+        raise RecordError("this is not a raw record", detail=reason(error)) from error
 
 
 def _parsed(identifier: str, text: str) -> Record:
     try:
-        return Record.from_json(json.loads(text))
+        return Record.from_json(parse_json(text))
     except (ValueError, RecordError) as error:
-        raise RecordError(f'record "{identifier}" is damaged', detail=str(error)) from error
+        raise RecordError(f'record "{identifier}" is damaged', detail=reason(error)) from error
 
 
 def _require_same(path: Path, text: str) -> None:
@@ -275,11 +253,3 @@ def _require_same(path: Path, text: str) -> None:
 
 def _segments_in(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"[!.]*{SUFFIX}"))
-
-
-def _copy(source: Path, target: Path) -> int:
-    if target.exists():
-        return 0
-    write_atomic(target, source.read_bytes())
-    sync_directory(target.parent)
-    return 1

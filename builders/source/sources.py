@@ -112,7 +112,7 @@ class Sources:
         if here is not None:
             return self._source(here)
         if version not in self._fetcher.versions():
-            self._refresh(MINUTES)
+            self._refresh(0)  # it may have been released since
             if version not in self._fetcher.versions():
                 raise self._unknown(version, f"PostgreSQL {version}")
         return self._source(self._obtain(version))
@@ -184,7 +184,7 @@ class Sources:
             case Exact():
                 _require_covered(wanted.version, f"PostgreSQL {wanted.version}")
                 if wanted.version not in self._fetcher.versions():
-                    self._refresh_upstream(MINUTES)  # a beta is known by its tag alone
+                    self._refresh_upstream(0)  # a beta is known by its tag alone
                 version = wanted.version if wanted.version in self._fetcher.versions() else None
             case _:
                 assert_never(wanted)

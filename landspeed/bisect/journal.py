@@ -23,12 +23,20 @@ from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, replace
 from math import log
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import TypeAdapter
+from annotated_types import Gt
+from pydantic import AllowInfNan, NonNegativeFloat, PositiveInt, TypeAdapter
 
-from base.errors import StorageError
-from base.files import canonical_json, digest_text, locked, write_atomic
+from base.errors import RecordError, reason
+from base.files import (
+    canonical_json,
+    digest_text,
+    locked,
+    read_json,
+    warn_set_aside,
+    write_atomic,
+)
 from landspeed.bisect.commit_range import CommitRange
 from landspeed.bisect.decide import END_RUNS
 from landspeed.bisect.model import Costs, Observations
@@ -43,6 +51,10 @@ _DRIFTED = 0.01
 # The most by which two counts of one server may differ, as a logarithm.
 _REPEATS = 0.001
 _LATEST = 5
+
+
+Number = PositiveInt | Annotated[float, Gt(0), AllowInfNan(False)]
+"""A value of a run, whose logarithm is taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,14 +96,14 @@ class Event:
     parent: str | None = None
     culprit: str | None = None
     finding: Verification | None = None
-    seconds: float | None = None
+    seconds: NonNegativeFloat | None = None
     server: str | None = None
     build: str | None = None
     reason: str | None = None
-    value: int | float | None = None
+    value: Number | None = None
     record: str | None = None
     spread: float | None = None
-    values: tuple[int | float, ...] | None = None
+    values: tuple[Number, ...] | None = None
     workload: str | None = None
 
     def facts(self) -> dict[str, Any]:
@@ -100,6 +112,7 @@ class Event:
 
 
 _EVENTS = TypeAdapter(tuple[Event, ...])
+_INPUTS = TypeAdapter(dict[str, str | int | float | dict[str, Any] | None])
 
 
 @dataclass(kw_only=True)
@@ -117,8 +130,8 @@ class Journal:
     ) -> Iterator[Self]:
         """Open the newest journal of *inputs* in *directory*, or a new one if *fresh*, alone.
 
-        The name of its file begins with *stem*. StorageError if it is damaged, BusyError that
-        names the process that has it.
+        The name of its file begins with *stem*. A damaged one is set aside with a warning: its
+        runs are in the records and are used again. BusyError names the process that has it.
         """
         name = f"{stem}-{digest_text(canonical_json(inputs))[:8]}"
         busy = "another landspeed carries out this bisection"
@@ -126,11 +139,15 @@ class Journal:
             numbered = re.compile(rf"{re.escape(name)}-(\d+)\.json")
             numbers = [int(m[1]) for p in directory.glob("*") if (m := numbered.fullmatch(p.name))]
             newest = max(numbers, default=0)
-            if fresh or not newest:
-                yield cls(path=directory / f"{name}-{newest + 1}.json", inputs=inputs)
-            else:
-                path = directory / f"{name}-{newest}.json"
-                yield cls(path=path, inputs=inputs, events=_events(path))
+            path, events = directory / f"{name}-{newest}.json", None
+            if newest and not fresh:
+                try:
+                    events = read_journal(path)[1]
+                except RecordError as error:
+                    warn_set_aside(path, error)
+            if events is None:
+                path = directory / f"{name}-{newest + 1}.json"
+            yield cls(path=path, inputs=inputs, events=events or [])
 
     def add(self, event: Event) -> None:
         """Append *event*; it is on disk when this returns."""
@@ -221,8 +238,8 @@ def elsewhere(journal: Journal) -> list[str]:
     found = []
     for path in sorted(journal.path.parent.glob("*.json")):
         try:
-            inputs = json.loads(path.read_text())["inputs"]
-        except (OSError, ValueError, KeyError, TypeError):
+            inputs, _ = read_journal(path)
+        except RecordError:
             continue
         rest = {name: value for name, value in inputs.items() if name not in places}
         if rest == wanted and inputs["machine"] != journal.inputs["machine"]:
@@ -232,15 +249,17 @@ def elsewhere(journal: Journal) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _events(path: Path) -> list[Event]:
+def read_journal(path: Path) -> tuple[dict[str, Any], list[Event]]:
+    """Return the inputs and the events in the journal at *path*; RecordError if it is damaged."""
     try:
-        whole = json.loads(path.read_text())
+        whole = read_json(path)
         if whole["schema"] != _SCHEMA:
-            raise ValueError(f"schema {whole['schema']}")
-        return list(_EVENTS.validate_python(whole["events"]))
+            raise ValueError(f"its schema is {whole['schema']!r:.20}")
+        inputs = _INPUTS.validate_python(whole["inputs"])
+        if not {"machine", "epoch"} <= inputs.keys():
+            raise ValueError("it has no machine")
+        return inputs, list(_EVENTS.validate_python(whole["events"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StorageError(
-            f'could not read the state of this bisection, "{path}"',
-            detail=str(error),
-            hint="Begin again with --fresh; the runs are in the records and are used again.",
+        raise RecordError(
+            f'could not read the state of a bisection, "{path}"', detail=reason(error)
         ) from error

@@ -38,6 +38,7 @@ from benchmarks.workloads.scenario import Cell, Preset, Tier
 from builders.source import Source
 from landspeed.campaign.disk import DiskEstimate, data_of
 from landspeed.compare.aa_schedule import RUNS_PER_BLOCK, compare_with_itself, point_due
+from landspeed.console.format import counted
 from landspeed.console.progress import Meter, duration, meter, say
 from landspeed.results.points import origins_by_digest
 from landspeed.results.warnings import RunWarning, count_warnings_by_point
@@ -340,7 +341,8 @@ class Campaign:
             if self.publish and time.monotonic() - published >= _PUBLISH_EVERY_SECONDS:
                 self.publish()
                 published = time.monotonic()
-        say(f"measured {self.tally.measured} runs in {duration(time.monotonic() - began)}")
+        runs = counted(self.tally.measured, "run")
+        say(f"measured {runs} in {duration(time.monotonic() - began)}")
 
     def _measure(self, turn: Turn) -> None:
         preset = self._preset
@@ -374,15 +376,14 @@ def note_identical_builds(session: Session, builds: Iterable[Build]) -> None:
             records.identical_builds.add(build)
             say(
                 f"{build.label} is the same server as {', '.join(same)}: "
-                f"shares its {samples[build.digest]} samples"
+                f"shares its {counted(samples[build.digest], 'sample')}"
             )
 
 
 def summary(tally: Tally) -> str:
     """Return *tally* as one line."""
-    return (
-        f"{tally.built} built, {tally.measured} runs measured, {tally.present} were recorded before"
-    )
+    runs = counted(tally.measured, "run")
+    return f"{tally.built} built, {runs} measured, {tally.present} were recorded before"
 
 
 def failed(tally: Tally) -> LandspeedError | None:

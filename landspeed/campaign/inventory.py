@@ -11,6 +11,7 @@ from base.build import Build
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.store import RecordStore
 from builders.source import ReleaseStatus
+from landspeed.console.format import counted
 from landspeed.results.run import origin_of
 from landspeed.session.session import Session
 
@@ -82,9 +83,9 @@ def _built(builds: Iterable[Build]) -> dict[str, list[str]]:
 
 def _runs(records: RecordStore) -> dict[str, dict[str, int]]:
     keys = ["release", "commit", "tree", "registered", *VARIANT_COLUMNS]
-    counted = records.table([*keys, "id"]).group_by(keys).aggregate([("id", "count")])
+    rows = records.table([*keys, "id"]).group_by(keys).aggregate([("id", "count")])
     runs: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in counted.to_pylist():
+    for row in rows.to_pylist():
         runs[origin_of(row).name][variant_of(row).name] += row["id_count"]
     return runs
 
@@ -93,7 +94,9 @@ def render_listing(rows: Sequence[InventoryRow]) -> str:
     """Return the rows as a table, and below it how to reach the sources that are out of reach."""
     lines = [f"{'release':<12} {'date':<10}  {'source':<15}  {'built':<16}  measured"]
     for row in rows:
-        measured = ", ".join(f"{n} runs {variant}" for variant, n in sorted(row.runs.items()))
+        measured = ", ".join(
+            f"{counted(n, 'run')} {variant}" for variant, n in sorted(row.runs.items())
+        )
         lines.append(
             f"{row.name:<12} {row.date:<10}  {row.source:<15}  "
             f"{' '.join(row.built) or '-':<16}  {measured or '-'}"

@@ -6,7 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Self
+from math import inf
+from typing import Annotated, Any, Self
+
+from annotated_types import Gt
+from pydantic import BaseModel, FiniteFloat, TypeAdapter
 
 from base.build import Origin, Variant
 from base.errors import UsageError, VariantError
@@ -18,6 +22,7 @@ from landspeed.results.params import Params
 from landspeed.stats.changepoint_online import NoiseModel
 
 _LEAST_PRECISION = 0.002
+_PARAMS = TypeAdapter(Params)
 
 
 class ChangepointStatus(StrEnum):
@@ -144,23 +149,26 @@ class Changepoint:
             interval = facts.get("interval")
             found = cls(
                 machine=str(facts["machine"]),
-                before=Origin(**facts["before"]),
-                after=Origin(**facts["after"]),
+                before=Origin.parse(facts["before"]),
+                after=Origin.parse(facts["after"]),
                 variant=Variant.of(facts["variant"]),
                 mode=str(facts["mode"]),
-                params=Params(**facts["params"]),
-                metric=str(facts["metric"]),
+                params=_PARAMS.validate_python(facts["params"]),
+                metric=metric_named(facts["metric"]).name,
                 ratio=float(facts["ratio"]),
                 interval=(float(interval[0]), float(interval[1])) if interval else (),
             )
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError, VariantError) as error:
+            if not all(0 < one < inf for one in (found.ratio, *found.interval)):
+                raise ValueError(f"its ratio is {found.ratio}, {found.interval}")
+        except (
+            *(AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError),
+            *(UsageError, VariantError),
+        ) as error:
             raise UsageError(
                 "this is not a changepoint",
                 detail=repr(error),
                 hint='"landspeed changes --json" prints changepoints in the expected form.',
             ) from error
-        if found.ratio <= 0:
-            raise UsageError("this is not a changepoint", detail=f"Its ratio is {found.ratio}.")
         return found
 
     def __str__(self) -> str:
@@ -172,6 +180,24 @@ class Changepoint:
 
 DECIDED = (ChangepointStatus.CONFIRMED, ChangepointStatus.REFUTED)
 """The statuses that need no further samples."""
+
+
+class _Finding(BaseModel):
+    """The facts of a Finding, of which older notes lack some."""
+
+    verdict: Verdict = Verdict.UNDECIDED
+    ratio: Annotated[FiniteFloat, Gt(0)] | None = None
+    interval: tuple[FiniteFloat, FiniteFloat] | None = None
+    interval_95: tuple[FiniteFloat, FiniteFloat] | None = None
+    blocks: int | None = None
+    further_blocks: int | None = None
+
+
+class _Note(BaseModel):
+    time: str
+    comparison: str | None
+    finding: _Finding | None
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,14 +228,15 @@ class Confirmation:
 
     @classmethod
     def parse(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the confirmation that a note holds."""
+        """Return the confirmation that a note holds; ValueError or KeyError if it holds none."""
+        note = _Note.model_validate(facts)
         return cls(
             changepoint=Changepoint.parse(facts["nomination"]),
             status=ChangepointStatus(facts["fate"]),
-            time=facts["time"],
-            comparison=facts["comparison"],
+            time=note.time,
+            comparison=note.comparison,
             finding=facts["finding"],
-            reason=facts["reason"],
+            reason=note.reason,
         )
 
 
@@ -228,15 +255,15 @@ def status_of(changepoint: Changepoint, finding: Finding) -> ChangepointStatus:
             return ChangepointStatus.CONFIRMED if same_way else ChangepointStatus.REFUTED
 
 
-def newest(notes: Iterable[Mapping[str, Any]]) -> dict[str, Confirmation]:
-    """Return the newest confirmation in *notes* of each changepoint, by its key."""
-    found = sorted(map(Confirmation.parse, notes), key=lambda one: one.time)
+def newest(confirmations: Iterable[Confirmation]) -> dict[str, Confirmation]:
+    """Return the newest of *confirmations* of each changepoint, by its key."""
+    found = sorted(confirmations, key=lambda one: one.time)
     return {one.changepoint.key: one for one in found}
 
 
-def decided(notes: Iterable[Mapping[str, Any]]) -> dict[str, ChangepointStatus]:
-    """Return the status of each changepoint that the newest of *notes* decides, by its key."""
-    known = newest(notes).items()
+def decided(confirmations: Iterable[Confirmation]) -> dict[str, ChangepointStatus]:
+    """Return the status of each changepoint that the newest of *confirmations* decides, by key."""
+    known = newest(confirmations).items()
     return {key: one.status for key, one in known if one.status in DECIDED}
 
 

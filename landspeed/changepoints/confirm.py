@@ -54,7 +54,7 @@ class ConfirmRun:
         A changepoint of another machine stays nominated: it must be shown where it was seen.
         """
         notes = self.session.records.confirmations
-        known = newest(notes.all())
+        known = newest(notes.read(Confirmation.parse))
         found = []
         for key, changepoint in {one.key: one for one in changepoints}.items():
             before = known.get(key)

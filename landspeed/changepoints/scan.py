@@ -9,7 +9,7 @@ from base.build import Origin
 from benchmarks.workloads.metrics import metric_named
 from builders.source import Position
 from landspeed.changepoints.cache import TraceCache
-from landspeed.changepoints.changepoint import decided
+from landspeed.changepoints.changepoint import Confirmation, decided
 from landspeed.changepoints.detect import FLAGGED, ChangepointScan, detect
 from landspeed.results.arrays import distinct
 from landspeed.results.points import Dots, dots
@@ -72,7 +72,7 @@ def scan_records(
         placed.dots,
         placed.place_of,
         metrics=[metric_named(metric)] if metric else FLAGGED,
-        statuses=decided(session.records.confirmations.all()),
+        statuses=decided(session.records.confirmations.read(Confirmation.parse)),
         traces=traces,
     )
     if traces != before:

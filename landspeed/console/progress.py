@@ -78,7 +78,7 @@ def meter(title: str) -> Iterator[Meter]:
         yield Meter(title=title, _bar=bar)
 
 
-_PACKAGES = ("builders", "benchmarks")
+_PACKAGES = ("base", "builders", "benchmarks")
 
 
 class _ConsoleHandler(logging.Handler):

@@ -9,13 +9,14 @@ import os
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 from zipfile import BadZipFile, ZipFile
 
-from base.errors import UsageError
+from base.errors import UsageError, reason
 from base.files import storage_errors
 from landspeed.farm.github import Answer, GitHub
 from landspeed.farm.merge import is_result
@@ -24,6 +25,7 @@ from landspeed.farm.tar import unpack_files
 COMPLETE = "landspeed-results"
 """The name of the artifact with all results, for a farm that keeps them in artifacts."""
 
+_MOST_BYTES = 8 << 30
 _PARTIAL = re.compile(r"results-[\w.-]+")
 _TRACK = re.compile(r"(.*/)?track\.yml(@.*)?")
 # Events that only people with write access can cause. A pull request can leave an artifact of any
@@ -135,10 +137,15 @@ class Artifacts:
                 with ZipFile(zipped) as archive, storage_errors("unpack an artifact", tar):
                     # Under a name of our own: nothing is written where the zip file says.
                     for member in archive.infolist():
+                        if member.file_size > _MOST_BYTES:
+                            raise BadZipFile(f"it has {member.file_size} bytes")
                         with archive.open(member) as packed, tar.open("wb") as out:
                             shutil.copyfileobj(packed, out)
                         unpack_files(tar, target, is_result)
-            except (BadZipFile, EOFError) as error:
+            except (
+                *(BadZipFile, EOFError, OSError, ValueError, zlib.error),
+                *(NotImplementedError, RuntimeError),  # a method or a password we do not know
+            ) as error:
                 raise UsageError(
-                    f'the artifact "{one.name}" is damaged', detail=str(error)
+                    f'the artifact "{one.name}" is damaged', detail=reason(error)
                 ) from error

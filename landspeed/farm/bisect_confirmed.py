@@ -16,6 +16,7 @@ from shlex import join
 from base.errors import LandspeedError
 from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.commit_range import CommitRange, commit_range
+from landspeed.bisect.note import BisectionNote
 from landspeed.bisect.report_build import report_of
 from landspeed.bisect.run import bisect
 from landspeed.bisect.search import BisectRequest
@@ -24,7 +25,6 @@ from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import CompareScenario, parse_scenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.progress import say
-from landspeed.farm.notes import BisectionNote
 from landspeed.session.session import Session
 
 
@@ -47,7 +47,7 @@ class ConfirmedBisects:
     def of(self, confirmations: Iterable[Confirmation]) -> list[BisectionNote]:
         """Bisect what was not bisected before; return and store a note of each."""
         notes = self.session.records.bisections
-        known = {BisectionNote.parse(note).nomination for note in notes.all()}
+        known = {note.nomination for note in notes.read(BisectionNote.parse)}
         made = []
         for group in self._groups(confirmations):
             if known & {one.key for one in group} or time.monotonic() >= self.end:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from base.build import Origin
+from base.build import Origin, Variant
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.record import Record
@@ -49,6 +49,11 @@ class TimedCell(NamedTuple):
     profile: str
 
 
+def failed_server(note: Mapping[str, Any]) -> Server:
+    """Return what the *note* of a failed build says does not build; ValueError if nothing."""
+    return permanent_name(Origin.parse(note["origin"])), Variant.parse(note["variant"]).name
+
+
 def permanent_name(origin: Origin) -> str:
     """Return the release of *origin*, else its full commit hash: names that never change."""
     return origin.release or origin.commit or origin.name
@@ -82,10 +87,7 @@ class Coverage:
         table = scheduled(records.table([*names, *VARIANT_COLUMNS, *cells]))
         found._read(table, preset)
         found._add_identical(records.identical_builds.all(), table)
-        failures = Counter(
-            (permanent_name(Origin(**note["origin"])), str(note["variant"]))
-            for note in records.failures.all()
-        )
+        failures = Counter(records.failures.read(failed_server))
         found.broken = {server for server, count in failures.items() if count >= _FAILURES}
         return found
 

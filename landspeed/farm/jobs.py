@@ -133,7 +133,24 @@ class TrackJobs:
         """Return the outputs as JSON can hold them, each matrix with its number of jobs."""
         matrices = {"builds": self.builds, "counts": self.counts}
         matrices |= {"timings": self.timings, "confirms": self.confirms}
-        return asdict(self) | {f"{name}_count": len(jobs) for name, jobs in matrices.items()}
+        counts = {f"{name}_count": len(jobs) for name, jobs in matrices.items()}
+        return asdict(self) | counts | {"assigned": self._assigned()}
+
+    def _assigned(self) -> dict[str, dict[str, object]]:
+        """Return what each job may hand in, by the name of its artifact: see Assigned."""
+        jobs = [(f"build-{one.identifier}", "", one.target) for one in self.builds]
+        jobs += [(f"count-{one.name}", self.counter, one.targets) for one in self.counts]
+        jobs += [(f"time-{one.machine}", one.machine, one.targets) for one in self.timings]
+        found: dict[str, dict[str, object]] = {
+            f"results-{name}": {
+                "machine": machine,
+                "refs": sorted({one.partition(":")[0] for one in targets.split()}),
+            }
+            for name, machine, targets in jobs
+        }
+        for confirm in self.confirms:
+            found[f"results-confirm-{confirm.machine}"] = {"machine": confirm.machine}
+        return {**found, "results-recovered": {}}
 
 
 def _build_job(session: Session, target: Target) -> BuildJob:

@@ -15,7 +15,7 @@ from base.errors import LandspeedError, RefError
 from base.version import Version, VersionRange
 from benchmarks.workloads.scenario import CacheState, Preset
 from builders.source import Sources
-from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
+from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.farm.coverage import CostEstimate, Coverage, Server
 from landspeed.farm.priority import largest_gaps_first, newer_than_covered
@@ -213,8 +213,8 @@ def _timed_cells(preset: Preset) -> int:
 
 
 def _unconfirmed(session: Session, scan: ChangepointScan, machines: set[str]) -> tuple[str, ...]:
-    notes = session.records.confirmations.all()
-    tested = {Changepoint.parse(note["nomination"]).key for note in notes}
+    notes = session.records.confirmations.read(Confirmation.parse)
+    tested = {note.changepoint.key for note in notes}
     waiting = {
         one.machine
         for one in scan.changepoints

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.workloads.metrics import metric_named
+from landspeed.bisect.note import BisectionNote, newest
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
-from landspeed.farm.notes import BisectionNote, newest
 from landspeed.results.series import PlaceOf
 
 # An exact metric may stay this much above its old level when its regression counts as repaired.

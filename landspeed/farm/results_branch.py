@@ -21,7 +21,16 @@ from base.files import digest_text, locked, write_atomic
 from base.paths import Paths
 from benchmarks.records.store import RecordStore
 from builders.source.git import Git
-from landspeed.farm.merge import RECORDS, is_journal, is_result, merge_results, result_files
+from landspeed.farm.merge import (
+    RECORDS,
+    continued,
+    is_journal,
+    is_result,
+    merge_results,
+    result_files,
+    sound_files,
+    wanted_files,
+)
 from landspeed.farm.remote import Remote
 
 BRANCH = "results"
@@ -150,15 +159,14 @@ class ResultsBranch:
 
     def _take(self, tip: str | None) -> int:
         results, listed = self.paths.results, self._listed(tip)
-        ours = set(result_files(results))
-        wanted = [name for name in listed if name not in ours or is_journal(name)]
+        wanted = wanted_files(iter(listed), results)
         taken = 0
         for first in range(0, len(wanted), _BATCH):
             batch = {name: listed[name] for name in wanted[first : first + _BATCH]}
             with tempfile.TemporaryDirectory(prefix="landspeed-results-") as scratch:
                 for name, content in self._contents(batch):
                     write_atomic(Path(scratch) / name, content)
-                taken += merge_results(Path(scratch), results)
+                taken += merge_results(Path(scratch), results, rows=False)
         return taken
 
     def _contents(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
@@ -172,15 +180,17 @@ class ResultsBranch:
             at = begin + size + 1
 
     def _missing(self, tip: str | None) -> list[str]:
-        """Return our files that *tip* lacks, and the journals that differ there."""
-        listed = self._listed(tip)
-        ours = list(result_files(self.paths.results))
-        same = set(listed) - {name for name in ours if is_journal(name)}
-        changed = [name for name in ours if name in listed and is_journal(name)]
-        hashes = self._hashed(changed) if changed else {}
-        return [
-            name for name in ours if name not in same and hashes.get(name) != listed.get(name, "")
-        ]
+        """Return our valid files that *tip* lacks, and the journals that continue those there."""
+        listed, results = self._listed(tip), self.paths.results
+        ours = sound_files(results, (n for n in result_files(results) if n not in listed))
+        both = [name for name in result_files(results) if name in listed and is_journal(name)]
+        hashes = self._hashed(both) if both else {}
+        changed = {name: listed[name] for name in both if hashes[name] != listed[name]}
+        with tempfile.TemporaryDirectory(prefix="landspeed-results-") as scratch:
+            for name, content in self._contents(changed) if changed else ():
+                write_atomic(Path(scratch) / name, content)
+                ours += continued(results, Path(scratch), name)
+        return ours
 
     def _hashed(self, names: Sequence[str]) -> dict[str, str]:
         paths = "".join(f"{self.paths.results / name}\n" for name in names)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tarfile
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
-from base.errors import StorageError, UsageError
+from base.errors import StorageError, UsageError, reason
 from base.files import storage_errors
+
+_MOST_MEMBERS, _MOST_BYTES = 100_000, 8 << 30
+# Errors of our disk; any other is of a name in the archive, such as one of 300 letters.
+_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 
 def pack_files(file: Path, root: Path, names: Iterable[str], *, head: str = "") -> None:
@@ -47,18 +53,22 @@ def unpack_files(file: Path, target: Path, accept: Callable[[str], bool]) -> Non
     """
     try:
         with tarfile.open(file) as tar, storage_errors(f'unpack "{file}"', target):
-            for member in tar:
+            size = 0
+            for number, member in enumerate(tar):
+                size += member.size
+                if number == _MOST_MEMBERS or size > _MOST_BYTES:
+                    raise tarfile.ReadError("it holds too many or too large files")
                 _require_harmless(member, file, accept)
                 _require_no_link_above(target, member.name, file)
                 _write(tar, member, target / member.name)
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise UsageError(f'"{file}" does not exist') from error
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and error.errno in _OURS:
             raise StorageError(f'could not unpack "{file}"', detail=str(error)) from error
         raise UsageError(
             f'"{file}" is damaged or not an archive of landspeed',
-            detail=str(error) or type(error).__name__,
+            detail=reason(error),
             hint="Copy or create it again.",
         ) from error
 

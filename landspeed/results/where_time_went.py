@@ -15,6 +15,7 @@ from benchmarks.observation.warnings import (
 )
 from benchmarks.records.record import EvidenceFacts, Record
 from benchmarks.workloads.sysbench_modes import SYSBENCH
+from landspeed.console.format import counted
 
 _MOST = 6
 _STATEMENT_WIDTH = 40
@@ -150,7 +151,7 @@ def _wal(runs: _Runs) -> str:
     if not counts:
         return text
     some = sum(count > 0 for count in counts)
-    return f"{text}; checkpoints began in {some} of {len(counts)} runs"
+    return f"{text}; checkpoints began in {some} of {counted(len(counts), 'run')}"
 
 
 def _disk(runs: _Runs) -> str:

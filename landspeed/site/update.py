@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from base.errors import PublishError, StorageError
 from base.files import storage_errors
+from benchmarks.records.signatures import unsigned_segments
 from benchmarks.workloads.points import scheduled
 from builders.config import CONFIG_NAME
-from landspeed.changepoints.changepoint import Changepoint
+from landspeed.bisect.note import BisectionNote
+from landspeed.changepoints.changepoint import Changepoint, Confirmation
 from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.compare.aa_rates import aa_report
 from landspeed.console.progress import say
@@ -71,10 +73,11 @@ def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoin
         plans=lambda ids: {
             one.id: "\n".join(one.plan.lines) for one in records.records([*ids]) if one.plan
         },
-        confirmations=records.confirmations.all(),
-        bisections=records.bisections.all(),
-        failures=records.failures.all(),
+        confirmations=records.confirmations.read(Confirmation.parse),
+        bisections=records.bisections.read(BisectionNote.parse),
+        failures=records.failures.read(dict),
         commits=session.builder.sources.history.commits(placed.commits),
+        unsigned=unsigned_segments(records.root),
     )
     files = page_files(placed.dots, placed.place_of, inputs)
     write_page_files(files, session.paths.results, profiles)

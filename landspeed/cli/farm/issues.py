@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from base.errors import LandspeedError, UsageError
+from landspeed.bisect.note import BisectionNote
 from landspeed.bisect.report_markdown import parse_reports
 from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.cli.options.common import dry_run_option, emit, emit_json, json_option, read_json
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
 from landspeed.farm.issues import IssueUpdate, comment, update_issues
-from landspeed.farm.notes import BisectionNote
 from landspeed.farm.regressions import regressions
 from landspeed.session.session import Session
 
@@ -71,7 +71,7 @@ def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
 def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
     placed = PlacedDots.of(session)
     survey, place_of = scan_records(session, placed=placed), placed.place_of
-    notes = map(BisectionNote.parse, session.records.bisections.all())
+    notes = session.records.bisections.read(BisectionNote.parse)
     found = regressions(survey.changepoints, place_of, notes)
     history = session.builder.sources.history
 

@@ -8,8 +8,11 @@ from typing import assert_never
 
 import click
 
-from base.errors import RecordError, UsageError
+from base.errors import LandspeedError, RecordError, UsageError
+from base.files import warn_set_aside
 from base.paths import Paths
+from benchmarks.machine.machine import Machine
+from benchmarks.records.signatures import unsigned_segments
 from builders.config import CONFIG_NAME
 from landspeed.cli.options.common import (
     dry_run_option,
@@ -22,8 +25,9 @@ from landspeed.cli.options.common import (
 from landspeed.console.format import counted
 from landspeed.console.github_log import put_outputs
 from landspeed.console.progress import say
+from landspeed.farm.acceptance import Assigned, acceptance, assigned_by_name, parse_assigned
 from landspeed.farm.artifacts import COMPLETE, Artifacts
-from landspeed.farm.merge import is_result, merge_results
+from landspeed.farm.merge import RECORDS, damaged_files, is_result, merge_results, retire
 from landspeed.farm.remote import Remote
 from landspeed.farm.results_branch import BRANCH, ResultsBranch
 from landspeed.farm.results_store import ResultsArtifact, ResultsDirectory, ResultsStore
@@ -129,28 +133,50 @@ def pack(*, file: Path, remote: str | None, branch: str) -> None:
 @click.argument(
     "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH..."
 )
-def unpack(*, paths: tuple[Path, ...]) -> None:
+@click.option(
+    "--assigned",
+    metavar="JSON",
+    default="",
+    help="Take from each directory of files only what this plan assigned to its job: the "
+    'output "assigned" of "farm plan".',
+)
+def unpack(*, paths: tuple[Path, ...], assigned: str) -> None:
     """Merge files that "pack" wrote into results/.
 
     A PATH is such a file or a directory of them. A PATH that does not exist is skipped: the job
-    that would have written it had nothing to do.
+    that would have written it had nothing to do. What is damaged is set aside with a warning.
 
     \b
     Examples:
       landspeed farm results unpack results-count.tar
       landspeed farm results unpack incoming
     """
-    results, new, files = Paths.find().results, 0, 0
-    for file in _files_below(paths):
+    results, new, jobs = Paths.find().results, 0, parse_assigned(assigned)
+    files, damaged = _files_below(paths), []
+    # A job that confirms packs what others measured, too: theirs comes first.
+    for file in sorted(files, key=lambda one: "confirm" in one.parent.name):
+        job = jobs.get(file.parent.name)
         with tempfile.TemporaryDirectory(prefix="landspeed-unpack-") as scratch:
-            unpack_files(file, Path(scratch), is_result)
-            new += merge_results(Path(scratch), results)
-        files += 1
+            try:
+                if jobs and job is None:
+                    raise UsageError("no job of this run has this name")
+                unpack_files(file, Path(scratch), is_result)
+                accept = acceptance(job or Assigned(), Path(scratch))
+                new += merge_results(Path(scratch), results, accept=accept)
+            except UsageError as error:
+                damaged.append(file)
+                warn_set_aside(file, error)
     say(
-        f"{counted(new, 'file')} new here, from {files} packed"
+        f"{counted(new, 'file')} new here, from {len(files) - len(damaged)} packed"
         if files
         else "nothing is there to unpack"
     )
+    named = set(damaged) & set(paths)
+    if named:
+        raise UsageError(
+            f"{counted(len(named), 'file')} could not be unpacked, the others are merged",
+            detail="\n".join(sorted(map(str, named))),
+        )
 
 
 @results_.command()
@@ -168,17 +194,51 @@ def recover(*, as_json: bool) -> None:
       landspeed farm results recover --json
     """
     artifacts, results, new = Artifacts.find(say), Paths.find().results, 0
+    machine = Machine.detect().name
     for one in artifacts.left_over():
         with tempfile.TemporaryDirectory(prefix="landspeed-recover-") as scratch:
+            job = assigned_by_name(one.name, machine)
             try:
                 artifacts.unpack(one, Path(scratch))
-                new += merge_results(Path(scratch), results)
-            except (UsageError, RecordError) as error:
+                new += merge_results(Path(scratch), results, accept=acceptance(job, Path(scratch)))
+            except LandspeedError as error:
                 say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
     put_outputs({"recovered": new})
     say(f"{counted(new, 'file')} recovered from failed runs" if new else "nothing to recover")
     if as_json:
         emit_json({"recovered": new})
+
+
+@results_.command()
+@click.option("--drop", is_flag=True, help="Retire the damaged files: no machine uses them again.")
+@json_option
+def check(*, drop: bool, as_json: bool) -> None:
+    """Read all results here; list what is damaged, was refused, or is not signed.
+
+    Commands set such files aside with a warning and go on. With --drop each moves to
+    results/aside, and a note that "push" shares makes all other machines do the same.
+
+    \b
+    Examples:
+      landspeed farm results check
+      landspeed farm results check --drop
+    """
+    results = Paths.find().results
+    damaged, unsigned = damaged_files(results), unsigned_segments(results / RECORDS)
+    for name, why in damaged.items() if drop else ():
+        retire(results, name, why)
+    if as_json:
+        emit_json({"damaged": damaged, "dropped": drop, "unsigned": unsigned})
+    for name, why in {} if as_json else damaged.items():
+        emit(f"{name}: {why}")
+    for line in unsigned:
+        say(line)
+    found = counted(len(damaged), "damaged file")
+    say(f"{found}{' dropped' if drop and damaged else ''}" if damaged else "nothing is damaged")
+    if damaged and not drop:
+        raise RecordError(
+            f"the results have {found}", hint='"landspeed farm results check --drop" retires them.'
+        )
 
 
 def _files_below(paths: tuple[Path, ...]) -> list[Path]:

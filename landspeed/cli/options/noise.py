@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from benchmarks.clients.pgbench import Pgbench
-from landspeed.changepoints.changepoint import newest, status_counts, status_counts_text
+from landspeed.changepoints.changepoint import (
+    Confirmation,
+    newest,
+    status_counts,
+    status_counts_text,
+)
 from landspeed.cli.options.common import emit_either
 from landspeed.compare.aa_rates import TITLES, aa_report, row_text, summary_lines
 from landspeed.compare.aa_schedule import compare_with_itself, least_compared
@@ -17,7 +22,7 @@ def show_noise(runs: int | None, *, as_json: bool) -> None:
     if runs is not None:
         _measure(session, runs)
     report = aa_report(session.records.table())
-    changes = newest(session.records.confirmations.all()).values()
+    changes = newest(session.records.confirmations.read(Confirmation.parse)).values()
     table = as_text(rich_table(TITLES, map(row_text, report.cells), align="llr"))
     text = "\n".join([table, *summary_lines(report), status_counts_text(changes)])
     facts = {**report.facts(), "steps": status_counts(changes)}

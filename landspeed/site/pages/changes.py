@@ -8,6 +8,8 @@ from typing import Any
 from base.build import Origin, Variant
 from benchmarks.workloads.metrics import benchmark_name, metric_named, param_names
 from builders.source.history import Commit
+from landspeed.bisect.note import BisectionNote
+from landspeed.bisect.report import ReportedCulprit
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus, Confirmation, newest
 from landspeed.console.markdown import plain
 from landspeed.results.params import Params, asv_cell
@@ -32,8 +34,8 @@ MEANINGS: Mapping[ChangepointStatus, str] = {
 
 def changes(
     steps: Iterable[Changepoint],
-    confirmations: Iterable[Facts],
-    bisections: Iterable[Facts],
+    confirmations: Iterable[Confirmation],
+    bisections: Iterable[BisectionNote],
     commits: Commits,
 ) -> list[dict[str, Any]]:
     """Return a row for each of *steps*, and for each tested one that no trend shows any more.
@@ -42,7 +44,7 @@ def changes(
     first, then the largest.
     """
     tested = newest(confirmations)
-    reports = sorted(bisections, key=lambda note: str(note["time"]))
+    reports = sorted(bisections, key=lambda note: note.time)
     rows, shown = [], set()
     for step in steps:
         shown.add(step.key)
@@ -85,33 +87,31 @@ def _order(row: Facts) -> tuple[Any, ...]:
 
 
 def _status(
-    confirmation: Confirmation | None, about: list[Facts], changepoint: Changepoint
+    confirmation: Confirmation | None, about: list[BisectionNote], changepoint: Changepoint
 ) -> ChangepointStatus:
     status = confirmation.status if confirmation else changepoint.status
-    is_found = bool(about) and about[-1]["report"]["answer"] in _FOUND
+    is_found = bool(about) and about[-1].report.answer in _FOUND
     if status is ChangepointStatus.CONFIRMED and is_found:
         return ChangepointStatus.BISECTED
     return status
 
 
-def _about(reports: Iterable[Facts], nomination: Changepoint) -> Iterator[Facts]:
-    """Yield the *reports* that bisected *nomination*, or that found the same commit."""
+def _about(notes: Iterable[BisectionNote], nomination: Changepoint) -> Iterator[BisectionNote]:
+    """Yield the *notes* that bisected *nomination*, or that found the same commit."""
     after = nomination.after.release or nomination.after.commit
-    for note in reports:
-        culprit = note["report"].get("culprit") or {}
-        is_same_cell = (
-            note["report"].get("variant") == nomination.variant.name
-            and note["report"].get("metric") == nomination.metric
-            and (note["report"].get("machine") or {}).get("name") == nomination.machine
+    for note in notes:
+        report = note.report
+        is_same_cell = (report.variant, report.metric, report.machine.name) == (
+            *(nomination.variant.name, nomination.metric, nomination.machine),
         )
-        if note["nomination"] == nomination.key or (is_same_cell and culprit.get("ref") == after):
+        if note.nomination == nomination.key or (is_same_cell and note.culprit == after):
             yield note
 
 
 def _row(
     nomination: Changepoint,
     confirmation: Confirmation | None,
-    about: list[Facts],
+    about: list[BisectionNote],
     commits: Commits,
 ) -> dict[str, Any]:
     metric = metric_named(nomination.metric)
@@ -170,27 +170,26 @@ def _told(confirmation: Confirmation | None) -> dict[str, Any] | None:
     }
 
 
-def _bisected(note: Facts) -> dict[str, Any]:
-    report = note["report"]
-    culprit = report.get("culprit")
+def _bisected(note: BisectionNote) -> dict[str, Any]:
+    report = note.report
     return {
-        "time": note["time"],
-        "answer": report["answer"],
-        "confidence": report["confidence"],
-        "runs": report["runs"],
-        "builds": report["builds"],
-        "command": report["command"],
-        "culprit": _culprit(culprit) if culprit else None,
+        "time": note.time,
+        "answer": report.answer,
+        "confidence": report.confidence,
+        "runs": report.runs,
+        "builds": report.builds,
+        "command": report.command,
+        "culprit": _culprit(report.culprit) if report.culprit else None,
     }
 
 
-def _culprit(culprit: Facts) -> dict[str, Any]:
+def _culprit(culprit: ReportedCulprit) -> dict[str, Any]:
     return {
-        "name": culprit["name"],
-        "ref": culprit["ref"],
-        "date": str(culprit["date"])[:10],
-        "subject": plain(str(culprit.get("subject") or "")),
-        "author": plain(str(culprit.get("author") or "")),
-        "parent": culprit["parent"]["name"],
-        "candidates": (culprit.get("steps") or {}).get("count"),
+        "name": culprit.name,
+        "ref": culprit.ref,
+        "date": culprit.date[:10],
+        "subject": plain(culprit.subject),
+        "author": plain(culprit.author or ""),
+        "parent": culprit.parent.name,
+        "candidates": culprit.steps.count,
     }

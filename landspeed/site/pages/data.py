@@ -10,7 +10,8 @@ from typing import Any
 
 from base.build import Variant
 from benchmarks.workloads.metrics import METRICS, Metric
-from landspeed.changepoints.changepoint import Changepoint
+from landspeed.bisect.note import BisectionNote
+from landspeed.changepoints.changepoint import Changepoint, Confirmation
 from landspeed.results.params import Params
 from landspeed.results.points import Dots
 from landspeed.results.series import PlaceOf
@@ -50,10 +51,11 @@ class PageInputs:
     profiles: Collection[str] = ()
     samples: Sequence[str] = ()
     plans: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
-    confirmations: Sequence[Mapping[str, Any]] = ()
-    bisections: Sequence[Mapping[str, Any]] = ()
+    confirmations: Sequence[Confirmation] = ()
+    bisections: Sequence[BisectionNote] = ()
     failures: Sequence[Mapping[str, Any]] = ()
     commits: Commits
+    unsigned: Sequence[str] = ()
 
 
 def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, str]:
@@ -89,7 +91,7 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
             "searches": sorted(lists, reverse=True),
             "confidence": CONFIDENCE,
             "t_975": [round(interval_quantile(n), 6) for n in range(1, LARGEST_FREEDOM + 1)],
-            "method": _METHOD,
+            "method": " ".join((_METHOD, *inputs.unsigned)),
         }
     )
     return files

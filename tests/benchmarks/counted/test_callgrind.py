@@ -128,3 +128,10 @@ def test_a_file_that_is_not_whole_is_an_error(text: str):
 def test_a_file_is_whole_when_its_last_line_is_there():
     assert is_whole(output(1))
     assert not is_whole(output(1).partition("totals")[0])
+
+
+def test_a_function_without_a_name_is_called_by_its_object_and_address():
+    text = output(700).replace("__memmove_avx_unaligned_erms", "0x00000000001e6fb0")
+    profile = Profile.parse(text.replace("ServerLoop.isra.0", "0x00000000000000a0"))
+    assert profile.own["libc.so.6:0x1e6fb0"] == 280
+    assert profile.own["postgres:0xa0"] == 50

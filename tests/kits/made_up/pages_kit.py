@@ -13,11 +13,13 @@ from base.build import Origin
 from benchmarks.records.columns import scalars
 from builders.source import Position
 from builders.source.history import Commit
+from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.detect import ChangepointScan, detect
 from landspeed.results.points import dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.pages.data import PageInputs, page_files
+from tests.kits.made_up.results_kit import bisection, candidate, span
 from tests.kits.made_up.synthetic import RELEASES, START, Point, record
 
 Records = Iterable[Mapping[str, Any]]
@@ -122,7 +124,7 @@ def stepped() -> ChangepointScan:
     return detect(dots(table), place_of)
 
 
-def confirmed(step: Any, fate: ChangepointStatus, *, ratio: float = 1.2) -> dict[str, Any]:
+def confirmed(step: Any, fate: ChangepointStatus, *, ratio: float = 1.2) -> Confirmation:
     """The note that fresh samples of *step* had this *fate*."""
     return Confirmation(
         changepoint=step,
@@ -130,11 +132,13 @@ def confirmed(step: Any, fate: ChangepointStatus, *, ratio: float = 1.2) -> dict
         time="2026-02-01T00:00:00Z",
         comparison="abc",
         finding={"ratio": ratio, "interval": [ratio - 0.02, ratio + 0.02], "blocks": 30},
-    ).facts()
+    )
 
 
-def bisected(step: Any, *, answer: str = "culprit", ref: str | None = None) -> dict[str, Any]:
-    """The note that *step* was bisected to *ref*."""
+def bisected(
+    step: Any, *, answer: str = "culprit", ref: str | None = None, **changes: Any
+) -> BisectionNote:
+    """The note that *step* was bisected to *ref*, with *changes* to its report."""
     culprit = {
         "name": (ref or hash_of(1))[:10],
         "ref": ref or hash_of(1),
@@ -142,21 +146,15 @@ def bisected(step: Any, *, answer: str = "culprit", ref: str | None = None) -> d
         "subject": SUBJECTS[1],
         "author": AUTHORS[1],
         "email": "a@example.org",
-        "parent": {"name": hash_of(0)[:10]},
-        "steps": {"count": 1},
+        "parent": candidate(0) | {"name": hash_of(0)[:10]},
+        "steps": span(1),
     }
-    return {
-        "nomination": step.key,
-        "time": "2026-02-02T00:00:00Z",
-        "report": {
-            "answer": answer,
-            "confidence": 0.993,
-            "runs": 44,
-            "builds": 11,
-            "command": "landspeed bisect 17.5 17.6",
-            "variant": step.variant.name,
-            "metric": step.metric,
-            "machine": {"name": step.machine},
-            "culprit": culprit if answer in ("culprit", "range") else None,
-        },
+    facts = {
+        "answer": answer,
+        "confidence": 0.993,
+        "variant": step.variant.name,
+        "metric": step.metric,
+        "machine": {"name": step.machine, "cpu": "", "cores": 2},
+        "culprit": culprit if answer in ("culprit", "range") else None,
     }
+    return bisection(step.key, **facts | changes)

@@ -94,6 +94,6 @@ def test_the_newest_confirmation_decides_the_status(
         )
         for day, status in enumerate(statuses, start=1)
     ]
-    found = decided([note.facts() for note in notes])
+    found = decided(notes)
     assert found.get(changepoint.key) == newest
     assert replace(changepoint, mode="read-write").key not in found

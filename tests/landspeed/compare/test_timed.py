@@ -18,6 +18,7 @@ from landspeed.compare.run import compare
 from landspeed.compare.timed import recorded_state
 from landspeed.compare.verdict import Verdict
 from landspeed.console.table import as_text
+from landspeed.farm.merge import merge_results
 from tests.kits.made_up.compare_kit import (
     TPS,
     Bench,
@@ -213,7 +214,8 @@ def test_comparisons_that_were_made_apart_are_not_mixed_when_their_records_are_m
     apart = FakeSession(paths=Paths(cache=tmp_path / "cache", project=tmp_path / "apart"))
     other = compare(cast(Any, apart), asked)
     assert other.identifier != state.identifier
-    session.records.merge(apart.records.root)
+    apart.records.seal()
+    merge_results(apart.paths.results, session.paths.results)
     merged = recorded_state(asked, session.records, session.machine)
     assert merged.identifier == other.identifier
     assert merged.comparison == other.comparison

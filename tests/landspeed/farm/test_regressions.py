@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from base.errors import RecordError
+from landspeed.bisect.note import BisectionNote
 from landspeed.farm.issue_text import Mark, body, title
-from landspeed.farm.notes import BisectionNote
 from landspeed.farm.regressions import Regression, Span, regressions
 from tests.kits.made_up.changepoint_kit import HOSTILE, origin, place_of, step, subject_of
 from tests.kits.made_up.synthetic_series import commit

@@ -307,15 +307,16 @@ def test_the_most_certain_comes_first_of_those_what_got_worse_and_then_the_large
 
 def test_a_bisection_of_the_cell_that_found_the_change_by_itself_is_told_with_it() -> None:
     one, *_ = stepped().changepoints
-    note = bisected(one, ref="17.6") | {"nomination": ""}
+    note = replace(bisected(one, ref="17.6"), nomination="")
     confirmations = [confirmed(one, ChangepointStatus.CONFIRMED)]
     clients = one.params.clients
     assert (
         states(confirmations=confirmations, bisections=[note])[clients]
         == ChangepointStatus.BISECTED
     )
-    for other in ({"machine": {"name": "mammoth"}}, {"metric": "tps"}, {"variant": "bs4"}):
-        elsewhere = note | {"report": note["report"] | other}
+    machine = {"name": "mammoth", "cpu": "", "cores": 2}
+    for other in ({"machine": machine}, {"metric": "tps"}, {"variant": "bs4"}):
+        elsewhere = replace(bisected(one, ref="17.6", **other), nomination="")
         told = states(confirmations=confirmations, bisections=[elsewhere])
         assert told[clients] == ChangepointStatus.CONFIRMED
 

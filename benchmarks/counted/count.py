@@ -8,13 +8,12 @@ on servers of their own, with the same data and the same random numbers.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,14 +42,13 @@ from benchmarks.counted.sessions import FORKED, count_sessions, known_of_session
 from benchmarks.counted.slope import NotRepeatedError, Slope, sample_of, slopes_of
 from benchmarks.counted.valgrind import CountEnvironment, count_epoch, require_countable
 from benchmarks.data.datasets import DatasetLoader
-from benchmarks.data.templates import Templates, template_limit
+from benchmarks.data.templates import Templates
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import provenance, templates
 from benchmarks.observation.snapshot import database_bytes, noteworthy, wal_position
 from benchmarks.records.record import PlanFacts, Record
 from benchmarks.server.cluster import DATABASE, SUPERUSER, known_settings
 from benchmarks.server.configuration import Configuration
-from benchmarks.server.home import ServerHome
 from benchmarks.workloads.catalog import Workload, named
 from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import CacheState, Cell, Mode, Scenario, Tier
@@ -133,7 +131,8 @@ class Counter:
     """Counts cells on one *build*.
 
     ``context`` (preset, round, …) goes into each record's ``run``. When ``stop`` is set, counting
-    ends with the session under way. Servers that each have one series run ``at_once``.
+    ends with the session under way. Servers that each have one series run ``at_once``. ``changed``
+    are settings over those of the cell's configuration, ``initdb_options`` more options of initdb.
     """
 
     build: Build
@@ -143,6 +142,8 @@ class Counter:
     context: Mapping[str, Any]
     stop: threading.Event
     at_once: int = 1
+    changed: Mapping[str, str] = field(default_factory=dict)
+    initdb_options: tuple[str, ...] = ()
 
     def load(self, cell: Cell) -> None:
         """Load the data of *cell* now, if they are not loaded yet."""
@@ -177,15 +178,9 @@ class Counter:
                     yield self._tried(left.pop(0), on_server)
 
     def _templates(self, cell: Cell) -> Templates:
-        if not isinstance(cell.scenario.mode, Workload):
-            return templates(self.paths, self.pgbench)
-        home = ServerHome.open(self.paths, None)
-        return Templates(
-            home=home,
-            client=self.pgbench.at_home(home),
-            own=DatasetLoader(),
-            limit_bytes=template_limit(dict(os.environ)),
-        )
+        store = templates(self.paths, self.pgbench)
+        own = DatasetLoader() if isinstance(cell.scenario.mode, Workload) else None
+        return replace(store, own=own, initdb_options=self.initdb_options)
 
     @contextmanager
     def _server(self, cell: Cell) -> Iterator[CountedServer]:
@@ -199,7 +194,10 @@ class Counter:
                 build,
                 data=data,
                 run=run,
-                settings=configuration.settings(known_settings(build), self.machine.memory_bytes),
+                settings={
+                    **configuration.settings(known_settings(build), self.machine.memory_bytes),
+                    **self.changed,
+                },
                 options=[f"--dump-before={MARK}", f"--zero-before={FORKED}"],
             ) as server:
                 yield server

@@ -108,7 +108,7 @@ class Templates:
     """The loaded data directories in one ServerHome, under a limit of bytes.
 
     ``client`` loads them, as ``own``, a mode that is not of pgbench's, wants them; with a
-    ``topology`` into several servers.
+    ``topology`` into several servers. ``initdb_options`` are added to those of every cluster.
     """
 
     home: ServerHome
@@ -116,6 +116,7 @@ class Templates:
     limit_bytes: int
     own: Script | SysbenchMode | DatasetLoader | None = None
     topology: Topology | None = None
+    initdb_options: tuple[str, ...] = ()
 
     def ensure(self, build: Build, scale: int) -> Template:
         """Return the Template of *build* at *scale*, loaded now if it is not there yet."""
@@ -184,6 +185,7 @@ class Templates:
 
     def _template(self, build: Build, scale: int) -> Template:
         data = (self.own.data if self.own else "") + self._distribution
+        data += " ".join(self.initdb_options)
         other = f"-{digest_text(data)[:8]}" if data else ""
         across = f"-{self.topology.name}" if self.topology else ""
         name = f"{build.digest[:16]}-s{scale}{other}{across}-v{_FORMAT}"
@@ -226,7 +228,7 @@ class Templates:
             make_passable(template.data)
         with self.home.run_directory() as run:
             for place in template.clusters:
-                initdb(build, place, run)
+                initdb(build, place, run, self.initdb_options)
         with serving(
             self.home,
             build=build,

@@ -48,8 +48,8 @@ _HINTS = (
 )
 
 
-def initdb(build: Build, data: Path, run: RunDirectory) -> None:
-    """Make a cluster of *build* at *data*, which must not exist.
+def initdb(build: Build, data: Path, run: RunDirectory, options: Sequence[str] = ()) -> None:
+    """Make a cluster of *build* at *data*, which must not exist, with more *options* of initdb.
 
     Locale C and UTF-8, which every version has; the superuser is "postgres" and
     trusted, because only the directory's owner can reach the socket.
@@ -57,7 +57,7 @@ def initdb(build: Build, data: Path, run: RunDirectory) -> None:
     with storage_errors(f'create "{data}"', data):
         data.mkdir(mode=0o700)  # an error if it is there
         run.own(data)
-    options = Dialect.of(known_settings(build)).initdb_options
+    options = [*Dialect.of(known_settings(build)).initdb_options, *options]
     arguments = ["-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"]
     _said(build, "initdb", *arguments, *options)
     conf = data / "postgresql.conf"
@@ -77,9 +77,19 @@ def known_settings(build: Build) -> frozenset[str]:
 
     Its version would not do: settings come and go in the middle of a development cycle.
     """
-    # "name TAB context TAB group TAB type …", a line for each; see misc/help_config.c
+    return frozenset(row[0] for row in _described(build))
+
+
+def setting_defaults(build: Build) -> dict[str, tuple[str, str]]:
+    """Return type and built-in default of each setting of *build*; texts are left out."""
+    rows = (row for row in _described(build) if row[3] != "STRING")
+    return {row[0]: (row[3], row[4]) for row in rows}
+
+
+def _described(build: Build) -> list[list[str]]:
+    # "name TAB context TAB group TAB type TAB default …", a line for each; see misc/help_config.c
     lines = _said(build, "postgres", "--describe-config").splitlines()
-    return frozenset(line.partition("\t")[0] for line in lines)
+    return [line.split("\t") for line in lines if line.count("\t") > 3]
 
 
 def _said(build: Build, program: str, *arguments: str) -> str:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -84,14 +85,7 @@ def count_workloads(
                 if not due[build.identifier]:
                     continue
                 say(f"counting {counted(len(due[build.identifier]), 'workload')} on {build.label}")
-                counter = Counter(
-                    build=build,
-                    pgbench=pgbench,
-                    machine=session.machine,
-                    paths=session.paths,
-                    context={"preset": CATALOG, "round": 1},
-                    stop=threading.Event(),
-                )
+                counter = counter_of(session, build, pgbench)
                 try:
                     count_side_by_side(counter, due[build.identifier], done)
                 except LandspeedError as error:
@@ -100,6 +94,19 @@ def count_workloads(
         session.records.seal()
     note_identical_builds(session, builds.values())
     return tally
+
+
+def counter_of(session: Session, build: Build, pgbench: Pgbench, **options: Any) -> Counter:
+    """Return what counts cells of *build* here; *options* are Counter's."""
+    return Counter(
+        build=build,
+        pgbench=pgbench,
+        machine=session.machine,
+        paths=session.paths,
+        context={"preset": CATALOG, "round": 1},
+        stop=threading.Event(),
+        **options,
+    )
 
 
 def _due(
@@ -113,10 +120,11 @@ def _due(
     have = recorded_counts(session, pgbench)
     due: dict[str, list[Cell]] = {}
     for build in builds:
-        able = [counted_cell(session, one) for one in workloads if one.runs_on(build.version)]
-        if len(able) < len(workloads):
-            missing = counted(len(workloads) - len(able), "workload")
+        known = [one for one in workloads if one.runs_on(build.version)]
+        if len(known) < len(workloads):
+            missing = counted(len(workloads) - len(known), "workload")
             say(f"not applicable: {missing} that {build.label} does not have")
+        able = cells_of(session, known)
         due[build.identifier] = [
             cell
             for cell in able
@@ -134,6 +142,17 @@ def counted_cell(session: Session, workload: Workload) -> Cell:
     cell = cells[0].cell
     scenario = replace(cell.scenario, mode=Mode(workload.name))
     return replace(cell, scenario=scenario, buffers=CacheState.WARM)
+
+
+def cells_of(session: Session, workloads: Iterable[Workload]) -> list[Cell]:
+    """Return the cells in which *workloads* are counted: warm, pgbench's reads cold as well."""
+    found = []
+    for workload in workloads:
+        cell = counted_cell(session, workload)
+        found.append(cell)
+        if workload.dataset == PGBENCH and not workload.writes:
+            found.append(replace(cell, buffers=CacheState.COLD))
+    return found
 
 
 def count_side_by_side(

@@ -8,29 +8,44 @@ import click
 
 from base.build import Variant
 from base.errors import UsageError
+from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import metric_named
+from landspeed.campaign.suite_compare import compare_suite
+from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
 from landspeed.cli.options.common import (
     emit_either,
     require_limit,
     show_dry_run,
 )
 from landspeed.cli.options.scenario import comparison_options
+from landspeed.cli.options.workloads import workload_options
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
 from landspeed.compare.run import compare
 from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side
 from landspeed.compare.verdict import StoppingRule
-from landspeed.console.format import counted
+from landspeed.console.format import counted, percent
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_share
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.session.session import Session
+from landspeed.session.target import Target
 
 
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
 @click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
+@workload_options
+@click.option(
+    "--size",
+    type=parse_share,
+    metavar="SHARE",
+    default="0.2%",
+    show_default=True,
+    help="With --suite or --workload: smallest change that is shown.",
+)
+@click.option("--mail", is_flag=True, help="With --suite or --workload: text of 72 columns.")
 @comparison_options(
     click.option(
         "--precision",
@@ -53,6 +68,9 @@ from landspeed.session.session import Session
 def compare_(
     *,
     sides: tuple[str, ...],
+    workloads: list[Workload],
+    size: float,
+    mail: bool,
     variant: Variant,
     metric: str,
     scenario: CompareScenario,
@@ -72,6 +90,9 @@ def compare_(
     the budget is spent. Each verdict compares one side with the first side; by default at most
     1 comparison in 1,000 gives a wrong verdict. After Ctrl-C the same command resumes.
 
+    With --suite or --workload two servers are compared by the instructions that each workload of
+    the catalog executes, and each change is told with its kind: default, plan or code.
+
     \b
     Examples:
       landspeed compare 17 18
@@ -81,7 +102,13 @@ def compare_(
       landspeed compare @debian15 15 --precision 2%
       landspeed compare 17 18 --scale large --memory 1g --clients 8
       landspeed compare 18 --aa --budget 5min
+      landspeed compare 17 18 --suite standard --mail
     """
+    if workloads:
+        parsed = [Side.parse(word, variant, scenario.profile) for word in sides]
+        targets = [side.target for side in parsed]
+        _compare_suite(targets, workloads, size, mail=mail, dry_run=dry_run, as_json=as_json)
+        return
     words = sides * 2 if aa and len(sides) == 1 else sides
     parsed = _at_least_two([Side.parse(word, variant, scenario.profile) for word in words])
     measured = metric_named(metric)
@@ -107,6 +134,36 @@ def compare_(
         say(_announced(plan))
         state = compare(session, plan, fresh=fresh)
     _put(plan, state, as_json=as_json)
+
+
+def _compare_suite(
+    targets: list[Target],
+    workloads: list[Workload],
+    size: float,
+    *,
+    mail: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Compare two *targets* over *workloads* by instructions."""
+    if len(targets) != 2:
+        raise UsageError("a suite compares two servers", hint="Name two sides.")
+    session = Session.open()
+    before, after = targets
+    if dry_run:
+        for target in targets:
+            session.named(target)
+        text = f"would count {counted(len(workloads), 'workload')} on {before} and {after}"
+        emit_either(text, {"workloads": [one.name for one in workloads]}, as_json=as_json)
+        return
+    found = compare_suite(session, (before, after), workloads, size)
+    put_summary(suite_markdown(found))
+    if mail:
+        names = [word for one in workloads for word in ("--workload", one.name)]
+        text = suite_mail(found, (str(before), str(after)), [*names, "--size", percent(size)])
+    else:
+        text = as_text(suite_text(found))
+    emit_either(text, found.facts(), as_json=as_json)
 
 
 def _at_least_two(sides: list[Side]) -> list[Side]:

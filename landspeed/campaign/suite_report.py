@@ -1,0 +1,74 @@
+"""The comparison of two builds over a suite, as text, Markdown and mail."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+
+from rich.console import Group, RenderableType
+
+from landspeed.campaign.suite_compare import Kind, SuiteComparison, WorkloadChange
+from landspeed.console.format import change, counted, number, percent
+from landspeed.console.table import rich_table
+
+_MAIL_WIDTH = 72
+_TITLES = ("change", "workload", "before", "after", "kind", "cause")
+
+
+def suite_text(found: SuiteComparison) -> RenderableType:
+    """Return the comparison as a table of changes between a summary and what it leaves out."""
+    rows = [_row(one) for one in found.changes]
+    table = [rich_table(_TITLES, rows, align="rlrrll")] if rows else []
+    return Group(_summary(found), *table, *_notes(found))
+
+
+def suite_markdown(found: SuiteComparison) -> str:
+    """Return the comparison as Markdown."""
+    lines = [f"# {found.before} → {found.after}", "", _summary(found), ""]
+    if found.changes:
+        lines += [f"| {' | '.join(_TITLES)} |", "|---:|---|---:|---:|---|---|"]
+        lines += [f"| {' | '.join(_row(one))} |" for one in found.changes]
+    return "\n".join([*lines, "", *_notes(found)]) + "\n"
+
+
+def suite_mail(found: SuiteComparison, targets: tuple[str, str], options: list[str]) -> str:
+    """Return the comparison as plain text of 72 columns, with the command that repeats it."""
+    lines = [*textwrap.wrap(_summary(found), _MAIL_WIDTH), ""]
+    for one in found.changes:
+        sign, workload, before, after, kind, cause = _row(one)
+        lines.append(f"{sign:>9}  {workload} ({before} -> {after})")
+        lines += textwrap.wrap(
+            f"{kind}: {cause}" if cause else kind,
+            _MAIL_WIDTH,
+            initial_indent=" " * 11,
+            subsequent_indent=" " * 11,
+        )
+    for note in _notes(found):
+        lines += ["", *textwrap.wrap(note, _MAIL_WIDTH)]
+    command = shlex.join(["landspeed", "compare", *targets, *options])
+    return "\n".join([*lines, "", "To repeat it:", f"  {command}"]) + "\n"
+
+
+def _summary(found: SuiteComparison) -> str:
+    total = found.same + len(found.changes)
+    return (
+        f"{found.same} of {counted(total, 'workload')} the same in {found.after} as in "
+        f"{found.before} (instructions less than {percent(found.size)} apart)"
+    )
+
+
+def _row(one: WorkloadChange) -> tuple[str, ...]:
+    name = one.workload if one.state != "cold" else f"{one.workload}, cold"
+    cause = ", ".join(one.cause)
+    if one.kind is Kind.DEFAULT and one.old_default is not None:
+        cause += f" ({change(one.old_default / one.before)} with the old default)"
+    return change(one.ratio), name, number(one.before), number(one.after), one.kind.value, cause
+
+
+def _notes(found: SuiteComparison) -> list[str]:
+    notes = []
+    if found.missing:
+        notes.append(f"{counted(found.missing, 'workload')} that one of the two does not have.")
+    if found.errors:
+        notes.append(f"Not counted: {'; '.join(found.errors)}.")
+    return notes

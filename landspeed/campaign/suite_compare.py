@@ -42,7 +42,7 @@ CellKey = tuple[str, str]
 """Mode (or name of the workload) and cache state."""
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What caused a change."""
 
     DEFAULT = "default"
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkloadChange:
+class SuiteChange:
     """A workload whose instructions per execution changed by more than was asked.
 
     ``cause`` names the defaults, the plans or the functions; ``old_default`` is what the second
@@ -63,7 +63,7 @@ class WorkloadChange:
     state: str
     before: float
     after: float
-    kind: Kind
+    kind: ChangeKind
     cause: tuple[str, ...]
     old_default: float | None = None
 
@@ -84,7 +84,7 @@ class SuiteComparison:
     before: str
     after: str
     size: float
-    changes: tuple[WorkloadChange, ...]
+    changes: tuple[SuiteChange, ...]
     same: int
     missing: int
     errors: tuple[str, ...]
@@ -166,12 +166,12 @@ class _Pair:
         old, new = self._instructions(_key(cell))
         return new / old
 
-    def explained(self, cell: Cell, by_default: tuple[list[str], float] | None) -> WorkloadChange:
+    def explained(self, cell: Cell, by_default: tuple[list[str], float] | None) -> SuiteChange:
         """Return the change of *cell* with its kind: what was found first explains it."""
         key = _key(cell)
         before, after = self._instructions(key)
         kind, cause, left = self._cause(key, by_default)
-        return WorkloadChange(
+        return SuiteChange(
             workload=key[0],
             state=key[1],
             before=before,
@@ -224,21 +224,21 @@ class _Pair:
 
     def _cause(
         self, key: CellKey, by_default: tuple[list[str], float] | None
-    ) -> tuple[Kind, list[str], float | None]:
+    ) -> tuple[ChangeKind, list[str], float | None]:
         if differences := self._differences():
-            return Kind.ENVIRONMENT, differences, None
+            return ChangeKind.ENVIRONMENT, differences, None
         if by_default:
-            return Kind.DEFAULT, *by_default
+            return ChangeKind.DEFAULT, *by_default
         old, new = self.old[key], self.new[key]
         if old.plan and new.plan and old.plan.shape != new.plan.shape:
             lines = zip(old.plan.lines, new.plan.lines, strict=False)
             first = next(((one, other) for one, other in lines if one != other), ("", ""))
-            return Kind.PLAN, [f"{first[0].strip()} → {first[1].strip()}"], None
+            return ChangeKind.PLAN, [f"{first[0].strip()} → {first[1].strip()}"], None
         profiles = [kept_profile(self.session.paths, one.id) for one in (old, new)]
         if None in profiles:
-            return Kind.CODE, [], None
+            return ChangeKind.CODE, [], None
         found = costs(*(whole_functions(one) for one in profiles if one))[:_FUNCTIONS]
-        return Kind.CODE, [f"{cost.function} {cost.own:+,.0f}" for cost in found], None
+        return ChangeKind.CODE, [f"{cost.function} {cost.own:+,.0f}" for cost in found], None
 
     def _goes(self, counts: Mapping[CellKey, float], cell: Cell) -> bool:
         """Return whether at least half of the change of *cell* is gone in *counts*."""

@@ -31,7 +31,6 @@ from landspeed.console.params import parse_share
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.session.session import Session
-from landspeed.session.target import Target
 
 
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
@@ -90,35 +89,27 @@ def compare_(
     the budget is spent. Each verdict compares one side with the first side; by default at most
     1 comparison in 1,000 gives a wrong verdict. After Ctrl-C the same command resumes.
 
-    With --suite or --workload two servers are compared by the instructions that each workload of
-    the catalog executes, and each change is told with its kind: default, plan or code.
+    --suite and --workload compare the instructions of workloads of the catalog.
 
     \b
     Examples:
       landspeed compare 17 18
       landspeed compare 18:bs2 18:bs4 18 --scenario read-write/prepared/small/c4 --budget 2h
       landspeed compare 18/default 18/tuned --clients 8 --metric tps --json
-      landspeed compare 17 18 --metric instructions --mode read-write
       landspeed compare @debian15 15 --precision 2%
-      landspeed compare 17 18 --scale large --memory 1g --clients 8
       landspeed compare 18 --aa --budget 5min
       landspeed compare 17 18 --suite standard --mail
     """
-    if workloads:
-        parsed = [Side.parse(word, variant, scenario.profile) for word in sides]
-        targets = [side.target for side in parsed]
-        _compare_suite(targets, workloads, size, mail=mail, dry_run=dry_run, as_json=as_json)
-        return
     words = sides * 2 if aa and len(sides) == 1 else sides
-    parsed = _at_least_two([Side.parse(word, variant, scenario.profile) for word in words])
+    parsed = [Side.parse(word, variant, scenario.profile) for word in _at_least_two(words)]
+    if workloads:
+        _compare_suite(parsed, workloads, size, mail=mail, dry_run=dry_run, as_json=as_json)
+        return
     measured = metric_named(metric)
     require_limit(memory, counted=measured.exact)
     session = Session.open(memory=memory)
     if dry_run:
-        for side in parsed:
-            session.named(side.target)
-        text = f"would compare {' and '.join(map(str, parsed))}: {metric}"
-        show_dry_run(text, {"metric": metric}, as_json=as_json, metric=measured)
+        _show_dry_run(session, parsed, metric, as_json=as_json)
         return
     with ExitStack() as copies:
         plan = plan_comparison(
@@ -132,12 +123,18 @@ def compare_(
         )
         plan.require_different()
         say(_announced(plan))
-        state = compare(session, plan, fresh=fresh)
-    _put(plan, state, as_json=as_json)
+        _put(plan, compare(session, plan, fresh=fresh), as_json=as_json)
+
+
+def _show_dry_run(session: Session, sides: list[Side], metric: str, *, as_json: bool) -> None:
+    for side in sides:
+        session.named(side.target)
+    text = f"would compare {' and '.join(map(str, sides))}: {metric}"
+    show_dry_run(text, {"metric": metric}, as_json=as_json, metric=metric_named(metric))
 
 
 def _compare_suite(
-    targets: list[Target],
+    sides: list[Side],
     workloads: list[Workload],
     size: float,
     *,
@@ -145,7 +142,8 @@ def _compare_suite(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Compare two *targets* over *workloads* by instructions."""
+    """Compare two *sides* over *workloads* by instructions."""
+    targets = [side.target for side in sides]
     if len(targets) != 2:
         raise UsageError("a suite compares two servers", hint="Name two sides.")
     session = Session.open()
@@ -166,7 +164,7 @@ def _compare_suite(
     emit_either(text, found.facts(), as_json=as_json)
 
 
-def _at_least_two(sides: list[Side]) -> list[Side]:
+def _at_least_two(sides: tuple[str, ...]) -> tuple[str, ...]:
     if len(sides) < 2:
         raise UsageError(
             "nothing to compare it with",

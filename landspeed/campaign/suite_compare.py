@@ -42,7 +42,7 @@ CellKey = tuple[str, str]
 """Mode (or name of the workload) and cache state."""
 
 
-class ChangeKind(StrEnum):
+class CauseKind(StrEnum):
     """What caused a change."""
 
     DEFAULT = "default"
@@ -63,7 +63,7 @@ class SuiteChange:
     state: str
     before: float
     after: float
-    kind: ChangeKind
+    kind: CauseKind
     cause: tuple[str, ...]
     old_default: float | None = None
 
@@ -224,21 +224,21 @@ class _Pair:
 
     def _cause(
         self, key: CellKey, by_default: tuple[list[str], float] | None
-    ) -> tuple[ChangeKind, list[str], float | None]:
+    ) -> tuple[CauseKind, list[str], float | None]:
         if differences := self._differences():
-            return ChangeKind.ENVIRONMENT, differences, None
+            return CauseKind.ENVIRONMENT, differences, None
         if by_default:
-            return ChangeKind.DEFAULT, *by_default
+            return CauseKind.DEFAULT, *by_default
         old, new = self.old[key], self.new[key]
         if old.plan and new.plan and old.plan.shape != new.plan.shape:
             lines = zip(old.plan.lines, new.plan.lines, strict=False)
             first = next(((one, other) for one, other in lines if one != other), ("", ""))
-            return ChangeKind.PLAN, [f"{first[0].strip()} → {first[1].strip()}"], None
+            return CauseKind.PLAN, [f"{first[0].strip()} → {first[1].strip()}"], None
         profiles = [kept_profile(self.session.paths, one.id) for one in (old, new)]
         if None in profiles:
-            return ChangeKind.CODE, [], None
+            return CauseKind.CODE, [], None
         found = costs(*(whole_functions(one) for one in profiles if one))[:_FUNCTIONS]
-        return ChangeKind.CODE, [f"{cost.function} {cost.own:+,.0f}" for cost in found], None
+        return CauseKind.CODE, [f"{cost.function} {cost.own:+,.0f}" for cost in found], None
 
     def _goes(self, counts: Mapping[CellKey, float], cell: Cell) -> bool:
         """Return whether at least half of the change of *cell* is gone in *counts*."""

@@ -7,7 +7,7 @@ import textwrap
 
 from rich.console import Group, RenderableType
 
-from landspeed.campaign.suite_compare import ChangeKind, SuiteChange, SuiteComparison
+from landspeed.campaign.suite_compare import CauseKind, SuiteChange, SuiteComparison
 from landspeed.console.format import change, counted, number, percent
 from landspeed.console.table import rich_table
 
@@ -60,7 +60,7 @@ def _summary(found: SuiteComparison) -> str:
 def _row(one: SuiteChange) -> tuple[str, ...]:
     name = one.workload if one.state != "cold" else f"{one.workload}, cold"
     cause = ", ".join(one.cause)
-    if one.kind is ChangeKind.DEFAULT and one.old_default is not None:
+    if one.kind is CauseKind.DEFAULT and one.old_default is not None:
         cause += f" ({change(one.old_default / one.before)} with the old default)"
     return change(one.ratio), name, number(one.before), number(one.after), one.kind.value, cause
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -42,7 +43,7 @@ def made_up_build(
         build_system="meson",
         quirks=(),
         toolchain={},
-        digest=digest or identifier,
+        digest=digest or re.sub("[^0-9A-Za-z]", "", identifier),
         cpu_seconds=1.0,
     )
 

@@ -90,7 +90,7 @@ class _Workshop:
         return made_up_build(
             name,
             source.origin,
-            digest="twins" if str(source.version) in self.twins else name,
+            digest="twins" if str(source.version) in self.twins else name.replace("-", ""),
             version=str(source.version),
             variant=variant,
         )

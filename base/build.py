@@ -36,7 +36,7 @@ _KINDS: dict[str, Any] = {
 _HASH = re.compile("[0-9A-Za-z]{1,64}")
 _ORIGIN = {
     "commit": _HASH,
-    "tree": re.compile(f"{_HASH.pattern}|"),
+    "tree": re.compile(r"[0-9A-Za-z.]{0,64}"),
     "registered": re.compile("[A-Za-z0-9][A-Za-z0-9._+-]{0,99}"),
     "release": re.compile("[0-9a-z.]{1,20}"),
 }

@@ -11,6 +11,7 @@ import pytest
 
 from base.build import Build, Origin, Variant
 from base.errors import BuildError, BusyError, ClusterError, MeasureError, RefError, SourceError
+from base.files import digest_text
 from base.paths import Paths
 from base.version import Version
 from benchmarks.machine.machine import Machine
@@ -90,7 +91,7 @@ class _Workshop:
         return made_up_build(
             name,
             source.origin,
-            digest="twins" if str(source.version) in self.twins else name.replace("-", ""),
+            digest="twins" if str(source.version) in self.twins else digest_text(name),
             version=str(source.version),
             variant=variant,
         )

@@ -108,7 +108,9 @@ class _PlacedDots:
         known = pc.fill_null(asked, False).to_numpy() & ~np.isnan(medians)
         drawn = known[dots.rows] & (self.line >= 0)
         key = both(self.line + 1, self.toolchain)
-        cells = codes(heads, CELL) if metric.exact else both(dots.cells, codes(heads, ["epoch"]))
+        # What exact counts must share is in their epoch, and no machine is.
+        apart = codes(heads, ["epoch"])
+        cells = both(codes(heads, CELL) if metric.exact else dots.cells, apart)
         key = both(key, cells[dots.rows])
         here = np.flatnonzero(drawn)
         # Several machines may have counted the same commit; the newest count, the last, is used.
@@ -133,7 +135,7 @@ class _PlacedDots:
             mode=head["mode"],
             params=params_of(head),
             line=self.lines[self.line[part[0]]],
-            epoch=kind if metric.exact else f"{head['machine']} {head['epoch']} {kind}",
+            epoch=f"{'' if metric.exact else head['machine']} {head['epoch']} {kind}".strip(),
             dots=LazySequence(firsts, dots.__getitem__),
             samples=LazySequence(firsts, lambda index: self._samples(index, metric)),
             numbers=medians[dots.rows[firsts]],

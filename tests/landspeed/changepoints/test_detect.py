@@ -178,6 +178,9 @@ def test_an_exact_metric_is_compared_over_machines_of_one_toolchain() -> None:
     other = list(exact(there, "mammoth"))
     other[0]["build"]["toolchain"]["libc"] = "glibc 2.41"
     assert scanned(exact(here), other, metrics=[EXACT]).changepoints == ()
+    method = list(exact(there, "mammoth"))
+    method[0]["epoch"] |= {"identifier": "e2"}
+    assert scanned(exact(here), method, metrics=[EXACT]).changepoints == ()
     elsewhere = list(exact(there, "mammoth"))
     elsewhere[0]["epoch"] |= {"identifier": "e2", "libc": "glibc 2.41"}
     assert scanned(exact(here), elsewhere, metrics=[EXACT]).changepoints == ()

@@ -20,6 +20,7 @@ from benchmarks.clients.sysbench import Sysbench
 from benchmarks.data.datasets import DatasetLoader
 from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_bytes
 from benchmarks.machine.processes import end_orphan
+from benchmarks.server.citus import distribute, introduce
 from benchmarks.server.cluster import (
     DATABASE,
     SUPERUSER,
@@ -32,7 +33,7 @@ from benchmarks.server.cluster import (
 )
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import ServerHome, make_passable
-from benchmarks.server.topology import Topology, distribute, introduce, places, topology_reason
+from benchmarks.server.topology import Topology, places, topology_reason
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.dialect import Dialect
 from benchmarks.workloads.scenario import CLUSTER_BYTES, disk_bytes

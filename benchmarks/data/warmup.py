@@ -19,8 +19,9 @@ from benchmarks.observation.snapshot import (
     snapshot,
     warm,
 )
+from benchmarks.server.citus import parts_of, topology_facts
 from benchmarks.server.cluster import Cluster
-from benchmarks.server.topology import Topology, parts_of, topology_facts
+from benchmarks.server.topology import Topology
 from benchmarks.workloads.scenario import Scenario, Tier
 
 

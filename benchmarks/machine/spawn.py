@@ -7,7 +7,9 @@ import os
 import pwd
 import shutil
 import signal
+import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from base.build import Build
@@ -82,3 +84,13 @@ def disk_full(message: str, detail: str) -> StorageError:
         detail=detail,
         hint="Free some space, or put data directories elsewhere with LANDSPEED_DATA.",
     )
+
+
+def stop_process(process: subprocess.Popen[bytes], signals: Sequence[int], seconds: float) -> None:
+    """End *process* by the first of *signals* that does so within *seconds*."""
+    for number in signals:
+        if process.poll() is None:
+            process.send_signal(number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=seconds)
+            return

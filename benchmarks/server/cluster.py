@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,13 @@ from base.files import read_text, storage_errors, write_atomic
 from base.paths import server_user
 from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.processes import cpu_seconds
-from benchmarks.machine.spawn import clean_environment, disk_full, guarded, is_disk_full
+from benchmarks.machine.spawn import (
+    clean_environment,
+    disk_full,
+    guarded,
+    is_disk_full,
+    stop_process,
+)
 from benchmarks.server.home import PORT, RunDirectory, ServerHome
 from benchmarks.server.topology import Topology, places
 from benchmarks.workloads.dialect import Dialect
@@ -353,16 +359,6 @@ def serving(
         for server in reversed(servers):
             stack.enter_context(server)
         yield servers
-
-
-def stop_process(process: subprocess.Popen[bytes], signals: Sequence[int], seconds: float) -> None:
-    """End *process* by the first of *signals* that does so within *seconds*."""
-    for number in signals:
-        if process.poll() is None:
-            process.send_signal(number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=seconds)
-            return
 
 
 def server_error(message: str, output: str) -> LandspeedError:

@@ -14,8 +14,7 @@ from typing import Any
 
 from base.errors import MeasureError, last_lines
 from base.files import read_text, storage_errors
-from benchmarks.machine.spawn import guarded
-from benchmarks.server.cluster import stop_process
+from benchmarks.machine.spawn import guarded, stop_process
 from benchmarks.server.home import PORT, RunDirectory
 
 PGBOUNCER = "pgbouncer"

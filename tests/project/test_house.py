@@ -55,6 +55,7 @@ MAY_START_PROCESSES = (
     "builders.sandbox",
     "builders.source",
     "benchmarks.clients.client",
+    "benchmarks.machine.spawn",
     "benchmarks.server.cluster",
     "benchmarks.server.pooler",
     "benchmarks.server.storage",

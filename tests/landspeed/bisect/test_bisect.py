@@ -340,9 +340,9 @@ def test_one_bisection_is_made_by_one_landspeed_at_a_time(made, monkeypatch, tmp
     assert error.message == "another landspeed carries out this bisection"
 
 
-def test_a_damaged_state_is_refused_and_fresh_begins_anew(made, monkeypatch, tmp_path):
+def test_a_damaged_journal_is_set_aside_and_its_runs_are_used_again(made, monkeypatch, tmp_path):
     bisect(made, SLOWER, monkeypatch)
     (state,) = (tmp_path / "results/bisect").glob("*.json")
     state.write_text(state.read_text()[:-20])
-    assert "--fresh" in error_of(bisect(made, SLOWER, monkeypatch)).hint
-    assert facts(bisect(made, SLOWER, monkeypatch, "--json", "--fresh"))["answer"] == "culprit"
+    assert facts(bisect(made, SLOWER, monkeypatch, "--json"))["answer"] == "culprit"
+    assert len([*(tmp_path / "results/bisect").glob("*.json")]) == 2

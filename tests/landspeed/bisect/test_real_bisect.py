@@ -174,7 +174,7 @@ def test_the_commit_that_costs_one_per_cent_is_named_among_64(made, pgbench_buil
     assert found.journal.of("skipped")
     assert "execMain.c" in text
     assert "| `standard_ExecutorRun` |" in text
-    records = found.request.session.records
+    records = found.request.sampler.session.records
     assert records.get(str(found.journal.of("run")[0].record)).sample.instructions > 10_000
 
 

@@ -77,7 +77,7 @@ def test_no_more_are_built_at_once_than_asked_for_nor_than_there_are_cores(cache
     log = cache.with_name("log")
     maker = builder(cache, main=OVERLAP.format(log=log))
     build_many(maker, orders(maker), at_once=at_once, tell=lambda _: None)
-    assert most_at_once(log) == most
+    assert 1 <= most_at_once(log) <= most
 
 
 def test_one_that_fails_is_an_outcome_and_the_others_are_built(cache):

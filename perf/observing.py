@@ -36,7 +36,7 @@ SIDES = (None, EVERY, OFTEN)
 
 @dataclass(frozen=True, kw_only=True)
 class Looking:
-    """A Looking is how often it was looked, in looks a second, and the CPU ms that a look took."""
+    """How often the server was monitored, in samples per second, and the CPU ms of a sample."""
 
     rate: float
     cost_ms: float

@@ -38,8 +38,11 @@ def plans_of(
     Variables of its script have their values of *variables*, or the middle of what they are drawn
     from. A statement that cannot be planned outside the script (its table is made there) has none.
     """
-    for statement in workload.session:
-        connection.execute(statement.encode())
+    try:
+        for statement in workload.session:
+            connection.execute(statement.encode())
+    except psycopg.Error:
+        return None
     shapes: list[str] = []
     lines: list[str] = []
     for statement in _statements(connection, workload.script, dict(variables)):

@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from benchmarks.counted.profiles import kept_profile
 from landspeed.atlas.run import Atlas
 from landspeed.atlas.search import AtlasStep, grid, intervals, steps
 from landspeed.bisect.commit_range import Candidate
@@ -19,12 +18,9 @@ from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.format import change, counted, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.console.progress import duration
-from landspeed.profiling.diff import costs, whole_functions
+from landspeed.profiling.diff import changed_functions
 
-_TOP_FUNCTIONS = 3
 _TOP_WORKLOADS = 6
-# Less than an instruction is rounding.
-_LEAST_COST = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +79,7 @@ class AtlasReport:
     """All changes found between ``good`` and ``bad``, and what they took.
 
     ``candidates`` of the ``commits`` change what is installed; points of the grid are at most
-    ``spacing`` candidates apart. ``build_seconds`` and ``count_seconds`` are of all goes.
+    ``spacing`` candidates apart. ``build_seconds`` and ``count_seconds`` are of all invocations.
     """
 
     good: Candidate
@@ -188,17 +184,9 @@ def _change(atlas: Atlas, step: AtlasStep) -> CommitChange:
     )
 
 
-def _functions(atlas: Atlas, *counts: KnownCount) -> tuple[FunctionChange, ...]:
-    paths = atlas.request.session.paths
-    before, after = (kept_profile(paths, count.record) for count in counts)
-    if before is None or after is None:
-        return ()
-    found = costs(whole_functions(before), whole_functions(after))[:_TOP_FUNCTIONS]
-    return tuple(
-        FunctionChange(function=one.function, change=round(one.own, 1))
-        for one in found
-        if abs(one.own) >= _LEAST_COST
-    )
+def _functions(atlas: Atlas, before: KnownCount, after: KnownCount) -> tuple[FunctionChange, ...]:
+    found = changed_functions(atlas.request.session.paths, before.record, after.record)
+    return tuple(FunctionChange(function=one.function, change=round(one.own, 1)) for one in found)
 
 
 def atlas_markdown(report: AtlasReport) -> str:

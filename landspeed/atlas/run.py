@@ -58,7 +58,8 @@ class AtlasRequest:
     """Which commits and workloads, and the ``size`` of the changes looked for, as a share.
 
     ``commits`` are those that change what is installed, out of ``span`` commits. Points of the
-    grid are at most ``spacing`` of them apart. ``budget`` is the time in seconds for this go.
+    grid are at most ``spacing`` of them apart. ``budget`` is the time in seconds for one
+    invocation.
     """
 
     session: Session

@@ -26,7 +26,7 @@ from landspeed.bisect.run import BisectResult
 from landspeed.bisect.search import first_run
 from landspeed.compare.verdict import Verdict
 from landspeed.console.markdown import markdown_table
-from landspeed.profiling.diff import Cost, costs, whole_functions
+from landspeed.profiling.diff import Cost, costs
 
 _MOST_NAMED = 50
 _TOP_FUNCTIONS = 10
@@ -195,7 +195,7 @@ def _explanation(result: BisectResult) -> str | None:
     before, after = profiles
     if before is None or after is None:
         return None
-    return cost_table(costs(whole_functions(before), whole_functions(after)))
+    return cost_table(costs(before, after))
 
 
 def cost_table(found: Sequence[Cost]) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 from base.build import Build
 from base.errors import LandspeedError
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.profiles import kept_profile
 from benchmarks.counted.settings import exact_settings
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
@@ -27,7 +26,7 @@ from landspeed.campaign.workloads import (
     recorded_counts,
 )
 from landspeed.console.progress import say
-from landspeed.profiling.diff import costs, whole_functions
+from landspeed.profiling.diff import changed_functions
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 
@@ -36,7 +35,6 @@ CHECKSUMS = "data_checksums"
 _BEFORE_IT_WAS_A_SETTING = {"io_method": "sync"}
 # A default explains a change if at least so much of it goes with the default.
 _SHARE = 0.5
-_FUNCTIONS = 3
 
 CellKey = tuple[str, str]
 """Mode (or name of the workload) and cache state."""
@@ -102,8 +100,8 @@ def compare_suite(
 
     What is recorded is not counted again. MeasureError if nothing can be counted.
     """
-    tally = count_workloads(session, sides, workloads)
     before, after = (_built(session, side) for side in sides)
+    tally = count_workloads(session, sides, workloads)
     pgbench = Pgbench(build=session.pgbench_build())
     cells = cells_of(session, workloads)
     pair = _Pair(
@@ -234,10 +232,7 @@ class _Pair:
             lines = zip(old.plan.lines, new.plan.lines, strict=False)
             first = next(((one, other) for one, other in lines if one != other), ("", ""))
             return CauseKind.PLAN, [f"{first[0].strip()} → {first[1].strip()}"], None
-        profiles = [kept_profile(self.session.paths, one.id) for one in (old, new)]
-        if None in profiles:
-            return CauseKind.CODE, [], None
-        found = costs(*(whole_functions(one) for one in profiles if one))[:_FUNCTIONS]
+        found = changed_functions(self.session.paths, old.id, new.id)
         return CauseKind.CODE, [f"{cost.function} {cost.own:+,.0f}" for cost in found], None
 
     def _goes(self, counts: Mapping[CellKey, float], cell: Cell) -> bool:
@@ -266,7 +261,10 @@ class _Pair:
                 return
             counts[_key(cell)] = outcome.sample.instructions or 0.0
 
-        with measuring(counting=True):
+        with (
+            self.session.builder.store.in_use([self.after]),
+            measuring(counting=True),
+        ):
             count_side_by_side(counter, cells, found)
         return counts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 
 from rich.console import Group, RenderableType
@@ -31,8 +30,8 @@ def suite_markdown(found: SuiteComparison) -> str:
     return "\n".join([*lines, "", *_notes(found)]) + "\n"
 
 
-def suite_mail(found: SuiteComparison, targets: tuple[str, str], options: list[str]) -> str:
-    """Return the comparison as plain text of 72 columns, with the command that repeats it."""
+def suite_mail(found: SuiteComparison, command: str) -> str:
+    """Return the comparison as plain text of 72 columns, with the *command* that repeats it."""
     lines = [*textwrap.wrap(_summary(found), _MAIL_WIDTH), ""]
     for one in found.changes:
         sign, workload, before, after, kind, cause = _row(one)
@@ -45,7 +44,6 @@ def suite_mail(found: SuiteComparison, targets: tuple[str, str], options: list[s
         )
     for note in _notes(found):
         lines += ["", *textwrap.wrap(note, _MAIL_WIDTH)]
-    command = shlex.join(["landspeed", "compare", *targets, *options])
     return "\n".join([*lines, "", "To repeat it:", f"  {command}"]) + "\n"
 
 

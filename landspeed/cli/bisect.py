@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,7 +29,6 @@ from landspeed.cli.bisect_all import (
     ALL_SIZE,
     all_options,
     bisect_all,
-    given,
     out_of_time,
     require_same_variant,
 )
@@ -38,6 +36,7 @@ from landspeed.cli.options.common import (
     emit_either,
     require_limit,
     show_dry_run,
+    typed_command,
 )
 from landspeed.cli.options.scenario import comparison_options
 from landspeed.compare.prepare import sampler_of
@@ -120,7 +119,7 @@ def bisect_(
     _require_meaning(kind, rule["budget"], deep=deep)
     if atlas is not None:
         atlas |= {"size": size, "budget": rule["budget"], "fresh": fresh}
-        found = bisect_all(ends, _command(), **atlas, dry_run=dry_run, as_json=as_json)
+        found = bisect_all(ends, typed_command(), **atlas, dry_run=dry_run, as_json=as_json)
         return raise_if(found)
     require_limit(memory, counted=measured.exact)
     session = Session.open(memory=memory)
@@ -168,7 +167,7 @@ def _bisected(request: BisectRequest, *, deep: bool, fresh: bool) -> list[Bisect
         say(f"bisecting the commits from {parent.name} to {culprit.name}")
         deeper = replace(request, commits=commits_of_release(sources, parent, culprit))
         found.append(bisect(deeper, fresh=fresh))
-    return [report_of(one, sources.history, _command()) for one in found]
+    return [report_of(one, sources.history, typed_command()) for one in found]
 
 
 def _put(reports: Sequence[AnyReport], *, as_json: bool) -> None:
@@ -184,22 +183,6 @@ def _show_dry_run(span: str, metric: Metric, budget: float, *, as_json: bool) ->
     words = f"would bisect {span}: {metric.name}, at most {spelled}"
     facts = {"span": span, "metric": metric.name, "budget": spelled}
     show_dry_run(words, facts, as_json=as_json, metric=metric)
-
-
-def _command() -> str:
-    """Return the command line as it can be typed again."""
-    context, typed = click.get_current_context(), given()
-    words = ["landspeed", "bisect"]
-    for parameter in context.command.params:
-        if parameter.name not in typed or parameter.name in ("fresh", "as_json"):
-            continue
-        value: Any = context.params.get(parameter.name)
-        for one in value if isinstance(value, tuple) else [value]:
-            if isinstance(parameter, click.Option):
-                words.append(parameter.opts[0])
-            if one is not True:
-                words.append(spell_duration(one) if parameter.name == "budget" else str(one))
-    return shlex.join(words)
 
 
 def _unanswered(report: BisectReport) -> LandspeedError | None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.workloads.catalog import Workload, choose
 from landspeed.atlas.report import atlas_markdown, atlas_report
 from landspeed.atlas.run import Atlas, AtlasRequest, estimate, summary_of
-from landspeed.cli.options.common import emit_either, show_dry_run, together
+from landspeed.cli.options.common import emit_either, given, require_none_of, show_dry_run, together
 from landspeed.cli.options.scenario import SCENARIO_WORDS
 from landspeed.cli.options.workloads import workload_options
 from landspeed.console.format import percent
@@ -38,7 +37,7 @@ _options = together(
         is_flag=True,
         help="Find every commit that changed the instructions of a workload of --suite or "
         "--workload, slower or faster, in one search. Nothing is counted twice, also with another "
-        "--size, --grid or range; --budget is for this go.",
+        "--size, --grid or range; --budget is for this invocation.",
     ),
     workload_options,
     click.option(
@@ -58,29 +57,18 @@ def all_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @_options
     @wraps(command)
     def packed(*, every: bool, workloads: list[Workload], grid: int, **rest: Any) -> Any:
-        _require_options(given(), every=every)
+        _require_options(every=every)
         chosen = {"workloads": workloads or choose([], _SUITE), "spacing": grid}
         return command(atlas=chosen if every else None, **rest)
 
     return packed
 
 
-def given() -> list[str]:
-    """Return the names of the parameters that were given on the command line."""
-    context = click.get_current_context()
-    sources = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-    return [name for name in context.params if context.get_parameter_source(name) in sources]
-
-
-def _require_options(given: Collection[str], *, every: bool) -> None:
-    """UsageError if one of the options *given* does not go with --all, or needs it."""
-    if every and (wrong := [name for name in _OTHERS if name in given]):
-        raise UsageError(
-            f"--all does not go with --{wrong[0]}",
-            detail="It counts the instructions of workloads of the catalog.",
-            hint="Leave it out; --suite and --workload choose what is counted.",
-        )
-    if not every and any(name in given for name in _OWN):
+def _require_options(*, every: bool) -> None:
+    """UsageError if an option that was given does not go with --all, or needs it."""
+    if every:
+        require_none_of(_OTHERS, "--all")
+    elif any(name in given() for name in _OWN):
         raise UsageError(
             "--suite, --workload and --grid need --all",
             hint="Add --all; without it one scenario is searched for one commit.",
@@ -125,8 +113,10 @@ def bisect_all(
             detail="Two counts of one server may be 0.2 % apart.",
         )
     require_same_variant(*ends)
-    chosen, session = workloads or choose([], _SUITE), Session.open()
-    request = AtlasRequest.between(session, ends, chosen, size=size, spacing=spacing, budget=budget)
+    session = Session.open()
+    request = AtlasRequest.between(
+        session, ends, workloads, size=size, spacing=spacing, budget=budget
+    )
     with request.journal(fresh=fresh) as journal:
         atlas = Atlas(request=request, journal=journal)
         if dry_run:

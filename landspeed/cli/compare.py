@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
 import click
 
@@ -14,10 +18,13 @@ from landspeed.campaign.suite_compare import compare_suite
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
 from landspeed.cli.options.common import (
     emit_either,
+    given,
     require_limit,
+    require_none_of,
     show_dry_run,
+    typed_command,
 )
-from landspeed.cli.options.scenario import comparison_options
+from landspeed.cli.options.scenario import SCENARIO_WORDS, comparison_options
 from landspeed.cli.options.workloads import workload_options
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.prepare import plan_comparison
@@ -25,26 +32,57 @@ from landspeed.compare.report import comparison_facts, comparison_markdown, comp
 from landspeed.compare.run import compare
 from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side
 from landspeed.compare.verdict import StoppingRule
-from landspeed.console.format import counted, percent
+from landspeed.console.format import counted
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_share
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.session.session import Session
 
+# A suite is counted: once on each side, in cells of its own.
+_NOT_WITH_A_SUITE = (
+    *("metric", "precision", "budget", "confidence", "narrow", "memory", "aa", "fresh"),
+    *("configuration", *SCENARIO_WORDS),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Suite:
+    """Workloads to compare by, the smallest change that is shown, and whether it is for a mail."""
+
+    workloads: list[Workload]
+    size: float
+    mail: bool
+
+
+def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --suite and what goes with it; the command is given it as ``suite``, or None."""
+
+    @workload_options
+    @click.option(
+        "--size",
+        type=parse_share,
+        metavar="SHARE",
+        default="0.2%",
+        show_default=True,
+        help="With --suite or --workload: smallest change that is shown.",
+    )
+    @click.option("--mail", is_flag=True, help="With --suite or --workload: text of 72 columns.")
+    @wraps(command)
+    def packed(*, workloads: list[Workload], size: float, mail: bool, **rest: Any) -> Any:
+        if workloads:
+            require_none_of(_NOT_WITH_A_SUITE, "--suite")
+        elif any(name in given() for name in ("size", "mail")):
+            raise UsageError("--size and --mail need --suite or --workload")
+        chosen = _Suite(workloads=workloads, size=size, mail=mail) if workloads else None
+        return command(suite=chosen, **rest)
+
+    return packed
+
 
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
 @click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
-@workload_options
-@click.option(
-    "--size",
-    type=parse_share,
-    metavar="SHARE",
-    default="0.2%",
-    show_default=True,
-    help="With --suite or --workload: smallest change that is shown.",
-)
-@click.option("--mail", is_flag=True, help="With --suite or --workload: text of 72 columns.")
+@_suite_options
 @comparison_options(
     click.option(
         "--precision",
@@ -67,9 +105,7 @@ from landspeed.session.session import Session
 def compare_(
     *,
     sides: tuple[str, ...],
-    workloads: list[Workload],
-    size: float,
-    mail: bool,
+    suite: _Suite | None,
     variant: Variant,
     metric: str,
     scenario: CompareScenario,
@@ -102,8 +138,8 @@ def compare_(
     """
     words = sides * 2 if aa and len(sides) == 1 else sides
     parsed = [Side.parse(word, variant, scenario.profile) for word in _at_least_two(words)]
-    if workloads:
-        _compare_suite(parsed, workloads, size, mail=mail, dry_run=dry_run, as_json=as_json)
+    if suite:
+        _compare_suite(parsed, suite, dry_run=dry_run, as_json=as_json)
         return
     measured = metric_named(metric)
     require_limit(memory, counted=measured.exact)
@@ -133,34 +169,21 @@ def _show_dry_run(session: Session, sides: list[Side], metric: str, *, as_json: 
     show_dry_run(text, {"metric": metric}, as_json=as_json, metric=metric_named(metric))
 
 
-def _compare_suite(
-    sides: list[Side],
-    workloads: list[Workload],
-    size: float,
-    *,
-    mail: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Compare two *sides* over *workloads* by instructions."""
-    targets = [side.target for side in sides]
-    if len(targets) != 2:
+def _compare_suite(sides: list[Side], suite: _Suite, *, dry_run: bool, as_json: bool) -> None:
+    """Compare two *sides* by the instructions of the workloads of *suite*."""
+    if len(sides) != 2:
         raise UsageError("a suite compares two servers", hint="Name two sides.")
-    session = Session.open()
-    before, after = targets
+    session, workloads = Session.open(), suite.workloads
+    before, after = (side.target for side in sides)
     if dry_run:
-        for target in targets:
+        for target in (before, after):
             session.named(target)
         text = f"would count {counted(len(workloads), 'workload')} on {before} and {after}"
-        emit_either(text, {"workloads": [one.name for one in workloads]}, as_json=as_json)
+        show_dry_run(text, {"workloads": [one.name for one in workloads]}, as_json=as_json)
         return
-    found = compare_suite(session, (before, after), workloads, size)
+    found = compare_suite(session, (before, after), workloads, suite.size)
     put_summary(suite_markdown(found))
-    if mail:
-        names = [word for one in workloads for word in ("--workload", one.name)]
-        text = suite_mail(found, (str(before), str(after)), [*names, "--size", percent(size)])
-    else:
-        text = as_text(suite_text(found))
+    text = suite_mail(found, typed_command()) if suite.mail else as_text(suite_text(found))
     emit_either(text, found.facts(), as_json=as_json)
 
 

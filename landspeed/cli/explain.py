@@ -157,7 +157,7 @@ def _explained(
         cell=name,
         total_before=before.record.sample.instructions or 0.0,
         total_after=after.record.sample.instructions or 0.0,
-        costs=costs(whole_functions(before.profile), whole_functions(after.profile)),
+        costs=costs(before.profile, after.profile),
         files=files,
         notes=tuple(notes),
     )

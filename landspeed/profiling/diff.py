@@ -1,4 +1,4 @@
-"""Compare two profiles of one scenario function by function. Pure.
+"""Compare two profiles of one scenario function by function.
 
 Profiles are per transaction, as benchmarks.counted.count stores them.
 """
@@ -12,13 +12,18 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
+from base.paths import Paths
 from benchmarks.counted.callgrind import Edge, Profile
+from benchmarks.counted.profiles import kept_profile
 from benchmarks.records.record import Record
 from landspeed.console.table import rich_table
 
 # Suffixes that gcc and clang give to parts and copies of a function.
 _PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+$")
 _SHOWN_FILES = 40
+_CHANGED = 3
+# Less than an instruction is rounding.
+_LEAST = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +119,8 @@ def _whole(name: str) -> str:
 
 
 def costs(before: Profile, after: Profile) -> tuple[Cost, ...]:
-    """Return the cost of every function, the largest change of its own instructions first."""
+    """Return the cost of every whole function, the largest change of its own instructions first."""
+    before, after = whole_functions(before), whole_functions(after)
     inclusive = before.inclusive(), after.inclusive()
     found = [
         Cost(
@@ -127,6 +133,16 @@ def costs(before: Profile, after: Profile) -> tuple[Cost, ...]:
         for name in before.own.keys() | after.own.keys()
     ]
     return tuple(sorted(found, key=lambda cost: (-abs(cost.own), cost.function)))
+
+
+def changed_functions(paths: Paths, before: str, after: str) -> tuple[Cost, ...]:
+    """Return the few functions whose own instructions changed most between two records, by id.
+
+    There are none if a profile was not kept.
+    """
+    profiles = [kept_profile(paths, record) for record in (before, after)]
+    found = costs(*(one for one in profiles if one)) if all(profiles) else ()
+    return tuple(cost for cost in found[:_CHANGED] if abs(cost.own) >= _LEAST)
 
 
 def incomparable(before: Record, after: Record) -> list[str]:

@@ -95,3 +95,17 @@ def test_the_token_of_a_run_is_not_taken_for_one_of_another_repository():
     assert push["env"]["LANDSPEED_RESULTS_KEY"] == "${{ secrets.LANDSPEED_RESULTS_KEY }}"
     callers = [job for _, job in jobs() if "uses" in job]
     assert [list(job["secrets"]) for job in callers] == [["LANDSPEED_RESULTS_KEY"]] * 3
+
+
+def test_a_job_of_the_farm_hands_in_only_what_the_plan_assigned_to_it():
+    jobs_of = workflow(WORKFLOWS / "track.yml")["jobs"]
+    assert jobs_of["plan"]["outputs"]["assigned"] == "${{ steps.new.outputs.assigned }}"
+    assert jobs_of["publish"]["with"] == {"assigned": "${{ needs.plan.outputs.assigned }}"}
+    (unpack,) = (
+        step
+        for step in workflow(WORKFLOWS / "publish.yml")["jobs"]["results"]["steps"]
+        if "results unpack" in step.get("run", "")
+    )
+    # what a job was asked for reaches no shell as code
+    assert unpack["env"] == {"ASSIGNED": "${{ inputs.assigned }}"}
+    assert '--assigned "$ASSIGNED"' in unpack["run"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import product
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from base.build import Compiler, Variant, parse_flags
 from base.errors import UsageError, VariantError
@@ -17,7 +19,7 @@ from benchmarks.machine.cgroup import Cgroup
 from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY, METRICS, Metric
 from builders.recipe_table import BuildSystem
 from landspeed.console.github_log import put_outputs
-from landspeed.console.params import parse_duration, parse_memory
+from landspeed.console.params import parse_duration, parse_memory, spell_duration
 from landspeed.farm.runners import runner_labels
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -191,6 +193,39 @@ memory_option = click.option(
     metavar="SIZE",
     help="Run servers under a memory limit, such as 512m or 1g; tiers are sized by it.",
 )
+
+
+def given() -> list[str]:
+    """Return the names of the parameters that were given on the command line."""
+    context = click.get_current_context()
+    sources = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    return [name for name in context.params if context.get_parameter_source(name) in sources]
+
+
+def typed_command() -> str:
+    """Return the command line as it can be typed again."""
+    context, typed = click.get_current_context(), given()
+    words = ["landspeed", str(context.info_name)]
+    for parameter in context.command.params:
+        if parameter.name not in typed or parameter.name in ("fresh", "as_json", "mail"):
+            continue
+        value: Any = context.params.get(parameter.name)
+        for one in value if isinstance(value, tuple) else [value]:
+            if isinstance(parameter, click.Option):
+                words.append(parameter.opts[0])
+            if one is not True:
+                words.append(spell_duration(one) if parameter.name == "budget" else str(one))
+    return shlex.join(words)
+
+
+def require_none_of(names: Iterable[str], option: str) -> None:
+    """UsageError if one of the options *names* was given, which do not go with *option*."""
+    if wrong := [name for name in names if name in given()]:
+        raise UsageError(
+            f"{option} does not go with --{wrong[0]}",
+            detail="It counts the instructions of workloads of the catalog.",
+            hint="Leave it out; --suite and --workload choose what is counted.",
+        )
 
 
 def require_limit(memory: int | None, *, counted: bool) -> None:

@@ -118,6 +118,9 @@ def test_outputs_are_appended_where_the_workflow_asks_with_a_row_for_each_build(
     assert builds[1]["identifier"].startswith("19devel-bs8-")
     (count,) = json.loads(told["counts"])
     assert count["targets"].split() == [row["target"] for row in builds[1:]]
+    assert json.loads(told["assigned"])[f"results-count-{count['name']}"]["refs"] == sorted(
+        target.partition(":")[0] for target in count["targets"].split()
+    )
     assert json.loads(told["confirms"]) == [{"labels": ["ubuntu-24.04"], "machine": MACHINE}]
     assert "`Change 3`" in summary.read_text()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -35,7 +34,7 @@ from tests.kits.made_up.pages_kit import (
 )
 from tests.kits.made_up.synthetic import RELEASES
 from tests.kits.made_up.synthetic_project import Project
-from tests.kits.site_check import Complaints, browsing, served
+from tests.kits.site_check import Complaints
 
 pytestmark = pytest.mark.browser
 
@@ -70,25 +69,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (reports / place).mkdir(parents=True)
         (reports / place / PAGE).write_text(study_page(place, "Page size", REPORT))
     return publish(project.paths, lambda _: None)
-
-
-@pytest.fixture(scope="module")
-def opened(site: Path) -> Iterator[tuple[Page, str, Complaints]]:
-    """One browser for all tests: it takes longer to start than most of them."""
-    with served(site) as address, browsing(address) as (page, complaints):
-        page.set_default_timeout(60_000)
-        yield page, address, complaints
-
-
-@pytest.fixture
-def browser(opened: tuple[Page, str, Complaints]) -> Iterator[tuple[Page, str]]:
-    """A page of the browser, and the address of the site; no complaints at the end."""
-    page, address, complaints = opened
-    page.set_viewport_size({"width": 1280, "height": 800})
-    page.emulate_media(color_scheme="light")
-    yield page, address
-    page.evaluate("localStorage.clear()")
-    assert not complaints, complaints
 
 
 def drawn(page: Page, address: str) -> None:

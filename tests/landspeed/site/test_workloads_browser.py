@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from tests.kits.made_up.pages_kit import bisected, confirmed, releases, runs
 from tests.kits.made_up.synthetic import RELEASES
 from tests.kits.made_up.synthetic_project import Project
 from tests.kits.made_up.workload_counts import counts
-from tests.kits.site_check import Complaints, browsing, served
 
 pytestmark = pytest.mark.browser
 
@@ -69,22 +67,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = page_files(dots(project.store.table()), project.place_of, inputs)
     write_page_files(files, project.paths.results, profiles)
     return publish(project.paths, lambda _: None)
-
-
-@pytest.fixture(scope="module")
-def opened(site: Path) -> Iterator[tuple[Page, str, Complaints]]:
-    with served(site) as address, browsing(address) as (page, complaints):
-        page.set_default_timeout(60_000)
-        yield page, address, complaints
-
-
-@pytest.fixture
-def browser(opened: tuple[Page, str, Complaints]) -> Iterator[tuple[Page, str]]:
-    page, address, complaints = opened
-    page.set_viewport_size({"width": 1280, "height": 800})
-    yield page, address
-    page.goto("about:blank")
-    assert not complaints, complaints
 
 
 def cells(page: Page, workload: str) -> list[str]:

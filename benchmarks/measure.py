@@ -116,11 +116,13 @@ def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Te
     They are loaded by the client of the cell: *pgbench*, or sysbench for a SysbenchMode.
     """
     root, mode, topology = None, None, None
+    options: tuple[str, ...] = ()
     if cell is not None:
         configuration, mode = Configuration.named(cell.profile), cell.scenario.mode
         if configuration.storage:
             root = STORAGES[configuration.storage].open(paths.server_root)
         topology = TOPOLOGIES[configuration.topology] if configuration.topology else None
+        options = configuration.initdb_options
     home = ServerHome.open(paths, root)
     client = Sysbench(mode) if isinstance(mode, SysbenchMode) else pgbench
     return Templates(
@@ -129,6 +131,7 @@ def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Te
         home=home,
         client=client.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
+        initdb_options=options,
     )
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -131,8 +131,7 @@ class Counter:
     """Counts cells on one *build*.
 
     ``context`` (preset, round, …) goes into each record's ``run``. When ``stop`` is set, counting
-    ends with the session under way. Servers that each have one series run ``at_once``. ``changed``
-    are settings over those of the cell's configuration, ``initdb_options`` more options of initdb.
+    ends with the session under way. Servers that each have one series run ``at_once``.
     """
 
     build: Build
@@ -142,12 +141,10 @@ class Counter:
     context: Mapping[str, Any]
     stop: threading.Event
     at_once: int = 1
-    changed: Mapping[str, str] = field(default_factory=dict)
-    initdb_options: tuple[str, ...] = ()
 
     def load(self, cell: Cell) -> None:
         """Load the data of *cell* now, if they are not loaded yet."""
-        store = self._templates(cell)
+        store = self.templates(cell)
         store.ensure(store.home.reachable(self.build), cell.scenario.scale)
 
     def count(self, cells: Sequence[Cell]) -> Iterator[Record | LandspeedError]:
@@ -166,7 +163,7 @@ class Counter:
             with self._server(first) as server:
 
                 def on_server(cell: Cell, server: CountedServer = server) -> _Counted:
-                    way = self._in_sessions if _work(cell).connects else self._in_session
+                    way = self._in_sessions if work_of(cell).connects else self._in_session
                     return way(server, cell)
 
                 while (
@@ -177,15 +174,16 @@ class Counter:
                 ):
                     yield self._tried(left.pop(0), on_server)
 
-    def _templates(self, cell: Cell) -> Templates:
-        store = templates(self.paths, self.pgbench)
+    def templates(self, cell: Cell) -> Templates:
+        """Return where the data of *cell* are loaded."""
+        store = templates(self.paths, self.pgbench, cell=cell)
         own = DatasetLoader() if isinstance(cell.scenario.mode, Workload) else None
-        return replace(store, own=own, initdb_options=self.initdb_options)
+        return replace(store, own=own)
 
     @contextmanager
     def _server(self, cell: Cell) -> Iterator[CountedServer]:
         """Start a server on a fresh copy of the data of *cell*."""
-        store, configuration = self._templates(cell), Configuration.named(cell.profile)
+        store, configuration = self.templates(cell), Configuration.named(cell.profile)
         build = store.home.reachable(self.build)
         with store.home.run_directory() as run:
             data = run.path / "copy"
@@ -194,10 +192,7 @@ class Counter:
                 build,
                 data=data,
                 run=run,
-                settings={
-                    **configuration.settings(known_settings(build), self.machine.memory_bytes),
-                    **self.changed,
-                },
+                settings=configuration.settings(known_settings(build), self.machine.memory_bytes),
                 options=[f"--dump-before={MARK}", f"--zero-before={FORKED}"],
             ) as server:
                 yield server
@@ -224,7 +219,7 @@ class Counter:
 
     def _on_servers(self, cell: Cell) -> _Counted:
         """Count *cell* with a server for each series."""
-        short, long = _work(cell).lengths
+        short, long = work_of(cell).lengths
 
         def alone(length: int) -> tuple[list[CountedSeries], _Counted]:
             if self.stop.is_set():
@@ -239,7 +234,7 @@ class Counter:
 
     def _in_session(self, server: CountedServer, cell: Cell) -> _Counted:
         """Count *cell* in one session on *server*."""
-        short, long = _work(cell).lengths
+        short, long = work_of(cell).lengths
         # The first series only warms caches, also those of the backend itself: a prepared SELECT 1
         # costs less in its first hundreds.
         with explained(server.cluster):
@@ -249,8 +244,8 @@ class Counter:
     def _in_sessions(self, server: CountedServer, cell: Cell) -> _Counted:
         """Count *cell*, a session for each execution, on *server*."""
         with explained(server.cluster):
-            argv, series = count_sessions(server, self.pgbench, cell.scenario, _work(cell))
-            with server.cluster.connect(_work(cell).dataset) as connection:
+            argv, series = count_sessions(server, self.pgbench, cell.scenario, work_of(cell))
+            with server.cluster.connect(work_of(cell).dataset) as connection:
                 size = database_bytes(connection)
         return _Counted(
             slopes=slopes_of(series),
@@ -264,7 +259,7 @@ class Counter:
         self, server: CountedServer, cell: Cell, lengths: Sequence[int]
     ) -> tuple[list[CountedSeries], _Counted]:
         """Execute *cell* in series of *lengths* in one session on *server*."""
-        work, cluster = _work(cell), server.cluster
+        work, cluster = work_of(cell), server.cluster
         database = DATABASE if isinstance(cell.scenario.mode, Mode) else work.dataset
         with cluster.connect(database) as connection:
             row = connection.execute(
@@ -336,7 +331,7 @@ class Counter:
         )
         environment = count_environment(cell, self.build.version)
         series = [one for slope in counted.slopes for one in (slope.short, slope.long)]
-        connects = _work(cell).connects
+        connects = work_of(cell).connects
         record = Record.from_json(
             {
                 **facts,
@@ -344,7 +339,7 @@ class Counter:
                 "run": {
                     **self.context,
                     "instrument": INSTRUMENT,
-                    "transactions": list(_work(cell).lengths),
+                    "transactions": list(work_of(cell).lengths),
                     "seed": SEED,
                     "argv": ["pgbench", *counted.argv[1:]],
                     "phases": {"count": round(seconds, 3)},
@@ -361,7 +356,7 @@ class Counter:
         return record
 
 
-def _work(cell: Cell) -> Workload:
+def work_of(cell: Cell) -> Workload:
     """Return the row of the catalog that *cell* executes."""
     mode = cell.scenario.mode
     return mode if isinstance(mode, Workload) else named(mode.value)

@@ -52,6 +52,12 @@ _HINTS = (
     ("Too many open files", 'Raise the limit of open files ("ulimit -n").'),
     ("Resource temporarily unavailable", 'Raise the limit of processes ("ulimit -u").'),
 )
+# 8.3 has no boot_val: the name is then that of the outer query's column.
+_DEFAULTS = """SELECT name, kind, CASE WHEN context = 'internal' THEN setting
+ ELSE (SELECT boot_val FROM pg_settings AS built_in WHERE built_in.name = one.name) END
+FROM (SELECT name, setting, context, vartype || coalesce(' ' || unit, '') AS kind,
+ setting AS boot_val FROM pg_settings) AS one
+WHERE kind <> 'string' AND (context <> 'internal' OR name = 'data_checksums')"""
 
 
 def initdb(build: Build, data: Path, run: RunDirectory, options: Sequence[str] = ()) -> None:
@@ -83,19 +89,26 @@ def known_settings(build: Build) -> frozenset[str]:
 
     Its version would not do: settings come and go in the middle of a development cycle.
     """
-    return frozenset(row[0] for row in _described(build))
-
-
-def setting_defaults(build: Build) -> dict[str, tuple[str, str]]:
-    """Return type and built-in default of each setting of *build*; texts are left out."""
-    rows = (row for row in _described(build) if row[3] != "STRING")
-    return {row[0]: (row[3], row[4]) for row in rows}
-
-
-def _described(build: Build) -> list[list[str]]:
-    # "name TAB context TAB group TAB type TAB default …", a line for each; see misc/help_config.c
+    # "name TAB context TAB group TAB …", a line for each; see utils/misc/help_config.c
     lines = _said(build, "postgres", "--describe-config").splitlines()
-    return [line.split("\t") for line in lines if line.count("\t") > 3]
+    return frozenset(line.split("\t")[0] for line in lines if line.count("\t") > 3)
+
+
+def setting_defaults(build: Build, home: ServerHome) -> dict[str, tuple[str, str]]:
+    """Return type (with its unit) and default of each setting of *build*; texts are left out.
+
+    A fresh cluster is asked: --describe-config shows the defaults of enums alone. A default is
+    the built-in one, and of data_checksums what initdb chooses.
+    """
+    with home.run_directory() as run:
+        data = run.path / "defaults"
+        initdb(build, data, run)
+        with (
+            Cluster(build=build, data=data, run=run, settings={}, keep=False) as cluster,
+            cluster.connect() as connection,
+        ):
+            rows = connection.execute(_DEFAULTS).fetchall()
+    return {name: (kind, value) for name, kind, value in rows}
 
 
 def _said(build: Build, program: str, *arguments: str) -> str:

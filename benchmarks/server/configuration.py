@@ -28,12 +28,16 @@ _TOML = Path(__file__).with_name("profiles.toml")
 _UNITS = {"kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 # Where "-with-SETTING" takes the value from that it does not say, and "-without-SETTING" its own.
 _SOURCE, _STOCK = "tuned", "default"
+CHECKSUMS = "data_checksums"
+"""A setting that initdb takes, and no postgresql.conf."""
+
 _VALUE = r"(?:[A-Za-z0-9_.:%,]|-(?=[0-9]))+"
 _CHANGE = re.compile(rf"-(without|with)-([a-z][a-z0-9_.]*)(?:=({_VALUE}))?")
 # The settings whose value landspeed itself has to understand.
 _UNDERSTOOD = {
     "shared_buffers": re.compile(r"\d+(kB|MB|GB)"),
     "max_connections": re.compile(r"\d+"),
+    CHECKSUMS: re.compile(r"on|off"),
 }
 _NAME = re.compile(
     rf"(?P<base>[a-z]+)(?P<changes>(?:-with(?:out)?-[a-z][a-z0-9_.]*(?:={_VALUE})?)*)"
@@ -145,7 +149,17 @@ class Configuration:
             for setting in _table()[1]
             if self._source(setting.name) in setting.profiles and setting.name in known
         }
-        return found | {name: value for name, value in self.with_ if value is not None}
+        given = {name: value for name, value in self.with_ if value is not None}
+        given.pop(CHECKSUMS, None)
+        return found | given
+
+    @property
+    def initdb_options(self) -> tuple[str, ...]:
+        """Options of initdb for what its name says of a cluster."""
+        value = dict(self.with_).get(CHECKSUMS)
+        if value is None:
+            return ()
+        return ("--no-data-checksums" if value == "off" else "--data-checksums",)
 
     def shared_buffers(self, memory_bytes: int) -> int:
         """Its shared_buffers in bytes, the same for every Version."""
@@ -184,7 +198,7 @@ def _check(name: str, words: list[tuple[str, str, str | None]]) -> None:
         elif value is None and setting not in difference():
             wrong = f'"{_SOURCE}" and "{_STOCK}" do not differ in {setting}: say its value.'
         elif value is not None and known is not None and not known.fullmatch(value):
-            wrong = f"{setting} is {value}: write a whole number, with kB, MB or GB for a size."
+            wrong = f"{setting} is {value}: write {_wanted(setting)}."
         else:
             continue
         raise UsageError(
@@ -192,6 +206,12 @@ def _check(name: str, words: list[tuple[str, str, str | None]]) -> None:
             detail=wrong,
             hint=f"Profiles are spelled {SPELLING}.",
         )
+
+
+def _wanted(setting: str) -> str:
+    if setting == CHECKSUMS:
+        return "on or off"
+    return "a whole number, with kB, MB or GB for a size"
 
 
 def difference(versions: Collection[Version] = ()) -> tuple[str, ...]:

@@ -16,6 +16,10 @@ ADAPTIVE = ("compare", "confirm", "ledger", "bisect")
 """Presets whose Runs are as many as their own outcome asked for: no dot is made of them."""
 
 
+RECOUNT = "recount"
+"""Preset of counts with other settings that explain a change; no dot is made of them either."""
+
+
 def scheduled(table: pa.Table) -> pa.Table:
     """The rows of *table* (RecordStore.table()) whose number was settled before they were made.
 
@@ -24,10 +28,13 @@ def scheduled(table: pa.Table) -> pa.Table:
     """
     # looking at each row takes a while, and filtering copies all columns
     known = {name for chunk in table["preset"].chunks for name in chunk.dictionary.to_pylist()}
-    if known.isdisjoint(ADAPTIVE):
+    if known.isdisjoint((*ADAPTIVE, RECOUNT)):
         return table
-    adaptive = pc.is_in(table["preset"].cast(pa.string()), value_set=pa.array(ADAPTIVE))
+    preset = table["preset"].cast(pa.string())
+    adaptive = pc.is_in(preset, value_set=pa.array(ADAPTIVE))
     settled = pc.or_(pc.invert(adaptive), table["instructions"].is_valid())
+    explaining = pc.is_in(preset, value_set=pa.array([RECOUNT]))
+    settled = pc.and_(settled, pc.invert(explaining))
     return table if pc.all(settled).as_py() in {True, None} else table.filter(settled)
 
 

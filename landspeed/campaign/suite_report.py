@@ -6,7 +6,8 @@ import textwrap
 
 from rich.console import Group, RenderableType
 
-from landspeed.campaign.suite_compare import CauseKind, SuiteChange, SuiteComparison
+from landspeed.campaign.suite_causes import CauseKind, ChangePart
+from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison
 from landspeed.console.format import change, counted, number, percent
 from landspeed.console.table import rich_table
 
@@ -57,10 +58,25 @@ def _summary(found: SuiteComparison) -> str:
 
 def _row(one: SuiteChange) -> tuple[str, ...]:
     name = one.workload if one.state != "cold" else f"{one.workload}, cold"
-    cause = ", ".join(one.cause)
-    if one.kind is CauseKind.DEFAULT and one.old_default is not None:
-        cause += f" ({change(one.old_default / one.before)} with the old default)"
-    return change(one.ratio), name, number(one.before), number(one.after), one.kind.value, cause
+    kinds = ", ".join(part.kind.value for part in one.parts)
+    return change(one.ratio), name, number(one.before), number(one.after), kinds, _causes(one)
+
+
+def _causes(one: SuiteChange) -> str:
+    """Return the causes; where there are several parts, each with what it changes."""
+    if len(one.parts) == 1:
+        return _cause(one.parts[0])
+    return "; ".join(f"{change(part.ratio)} {_cause(part)}" for part in one.parts)
+
+
+def _cause(part: ChangePart) -> str:
+    text = ", ".join(part.cause)
+    if part.kind is CauseKind.DEFAULT:
+        return f"{text} (not with {', '.join(part.settings)})"
+    if part.kind is CauseKind.PLAN:
+        how = f"not with {', '.join(part.settings)}" if part.settings else "it cannot be avoided"
+        return f"{text} ({how})"
+    return text
 
 
 def _notes(found: SuiteComparison) -> list[str]:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow.compute as pc
 
@@ -64,11 +63,25 @@ def count_workloads(
     for outcome in outcomes.values():
         if isinstance(outcome, LandspeedError):
             _report(tally, outcome)
-    due = _due(session, pgbench, builds.values(), workloads, tally)
-    total = sum(map(len, due.values()))
+    count_due(session, pgbench, _due(session, pgbench, builds.values(), workloads, tally), tally)
+    note_identical_builds(session, builds.values())
+    return tally
+
+
+def count_due(
+    session: Session,
+    pgbench: Pgbench,
+    due: Sequence[tuple[Build, Sequence[Cell]]],
+    tally: Tally,
+    preset: str = CATALOG,
+) -> None:
+    """Count the cells that are *due* on each build, and record them as of *preset*."""
+    if not due:
+        return
+    total = sum(len(cells) for _, cells in due)
     try:
         with (
-            session.builder.store.in_use(list(builds.values())),
+            session.builder.store.in_use([build for build, _ in due]),
             measuring(counting=True),
             meter("counting") as shown,
         ):
@@ -81,31 +94,25 @@ def count_workloads(
                 tally.measured += 1
                 shown.update(tally.measured / total, str(cell.scenario.mode.value))
 
-            for build in builds.values():
-                if not due[build.identifier]:
-                    continue
-                say(f"counting {counted(len(due[build.identifier]), 'workload')} on {build.label}")
-                counter = counter_of(session, build, pgbench)
+            for build, cells in due:
+                say(f"counting {counted(len(cells), 'workload')} on {build.label}")
                 try:
-                    count_side_by_side(counter, due[build.identifier], done)
+                    count_side_by_side(counter_of(session, build, pgbench, preset), cells, done)
                 except LandspeedError as error:
                     _report(tally, error)
     finally:
         session.records.seal()
-    note_identical_builds(session, builds.values())
-    return tally
 
 
-def counter_of(session: Session, build: Build, pgbench: Pgbench, **options: Any) -> Counter:
-    """Return what counts cells of *build* here; *options* are Counter's."""
+def counter_of(session: Session, build: Build, pgbench: Pgbench, preset: str = CATALOG) -> Counter:
+    """Return what counts cells of *build* here, for records of *preset*."""
     return Counter(
         build=build,
         pgbench=pgbench,
         machine=session.machine,
         paths=session.paths,
-        context={"preset": CATALOG, "round": 1},
+        context={"preset": preset, "round": 1},
         stop=threading.Event(),
-        **options,
     )
 
 
@@ -115,22 +122,24 @@ def _due(
     builds: Iterable[Build],
     workloads: Sequence[Workload],
     tally: Tally,
-) -> dict[str, list[Cell]]:
-    """Return what is left to count on each build, by the build's identifier."""
+) -> list[tuple[Build, list[Cell]]]:
+    """Return what is left to count on each build that lacks something."""
     have = recorded_counts(session, pgbench)
-    due: dict[str, list[Cell]] = {}
+    due = []
     for build in builds:
         known = [one for one in workloads if one.runs_on(build.version)]
         if len(known) < len(workloads):
             missing = counted(len(workloads) - len(known), "workload")
             say(f"not applicable: {missing} that {build.label} does not have")
         able = cells_of(session, known)
-        due[build.identifier] = [
+        left = [
             cell
             for cell in able
             if count_key(session, build.digest, cell, build.version) not in have
         ]
-        tally.present += len(able) - len(due[build.identifier])
+        tally.present += len(able) - len(left)
+        if left:
+            due.append((build, left))
     return due
 
 

@@ -137,6 +137,16 @@ def test_a_name_that_says_nothing_or_too_much_is_refused(name: str) -> None:
     assert "BASE[-without-SETTING]" in f"{caught.value.detail} {caught.value.hint}"
 
 
+def test_checksums_are_initdbs_to_choose() -> None:
+    made = Configuration.named("default-with-data_checksums=off")
+    assert made.initdb_options == ("--no-data-checksums",)
+    assert "data_checksums" not in made.settings((), 1 << 30)
+    assert Configuration.named("tuned").initdb_options == ()
+    with pytest.raises(UsageError) as refused:
+        Configuration.named("default-with-data_checksums=yes")
+    assert "write on or off" in refused.value.detail
+
+
 def test_every_profile_says_what_it_is() -> None:
     rows = tomllib.loads(_TOML.read_text())["profile"]
     assert {row["name"] for row in rows if row["is"]} == set(profile_names())

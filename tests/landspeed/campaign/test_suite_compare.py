@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,18 +13,19 @@ from base.build import Build, Origin, Variant
 from base.errors import UsageError
 from benchmarks.counted.count import workload_cell
 from benchmarks.records.record import PlanFacts, Record
+from benchmarks.server.configuration import CHECKSUMS, Configuration
 from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.scenario import Cell
-from landspeed.campaign import suite_compare
+from landspeed.campaign import suite_causes, suite_compare
 from landspeed.campaign.campaign import Tally
-from landspeed.campaign.suite_compare import (
-    CHECKSUMS,
+from landspeed.campaign.suite_causes import (
     CauseKind,
-    SuiteChange,
-    SuiteComparison,
-    compare_suite,
+    ChangePart,
+    batches,
+    configuration_of,
     old_defaults,
 )
+from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison, compare_suite
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
 from landspeed.cli.compare import compare_
 from landspeed.console.table import as_text
@@ -38,17 +38,32 @@ DEFAULT = SuiteChange(
     state="cold",
     before=40_000.0,
     after=57_000.0,
-    kind=CauseKind.DEFAULT,
-    cause=("data_checksums",),
-    old_default=44_000.0,
+    parts=(
+        ChangePart(
+            kind=CauseKind.DEFAULT,
+            cause=("data_checksums",),
+            before=44_000.0,
+            after=57_000.0,
+            settings=("data_checksums=off",),
+        ),
+        ChangePart(
+            kind=CauseKind.CODE, cause=("ReadBuffer +4,000",), before=40_000.0, after=44_000.0
+        ),
+    ),
 )
 CODE = SuiteChange(
     workload="sort-text",
     state="warm",
     before=1000.0,
     after=965.0,
-    kind=CauseKind.CODE,
-    cause=("ExecScan -610", "qsort_tuple +4"),
+    parts=(
+        ChangePart(
+            kind=CauseKind.CODE,
+            cause=("ExecScan -610", "qsort_tuple +4"),
+            before=1000.0,
+            after=965.0,
+        ),
+    ),
 )
 
 
@@ -68,7 +83,8 @@ def test_a_report_names_each_change_with_its_kind_and_its_cause() -> None:
     text = as_text(suite_text(comparison(DEFAULT, CODE)))
     assert text.startswith("57 of 59 workloads the same in 18.6 bs8 as in 17.11 bs8")
     assert "+42.50 %  read-only, cold" in text
-    assert "data_checksums (+10.00 % with the old default)" in text
+    assert "default, code" in text
+    assert "+29.55 % data_checksums (not with data_checksums=off); +10.00 % ReadBuffer" in text
     assert "1 workload that one of the two does not have." in text
     assert "Not counted: could not count brin." in text
     assert "| -3.50 % | sort-text | 1,000.0 | 965 | code | ExecScan -610, qsort_tuple +4 |" in (
@@ -86,28 +102,36 @@ def test_no_change_is_told_without_a_table() -> None:
     assert "change" not in as_text(suite_text(comparison())).splitlines()[1:2]
 
 
-def test_old_defaults_are_those_that_differ_and_that_landspeed_leaves_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sides = {
-        "old": {
-            "effective_io_concurrency": ("INTEGER", "1"),
-            "work_mem": ("INTEGER", "64"),
-            "jit": ("BOOL", "off"),
-            "log_connections": ("BOOL", "off"),
-        },
-        "new": {
-            "effective_io_concurrency": ("INTEGER", "16"),
-            "work_mem": ("INTEGER", "64"),
-            "jit": ("BOOL", "on"),
-            "log_connections": ("ENUM", ""),
-            "io_method": ("ENUM", "worker"),
-        },
+def test_old_defaults_are_those_that_differ_and_that_landspeed_leaves_alone() -> None:
+    old = {
+        "effective_io_concurrency": ("integer", "1"),
+        "work_mem": ("integer kB", "64"),
+        "jit": ("bool", "off"),
+        "log_connections": ("bool", "off"),
     }
-    monkeypatch.setattr(suite_compare, "setting_defaults", lambda build: sides[build])
-    found = old_defaults("old", "new")  # type: ignore[arg-type]
+    new = {
+        "effective_io_concurrency": ("integer", "16"),
+        "work_mem": ("integer kB", "64"),
+        "jit": ("bool", "on"),
+        "log_connections": ("enum", ""),
+        "io_method": ("enum", "worker"),
+        CHECKSUMS: ("bool", "on"),
+    }
     # jit is off in every count
-    assert found == {"effective_io_concurrency": "1", "io_method": "sync"}
+    assert old_defaults(old, new) == {
+        CHECKSUMS: "off",
+        "effective_io_concurrency": "1",
+        "io_method": "sync",
+    }
+
+
+def test_settings_are_counted_together_as_far_as_a_name_holds_them() -> None:
+    values = {f"enable_something_{number}": "off" for number in range(10)}
+    some = batches(values)
+    assert len(some) > 1
+    assert {name: value for one in some for name, value in one.items()} == values
+    assert max(len(configuration_of(one)) for one in some) <= 200
+    assert batches({}) == []
 
 
 # --- kinds ---------------------------------------------------------------------------------
@@ -122,66 +146,84 @@ def build(release: str) -> Build:
 
 
 class MadeUpServers:
-    """Counts of two servers; the second one's depend on settings as *level* says."""
+    """Counts of two servers; the second one's depend on settings as *level* says.
+
+    *shape* is the shape of its plans; a setting that is called enable_… gives the first one's.
+    """
 
     def __init__(
         self,
         monkeypatch: pytest.MonkeyPatch,
         level: Callable[[str, Mapping[str, str]], float],
         defaults: Mapping[str, str],
-        shapes: tuple[str, str] = ("same", "same"),
+        shape: str = "same",
+        avoided_by: Mapping[str, str] | None = None,
     ) -> None:
-        self.level, self.counted = level, list[tuple[list[str], dict[str, str]]]()
+        self.level, self.shape = level, shape
+        self.counted = list[tuple[list[str], str]]()
+        self.records = dict[tuple[str, str, str], Record]()
         self.cells = [workload_cell(one) for one in choose(NAMES)]
         self.builds = {target: build(target.ref) for target in SIDES}
-        shape = dict(zip(("17", "18"), shapes, strict=True))
+        for target in SIDES:
+            self.count(None, None, [(self.builds[target], self.cells)])
+        self.counted.clear()
+        both: dict[str, Any] = {"records_of": self.records_of}
+        stand_ins: dict[Any, dict[str, Any]] = {
+            suite_compare: both
+            | {
+                "_built": lambda session, target: self.builds[target],
+                "count_workloads": lambda *_: Tally(),
+                "cells_of": lambda *_: self.cells,
+            },
+            suite_causes: both
+            | {
+                "ServerHome": SimpleNamespace(open=lambda _: None),
+                "setting_defaults": lambda *_: {},
+                "old_defaults": lambda *_: defaults,
+                "recorded_counts": lambda *_: self.records,
+                "count_key": lambda session, digest, cell, version: self.key(digest, cell),
+                "count_due": self.count,
+                "counter_of": lambda *_: SimpleNamespace(templates=lambda _: None),
+                "forcing_settings": lambda *_, **__: avoided_by,
+                "changed_functions": lambda *_: (SimpleNamespace(function="ExecScan", own=12.0),),
+            },
+        }
+        for module, names in stand_ins.items():
+            for name, stand_in in names.items():
+                monkeypatch.setattr(module, name, stand_in)
 
-        def records(session: Any, build: Build, *_: Any) -> dict[tuple[str, str], Record]:
-            release = str(build.origin.release)
-            number = (lambda name, _: 1000.0) if release == "17" else self.now
-            found = {}
-            for made in counts(choose(NAMES), {release: "2025-01-01"}, number):
-                record = Record.from_json(made)
-                plan = PlanFacts(shape=shape[release], lines=(f"plan of {shape[release]}",))
-                checksums = "on" if release == "18" and CHECKSUMS in defaults else "off"
-                found[record.cell.mode, "warm"] = replace(
-                    record, plan=plan, settings={CHECKSUMS: checksums}
-                )
-            return found
+    @staticmethod
+    def key(digest: str, cell: Cell) -> tuple[str, str, str]:
+        return digest, cell.scenario.mode.value, cell.profile
 
-        for name, stand_in in {
-            "_built": lambda session, target: self.builds[target],
-            "count_workloads": lambda *_: Tally(),
-            "cells_of": lambda *_: self.cells,
-            "_records": records,
-            "old_defaults": lambda *_: {k: v for k, v in defaults.items() if k != CHECKSUMS},
-            "counter_of": lambda *_, **options: options,
-            "count_side_by_side": self.count,
-            "changed_functions": lambda *_: (SimpleNamespace(function="ExecScan", own=12.0),),
-        }.items():
-            monkeypatch.setattr(suite_compare, name, stand_in)
+    def records_of(
+        self, session: Any, pgbench: Any, build: Build, cells: Sequence[Cell]
+    ) -> dict[tuple[str, str], Record]:
+        return {
+            suite_causes.cell_key(cell): self.records[self.key(build.digest, cell)]
+            for cell in cells
+        }
 
-    def now(self, name: str, release: str) -> float:
-        return self.level(name, {})
-
-    def count(
-        self, options: Mapping[str, Any], cells: Sequence[Cell], found: Callable[..., None]
-    ) -> None:
-        changed = dict(options["changed"])
-        if options["initdb_options"]:
-            changed[CHECKSUMS] = "off"
-        self.counted.append(([cell.scenario.mode.value for cell in cells], changed))
+    def count(self, session: Any, pgbench: Any, due: Any, *_: Any) -> None:
+        ((build, cells),) = due
+        self.counted.append(
+            ([cell.scenario.mode.value for cell in cells], cells[0].profile.removeprefix("default"))
+        )
         for cell in cells:
-            instructions = self.level(cell.scenario.mode.value, changed)
-            sample = SimpleNamespace(instructions=instructions)
-            found(cell, SimpleNamespace(sample=sample))
+            name = cell.scenario.mode.value
+            changed = dict(Configuration.named(cell.profile).with_)
+            release = str(build.origin.release)
+            is_old = release == "17"
+            number = 1000.0 if is_old else self.level(name, changed)
+            (made,) = counts(choose([name]), {release: "2025-01-01"}, lambda *_, n=number: n)
+            avoided = any(one.startswith("enable_") for one in changed)
+            shape = "same" if is_old or avoided else self.shape
+            self.records[self.key(build.digest, cell)] = replace(
+                Record.from_json(made), plan=PlanFacts(shape=shape, lines=(f"plan {shape}",))
+            )
 
     def compared(self) -> SuiteComparison:
-        session: Any = SimpleNamespace(
-            paths=None,
-            pgbench_build=lambda: build("18"),
-            builder=SimpleNamespace(store=SimpleNamespace(in_use=lambda _: nullcontext())),
-        )
+        session: Any = SimpleNamespace(paths=None, pgbench_build=lambda: build("18"))
         return compare_suite(session, SIDES, choose(NAMES), 0.002)
 
 
@@ -200,27 +242,59 @@ def test_a_default_is_named_by_counting_again_and_what_it_does_not_explain_is_th
     )
     found = servers.compared()
     assert found.same == 1
-    told = {one.workload: (one.kind, one.cause) for one in found.changes}
+    told = {one.workload: [(part.kind, part.cause) for part in one.parts] for one in found.changes}
+    code = (CauseKind.CODE, ("ExecScan +12",))
     assert told == {
-        "sort-text": (CauseKind.DEFAULT, (CHECKSUMS,)),
-        "hash-join": (CauseKind.DEFAULT, ("io_method", "depth")),
-        "insert-one": (CauseKind.CODE, ("ExecScan +12",)),
+        "sort-text": [(CauseKind.DEFAULT, (CHECKSUMS,)), code],
+        "hash-join": [(CauseKind.DEFAULT, ("io_method", "depth"))],
+        "insert-one": [code],
     }
     assert [one.workload for one in found.changes] == ["sort-text", "hash-join", "insert-one"]
-    assert found.changes[0].old_default == 1010.0
+    assert [part.ratio for part in found.changes[0].parts] == [1210 / 1010, 1.01]
     # all at once for what changed; then each alone, for what that explained
     everything, *alone = servers.counted
     assert set(everything[0]) == {"sort-text", "hash-join", "insert-one"}
-    assert set(everything[1]) == {"io_method", "depth", CHECKSUMS}
-    assert [(set(names), len(changed)) for names, changed in alone] == [
-        ({"sort-text", "hash-join"}, 1)
-    ] * 3
+    assert everything[1] == "-with-data_checksums=off-with-depth=1-with-io_method=sync"
+    assert [set(names) for names, _ in alone[:3]] == [{"sort-text", "hash-join"}] * 3
+    assert alone[3:] == [(["hash-join"], "-with-depth=1-with-io_method=sync")]
 
 
-def test_another_plan_is_told_from_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = MadeUpServers(monkeypatch, lambda *_: 900.0, {}, ("one", "two"))
+def test_what_was_counted_to_explain_a_change_is_not_counted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = MadeUpServers(monkeypatch, lambda _, changed: 1100.0 - len(changed), {"depth": "1"})
+    first = servers.compared()
+    assert servers.counted
+    servers.counted.clear()
+    assert servers.compared() == first
+    assert servers.counted == []
+
+
+def test_what_another_plan_costs_is_told_from_what_other_code_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = MadeUpServers(
+        monkeypatch,
+        lambda _, changed: 1010.0 if changed else 1500.0,
+        {},
+        "other",
+        {"enable_memoize": "off"},
+    )
     (change, *_) = servers.compared().changes
-    assert (change.kind, change.cause) == (CauseKind.PLAN, ("plan of one → plan of two",))
+    plan, code = change.parts
+    assert (plan.kind, plan.cause) == (CauseKind.PLAN, ("plan same → plan other",))
+    assert plan.settings == ("enable_memoize=off",)
+    assert (plan.ratio, code.kind, code.ratio) == (1500 / 1010, CauseKind.CODE, 1.01)
+
+
+def test_a_plan_that_cannot_be_avoided_explains_all_of_a_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = MadeUpServers(monkeypatch, lambda *_: 900.0, {}, "other")
+    (change, *_) = servers.compared().changes
+    (part,) = change.parts
+    assert (part.kind, part.ratio, part.settings) == (CauseKind.PLAN, 0.9, ())
+    assert "it cannot be avoided" in as_text(suite_text(comparison(change)))
     assert servers.counted == []  # no default differs
 
 
@@ -229,7 +303,8 @@ def test_builds_of_other_compilers_are_not_explained(monkeypatch: pytest.MonkeyP
     newer = replace(servers.builds[SIDES[1]], toolchain={"cc": "gcc 15"})
     servers.builds[SIDES[1]] = newer
     (change, *_) = servers.compared().changes
-    assert (change.kind, change.cause) == (CauseKind.ENVIRONMENT, ("cc: None → gcc 15",))
+    (part,) = change.parts
+    assert (part.kind, part.cause) == (CauseKind.ENVIRONMENT, ("cc: None → gcc 15",))
     assert servers.counted == []
 
 

@@ -69,7 +69,7 @@ class Seen:
     def sample(self) -> dict[str, Any]:
         """Return the numbers of the run: the client's, and what the server's counters say."""
         return {
-            **self.outcome.sample.to_json(),
+            **self.outcome.sample.model_dump(exclude_defaults=True),
             "server_cpu_seconds": self.observation.server_cpu_seconds,
             "client_cpu_seconds": self.outcome.cpu_seconds,
             "wal_bytes": self.observation.wal_bytes,
@@ -184,7 +184,7 @@ def measure(
             "phases": phases.seconds,
         },
         "sample": seen.sample(),
-        "series": outcome.series.to_json(),
+        "series": outcome.series.model_dump(mode="json", exclude_defaults=True),
         "settings": seen.settings,
         "statistics": seen.observation.statistics,
         "evidence": seen.evidence(),

@@ -6,25 +6,53 @@ landspeed. Keys that this version does not know are kept.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from typing import Self
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from base.errors import RecordError
-from benchmarks.records.facts import KEY, Facts
 
 SCHEMA = 1
 """The ``schema`` of every record that this version reads and writes."""
 
-Statistics = dict[str, dict[str, float]]
-"""Growth of the numeric columns of the statistics views, by view and column."""
-
 ID, TIME = r"[0-9a-z]{26,32}", r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z"
 MACHINE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_VALID = {"id": re.compile(ID), "time": re.compile(TIME), "machine.name": re.compile(MACHINE)}
+
+_Item = TypeVar("_Item")
+Array = Annotated[tuple[_Item, ...], Strict(False)]
+"""A JSON array."""
+
+Number = int | float
+"""A number that keeps its type, so that a record is written byte for byte as it was read."""
+
+Statistics = dict[str, dict[str, Number]]
+"""Growth of the numeric columns of the statistics views, by view and column."""
 
 
-@dataclass(frozen=True, kw_only=True)
+class Facts(BaseModel):
+    """A JSON object, checked when it is read; keys of another version of landspeed are kept."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow", defer_build=True)
+
+    @classmethod
+    def from_json(cls, facts: object) -> Self:
+        """Return the object that *facts* hold; RecordError names a key that is wrong or missing."""
+        try:
+            return cls.model_validate(facts)
+        except ValidationError as error:
+            first = error.errors()[0]
+            # the place of a value of several types ends with the first type that was tried
+            key = ".".join(map(str, first["loc"])).removesuffix(".int")
+            raise RecordError(
+                f'the key "{key}" of a raw record is not valid' if key else "not a raw record",
+                detail=f"{first['msg']}, found {first['input']!r:.100}.",
+            ) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object with the keys that were read or given, in a fixed order."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
 class OriginFacts(Facts):
     """Where the source came from; see base.build.Origin."""
 
@@ -35,7 +63,6 @@ class OriginFacts(Facts):
     registered: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExternalFacts(Facts):
     """A server that somebody else built, in the words of its pg_config."""
 
@@ -47,7 +74,6 @@ class ExternalFacts(Facts):
     said: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class VariantFacts(Facts):
     """Build variant: block sizes in kB, segment size in GB; None means the default."""
 
@@ -58,7 +84,6 @@ class VariantFacts(Facts):
     flags: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class BuildFacts(Facts):
     """The server that was measured; see base.build.Build. ``cpu_seconds``: what building took."""
 
@@ -67,19 +92,18 @@ class BuildFacts(Facts):
     origin: OriginFacts
     variant: VariantFacts
     build_system: str | None = None
-    quirks: tuple[str, ...] = ()
-    toolchain: dict[str, str] = field(default_factory=dict)
+    quirks: Array[str] = ()
+    toolchain: dict[str, str] = {}
     digest: str
     """The sha256 over all installed files, in hex."""
-    cpu_seconds: float | None = None
-    external: ExternalFacts | None = field(default=None, metadata={KEY: "foreign"})
+    cpu_seconds: Number | None = None
+    external: ExternalFacts | None = Field(default=None, alias="foreign")
 
 
-@dataclass(frozen=True, kw_only=True)
 class MachineFacts(Facts):
     """The machine that measured. ``memory_limit`` in bytes, None where servers had no limit."""
 
-    name: str
+    name: Annotated[str, Field(pattern=f"^{MACHINE}$")]
     cpu: str | None = None
     cores: int | None = None
     memory_bytes: int | None = None
@@ -88,7 +112,6 @@ class MachineFacts(Facts):
     memory_limit: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class EpochFacts(Facts):
     """What makes numbers of one machine comparable; ``identifier`` is a digest of it.
 
@@ -106,7 +129,6 @@ class EpochFacts(Facts):
     shown_cpu: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class PgbenchFacts(Facts):
     """The pgbench that was used: its version and the identifier of its build."""
 
@@ -114,7 +136,6 @@ class PgbenchFacts(Facts):
     build: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class SysbenchFacts(Facts):
     """The sysbench of a run that pgbench did not make; ``rows`` is the size of its table."""
 
@@ -123,7 +144,6 @@ class SysbenchFacts(Facts):
     rows: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class CellFacts(Facts):
     """What was asked; see benchmarks.workloads.scenario.Cell."""
 
@@ -133,11 +153,10 @@ class CellFacts(Facts):
     scale: int
     clients: int
     threads: int
-    configuration: str = field(metadata={KEY: "profile"})
-    cache_state: str | None = field(default=None, metadata={KEY: "buffers"})
+    configuration: str = Field(alias="profile")
+    cache_state: str | None = Field(default=None, alias="buffers")
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunFacts(Facts):
     """How the run was made. ``block`` and ``side`` belong to the ``comparison`` of that name."""
 
@@ -148,16 +167,16 @@ class RunFacts(Facts):
     side: int | None = None
     instrument: str | None = None
     """``callgrind`` for a counted run, None for a timed one."""
-    transactions: tuple[int, ...] | None = None
+    transactions: Array[int] | None = None
     """Transactions of the short and the long pass of a counted run."""
-    seconds: float | None = None
+    seconds: Number | None = None
     """How long the client was told to run."""
     seed: int | None = None
-    processors: tuple[int, ...] | None = None
+    processors: Array[int] | None = None
     """The logical processors that client and backends were confined to."""
-    argv: tuple[str, ...] = ()
+    argv: Array[str] = ()
     """The client's command line."""
-    phases: dict[str, float] = field(default_factory=dict)
+    phases: dict[str, Number] = {}
     """Wall-clock seconds by phase."""
 
     @property
@@ -166,32 +185,31 @@ class RunFacts(Facts):
         return float(sum(self.phases.values()))
 
 
-@dataclass(frozen=True, kw_only=True)
 class SampleFacts(Facts):
     """The numbers of one run; ``…_ms`` in milliseconds, ``…_tx`` per transaction."""
 
-    latency_ms: float | None = None
-    latency_stddev_ms: float | None = None
-    latency_p50_ms: float | None = None
-    latency_p95_ms: float | None = None
-    latency_p99_ms: float | None = None
-    tps: float | None = None
+    latency_ms: Number | None = None
+    latency_stddev_ms: Number | None = None
+    latency_p50_ms: Number | None = None
+    latency_p95_ms: Number | None = None
+    latency_p99_ms: Number | None = None
+    tps: Number | None = None
     """Transactions per second, without the time to connect."""
-    instructions: float | None = None
+    instructions: Number | None = None
     """Instructions of the backend per transaction."""
-    instructions_spread: float | None = None
+    instructions_spread: Number | None = None
     """Relative distance between the two counts."""
-    clocked_instructions: float | None = None
+    clocked_instructions: Number | None = None
     """Instructions per transaction that a clock started; not part of ``instructions``."""
-    wal_bytes_tx: float | None = None
-    blocks_tx: float | None = None
-    blocks_read_tx: float | None = None
+    wal_bytes_tx: Number | None = None
+    blocks_tx: Number | None = None
+    blocks_read_tx: Number | None = None
     transactions: int | None = None
     failed: int | None = None
-    connection_ms: float | None = None
-    measured_seconds: float | None = None
-    server_cpu_seconds: float | None = None
-    client_cpu_seconds: float | None = None
+    connection_ms: Number | None = None
+    measured_seconds: Number | None = None
+    server_cpu_seconds: Number | None = None
+    client_cpu_seconds: Number | None = None
     wal_bytes: int | None = None
     """Bytes of WAL written during the run."""
     blocks_hit: int | None = None
@@ -203,40 +221,36 @@ class SampleFacts(Facts):
         return None if value is None else float(value)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SeriesFacts(Facts):
     """The run second by second; a second without a transaction has no latency."""
 
-    seconds: tuple[float, ...] = ()
-    tps: tuple[float, ...] = ()
-    latency_ms: tuple[float | None, ...] = ()
-    latency_stddev_ms: tuple[float | None, ...] = ()
-    failed: tuple[int, ...] = ()
+    seconds: Array[Number] = ()
+    tps: Array[Number] = ()
+    latency_ms: Array[Number | None] = ()
+    latency_stddev_ms: Array[Number | None] = ()
+    failed: Array[int] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class PassFacts(Facts):
     """One pass of a counted run; all numbers are totals of the pass."""
 
     transactions: int
-    instructions: float
-    clocked: float
+    instructions: Number
+    clocked: Number
     wal_bytes: int
     blocks_hit: int
     blocks_read: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class PlanFacts(Facts):
     """How the server plans the statements of a counted workload."""
 
     shape: str
     """Ten hex digits of nodes, tables and indexes; conditions, costs and spelling are not in it."""
-    lines: tuple[str, ...]
+    lines: Array[str]
     """Each statement with its plan below it."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class DiskFacts(Facts):
     """I/O of the data directory's device during the run, or ``why`` it is not known."""
 
@@ -244,16 +258,15 @@ class DiskFacts(Facts):
     device: str | None = None
     reads: int | None = None
     read_bytes: int | None = None
-    read_ms: float | None = None
+    read_ms: Number | None = None
     """Mean milliseconds of a read, including the time in the queue."""
     writes: int | None = None
     write_bytes: int | None = None
-    write_ms: float | None = None
-    busy: float | None = None
+    write_ms: Number | None = None
+    busy: Number | None = None
     """Share of the time in which the device was working."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ServerIOFacts(Facts):
     """Bytes that the server's processes read from and wrote to storage."""
 
@@ -261,38 +274,36 @@ class ServerIOFacts(Facts):
     write_bytes: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class EvidenceFacts(Facts):
     """What server and machine were doing during the run, sampled once a second."""
 
     looks: int
     """float of samples."""
-    cpu: dict[str, float] = field(default_factory=dict)
+    cpu: dict[str, Number] = {}
     """Shares of the time of all processors: user, system, idle, iowait, steal."""
     context_switches: int | None = None
-    memory: dict[str, int] = field(default_factory=dict)
+    memory: dict[str, int] = {}
     """Bytes: least ``available``, most ``dirty`` and ``writeback``."""
     disk: DiskFacts | None = None
-    waits: dict[str, dict[str, int]] = field(default_factory=dict)
+    waits: dict[str, dict[str, int]] = {}
     """Processes by kind and by what they did or waited for, summed over all samples."""
-    locks: dict[str, int] = field(default_factory=dict)
+    locks: dict[str, int] = {}
     """Locks waited for, summed over all samples."""
-    each: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    each: dict[str, Array[Number]] = {}
     """Per sample: shares of time that processors were busy or stolen and the disk was busy."""
-    cost_ms: dict[str, float] = field(default_factory=dict)
+    cost_ms: dict[str, Number] = {}
     """CPU milliseconds spent on monitoring, by landspeed (``ours``) and by the ``server``."""
-    clock_mhz: tuple[float, ...] | None = None
+    clock_mhz: Array[Number] | None = None
     """Processor clock in the first and in the last sample."""
     throttled: int | None = None
     """How often a processor was throttled because of heat."""
     server_io: ServerIOFacts | None = None
-    statements: tuple[tuple[str, float], ...] = ()
+    statements: Array[Annotated[tuple[str, Number], Strict(False)]] = ()
     """SQL statements of the script with their mean latency in ms."""
-    autovacuumed: tuple[str, ...] = ()
+    autovacuumed: Array[str] = ()
     """Tables that autovacuum processed."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class PoolerFacts(Facts):
     """The connection pooler between client and server."""
 
@@ -302,18 +313,16 @@ class PoolerFacts(Facts):
     pool_size: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class ServerFacts(Facts):
     """What one of several servers did during the run."""
 
     name: str
-    cpu_seconds: float
+    cpu_seconds: Number
     wal_bytes: int
     blocks_hit: int | None = None
     blocks_read: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class TopologyFacts(Facts):
     """The coordinator and workers of a run on several servers."""
 
@@ -322,17 +331,16 @@ class TopologyFacts(Facts):
     extension: str
     tables: int
     shards: int
-    servers: tuple[ServerFacts, ...] = ()
+    servers: Array[ServerFacts] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Record(Facts):
     """Everything that was recorded of one run, timed or counted."""
 
-    schema: int
-    id: str
+    schema_: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
+    id: Annotated[str, Field(pattern=f"^{ID}$")]
     """Twelve hex digits of milliseconds since 1970, then random ones: sorts by time."""
-    time: str
+    time: Annotated[str, Field(pattern=f"^{TIME}$")]
     """When the run began: ISO 8601, UTC."""
     build: BuildFacts
     machine: MachineFacts
@@ -342,11 +350,11 @@ class Record(Facts):
     run: RunFacts
     sample: SampleFacts
     series: SeriesFacts | None = None
-    passes: tuple[PassFacts, ...] | None = None
+    passes: Array[PassFacts] | None = None
     """Short and long pass of each count, in order."""
     plan: PlanFacts | None = None
     """None where no statement has a plan."""
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = {}
     """Server settings that are not the built-in defaults, with their units."""
     statistics: Statistics | None = None
     evidence: EvidenceFacts | None = None
@@ -361,17 +369,3 @@ class Record(Facts):
     topology: TopologyFacts | None = None
     warnings: dict[str, str] | None = None
     """What was seen by each WarningRule that applied, by the rule's name."""
-
-    @classmethod
-    def from_json(cls, facts: object) -> Self:
-        """Return the record that *facts* hold; RecordError names a key that is wrong or missing."""
-        record = super().from_json(facts)
-        found = {"id": record.id, "time": record.time, "machine.name": record.machine.name}
-        wrong = [key for key, value in found.items() if not _VALID[key].fullmatch(value)]
-        wrong = ["schema"] if record.schema != SCHEMA else wrong
-        if wrong:
-            raise RecordError(
-                f'the key "{wrong[0]}" of a raw record is not valid',
-                detail=f"It is {({'schema': record.schema} | found)[wrong[0]]!r}.",
-            )
-        return record

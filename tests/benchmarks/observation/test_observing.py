@@ -31,7 +31,9 @@ def test_a_look_is_its_share_of_many_and_dearer_where_it_comes_seldom() -> None:
 def test_a_look_costs_what_all_of_them_cost_together() -> None:
     one = Record.from_json(record(Point(seconds=3)))
     records = [
-        replace(one, evidence=EvidenceFacts(looks=n, cost_ms={"ours": n, "server": ms}))
+        one.model_copy(
+            update={"evidence": EvidenceFacts(looks=n, cost_ms={"ours": n, "server": ms})}
+        )
         for n, ms in ((590, 100.0), (610, 140.0))
     ]
     assert Looking.of(records) == Looking(rate=200.0, cost_ms=1.2)

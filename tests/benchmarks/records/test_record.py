@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,5 +117,5 @@ def test_an_optional_key_may_be_missing_or_null(keys: set[str]) -> None:
 def test_what_was_not_read_has_the_keys_whose_values_are_known() -> None:
     run = RunFacts(preset="quick", round=1, argv=("pgbench",))
     assert run.to_json() == {"preset": "quick", "round": 1, "argv": ["pgbench"]}
-    evidence = replace(EvidenceFacts.from_json({"looks": 2, "newer": 1}), throttled=3)
+    evidence = EvidenceFacts(looks=2, newer=1).model_copy(update={"throttled": 3})
     assert evidence.to_json() == {"looks": 2, "newer": 1, "throttled": 3}

@@ -18,7 +18,9 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 TOOLS = PROJECT / "tools/runner"
-NOBODYS = 64123  # a user that has no name, and no process but ours
+# A user that has no name, and no process but ours: another one in each worker of pytest, because
+# a job's end ends all processes of its user.
+NOBODYS = 64123 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 def run(tool: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

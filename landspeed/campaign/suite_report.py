@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 
 from rich.console import Group, RenderableType
 
 from landspeed.campaign.suite_causes import CauseKind, ChangePart
 from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison
 from landspeed.console.format import change, counted, number, percent
+from landspeed.console.markdown import code, markdown_table
 from landspeed.console.table import rich_table
 
 _MAIL_WIDTH = 72
@@ -19,16 +21,16 @@ def suite_text(found: SuiteComparison) -> RenderableType:
     """Return the comparison as a table of changes between a summary and what it leaves out."""
     rows = [_row(one) for one in found.changes]
     table = [rich_table(_TITLES, rows, align="rlrrll")] if rows else []
-    return Group(_summary(found), *table, *_notes(found))
+    return Group(_summary(found), *table, *suite_notes(found))
 
 
 def suite_markdown(found: SuiteComparison) -> str:
     """Return the comparison as Markdown."""
     lines = [f"# {found.before} → {found.after}", "", _summary(found), ""]
     if found.changes:
-        lines += [f"| {' | '.join(_TITLES)} |", "|---:|---|---:|---:|---|---|"]
-        lines += [f"| {' | '.join(_row(one))} |" for one in found.changes]
-    return "\n".join([*lines, "", *_notes(found)]) + "\n"
+        rows = [_row(one, code) for one in found.changes]
+        lines.append(markdown_table(_TITLES, rows, align="rlrrl"))
+    return "\n".join([*lines, "", *suite_notes(found)]) + "\n"
 
 
 def suite_mail(found: SuiteComparison, command: str) -> str:
@@ -43,7 +45,7 @@ def suite_mail(found: SuiteComparison, command: str) -> str:
             initial_indent=" " * 11,
             subsequent_indent=" " * 11,
         )
-    for note in _notes(found):
+    for note in suite_notes(found):
         lines += ["", *textwrap.wrap(note, _MAIL_WIDTH)]
     return "\n".join([*lines, "", "To repeat it:", f"  {command}"]) + "\n"
 
@@ -56,30 +58,39 @@ def _summary(found: SuiteComparison) -> str:
     )
 
 
-def _row(one: SuiteChange) -> tuple[str, ...]:
-    name = one.workload if one.state != "cold" else f"{one.workload}, cold"
-    kinds = ", ".join(part.kind.value for part in one.parts)
-    return change(one.ratio), name, number(one.before), number(one.after), kinds, _causes(one)
+def label_of(one: SuiteChange) -> str:
+    """Return the name of the workload, with the state of the buffers where it is cold."""
+    return one.workload if one.state != "cold" else f"{one.workload}, cold"
 
 
-def _causes(one: SuiteChange) -> str:
-    """Return the causes; where there are several parts, each with what it changes."""
+def causes_of(one: SuiteChange, mark: Callable[[str], str] = str) -> str:
+    """Return the causes, each with what it changes where there are several parts.
+
+    What servers said of them is passed through *mark*.
+    """
     if len(one.parts) == 1:
-        return _cause(one.parts[0])
-    return "; ".join(f"{change(part.ratio)} {_cause(part)}" for part in one.parts)
+        return _cause(one.parts[0], mark)
+    return "; ".join(f"{change(part.ratio)} {_cause(part, mark)}" for part in one.parts)
 
 
-def _cause(part: ChangePart) -> str:
-    text = ", ".join(part.cause)
+def _cause(part: ChangePart, mark: Callable[[str], str]) -> str:
+    text = ", ".join(map(mark, part.cause))
     if part.kind is CauseKind.DEFAULT:
-        return f"{text} (not with {', '.join(part.settings)})"
+        return f"{text} (not with {', '.join(map(mark, part.settings))})"
     if part.kind is CauseKind.PLAN:
-        how = f"not with {', '.join(part.settings)}" if part.settings else "it cannot be avoided"
-        return f"{text} ({how})"
+        settings = ", ".join(map(mark, part.settings))
+        return f"{text} ({f'not with {settings}' if settings else 'it cannot be avoided'})"
     return text
 
 
-def _notes(found: SuiteComparison) -> list[str]:
+def _row(one: SuiteChange, mark: Callable[[str], str] = str) -> tuple[str, ...]:
+    kinds = ", ".join(part.kind.value for part in one.parts)
+    numbers = (number(one.before), number(one.after))
+    return change(one.ratio), label_of(one), *numbers, kinds, causes_of(one, mark)
+
+
+def suite_notes(found: SuiteComparison) -> list[str]:
+    """Return what the comparison leaves out, as sentences."""
     notes = []
     if found.missing:
         notes.append(f"{counted(found.missing, 'workload')} that one of the two does not have.")

@@ -10,15 +10,20 @@ import click
 
 from base.errors import UsageError, raise_if
 from benchmarks.server.storage import STORAGES
+from benchmarks.workloads.catalog import SUITES
+from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
-from landspeed.campaign.campaign import failed, summary
+from landspeed.campaign.campaign import Tally, failed, summary
 from landspeed.cli.options.common import (
     dry_run_option,
     emit_either,
+    given,
     json_option,
     memory_option,
+    metric_option,
     require_limit,
     show_dry_run,
+    typed_command,
 )
 from landspeed.cli.options.preset import axes_options
 from landspeed.cli.plan import cells_text
@@ -26,10 +31,12 @@ from landspeed.console.progress import duration, say
 from landspeed.session.session import Session
 from landspeed.site.update import has_dots, update_site
 from landspeed.study.ablation import NameValue
-from landspeed.study.plan import plan_study, study_facts
+from landspeed.study.plan import StudyPlan, plan_study, study_facts
+from landspeed.study.report import table_sections
 from landspeed.study.request import StudyRequest
 from landspeed.study.run import run_study
 from landspeed.study.schema import DISK, Axes, Size, load_study
+from landspeed.study.upgrade import Upgrade
 
 _AXES = ("tiers", "modes", "protocols", "clients", "storages")
 
@@ -67,6 +74,12 @@ _AXES = ("tiers", "modes", "protocols", "clients", "storages")
     metavar="FILE[@WEIGHT]",
     help="Script of pgbench, in a study that takes scripts; may be repeated.",
 )
+@metric_option
+@click.option(
+    "--suite",
+    type=click.Choice(SUITES),
+    help="Workloads to count in a study that counts a suite (upgrade).",
+)
 @memory_option
 @dry_run_option
 @json_option
@@ -75,16 +88,19 @@ def study_(
     name: str,
     refs: tuple[str, ...],
     preset: str,
+    metric: str,
+    suite: str | None,
     memory: int | None,
     dry_run: bool,
     as_json: bool,
-    **given: Any,
+    **axes: Any,
 ) -> None:
     """Measure the study NAME and write its report.
 
     The report holds tables, plots and the raw data. Runs are interleaved; runs that are recorded
     already are not repeated, so after Ctrl-C the same command resumes. REFs and the options for
-    the axes (--tier, --mode and so on) replace what the study declares on that axis.
+    the axes (--tier, --mode and so on) replace what the study declares on that axis. The study
+    upgrade also counts a suite of workloads; --metric instructions leaves out its timed runs.
 
     \b
     Examples:
@@ -93,38 +109,62 @@ def study_(
       landspeed study archaeology 13 17 18 --preset regular
       landspeed study page-size 18:bs4 18 --samples 20
       landspeed study custom 17 18 --script reads.sql@9 --script writes.sql@1
+      landspeed study upgrade 17 18
+      landspeed study upgrade 13 18 --suite small --metric instructions
       landspeed study tuned --setting shared_buffers=4GB --setting wal_compression=on
     """
     require_limit(memory, counted=False)
     session = Session.open(memory=memory)
     study = load_study(session.paths.project, name)
-    request = StudyRequest(
-        size=Size(preset),
-        axes=Axes.asked(
-            refs=refs or None,
-            **{axis: given[axis] or None for axis in _AXES},
-            profiles=given["configurations"] or None,
-        ),
-        repeats=given["samples"],
-        seconds=given["seconds"],
-        scales=parse_scales(given["scales"]),
-        settings=tuple(map(parse_setting, given["settings"])),
-        files=tuple(map(_file, given["scripts"])),
-    )
-    plan = plan_study(session, name, study, request)
-    facts = study_facts(session, plan)
+    request = _request(preset, refs, axes)
+    upgrade = Upgrade.of(study, refs, suite)
+    if upgrade is None and {"suite", "metric"} & set(given()):
+        raise UsageError(f'study "{name}" counts no suite', hint='"upgrade" counts one.')
+    plan = None
+    if upgrade is None or metric != INSTRUCTIONS:
+        plan = plan_study(session, name, upgrade.study if upgrade else study, request)
+    facts = study_facts(session, plan) if plan else {}
     if dry_run:
-        show_dry_run(render_study(facts), facts, as_json=as_json)
+        texts = [str(upgrade) if upgrade else "", render_study(facts) if plan else ""]
+        show_dry_run("\n".join(filter(None, texts)), facts, as_json=as_json)
         return
-    for left in plan.skipped:
-        say(f"not available: {left}")
-    say(f"{facts['runs']} runs in all, about {duration(facts['about_seconds'])}; {facts['disk']}")
-    tally, page = run_study(session, plan)
-    say(summary(tally))
+    found = upgrade.compared(session) if upgrade else None
+    tally, page, timed = _timed(session, plan, facts) if plan else (Tally(), Path(), [])
+    if upgrade and found:
+        page = upgrade.write(found, timed, session.paths.results, typed_command())
     if has_dots(session):
         update_site(session)
     emit_either(str(page), tally.facts() | {"report": str(page)}, as_json=as_json)
     raise_if(failed(tally))
+
+
+def _request(preset: str, refs: tuple[str, ...], axes: Mapping[str, Any]) -> StudyRequest:
+    return StudyRequest(
+        size=Size(preset),
+        axes=Axes.asked(
+            refs=refs or None,
+            **{axis: axes[axis] or None for axis in _AXES},
+            profiles=axes["configurations"] or None,
+        ),
+        repeats=axes["samples"],
+        seconds=axes["seconds"],
+        scales=parse_scales(axes["scales"]),
+        settings=tuple(map(parse_setting, axes["settings"])),
+        files=tuple(map(_file, axes["scripts"])),
+    )
+
+
+def _timed(
+    session: Session, plan: StudyPlan, facts: Mapping[str, Any]
+) -> tuple[Tally, Path, list[str]]:
+    """Measure *plan*; return the tally, the page and the tables of its report."""
+    for left in plan.skipped:
+        say(f"not available: {left}")
+    say(f"{facts['runs']} runs in all, about {duration(facts['about_seconds'])}; {facts['disk']}")
+    tally, report, page = run_study(session, plan)
+    say(summary(tally))
+    tables = [text for table in plan.study.table for text in table_sections(report, table)]
+    return tally, page, tables
 
 
 def render_study(facts: Mapping[str, Any]) -> str:

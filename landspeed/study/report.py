@@ -142,7 +142,7 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
     for number, plot in enumerate(study.plot, start=1):
         yield from _plot(report, plot, directory, f"plot-{number}-{_slug(plot.title)}.svg")
     for table in study.table:
-        yield from _table(report, table)
+        yield from table_sections(report, table)
     for evidence in study.evidence:
         yield from _evidence(report, evidence)
     yield from _misleading(report)
@@ -242,7 +242,8 @@ def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
     return replace(asked[0], words=tuple(word for one in asked for word in one.words))
 
 
-def _table(report: StudyReport, table: TableExhibit) -> Iterator[str]:
+def table_sections(report: StudyReport, table: TableExhibit) -> Iterator[str]:
+    """Yield heading, caption and tables of *table* as Markdown; nothing without runs."""
     rows = _labelled(report, _of(report, table))
     table = with_missing_axes(table, rows)
     found = exhibit(table, rows)

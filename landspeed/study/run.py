@@ -18,15 +18,15 @@ from landspeed.study.samples import StudyRow, rows
 from landspeed.study.tables import PAGE, study_page, study_table
 
 
-def run_study(session: Session, plan: StudyPlan) -> tuple[Tally, Path]:
-    """Measure what *plan* lacks, write the report and return its page."""
+def run_study(session: Session, plan: StudyPlan) -> tuple[Tally, StudyReport, Path]:
+    """Measure what *plan* lacks, write the report and return it with its page."""
     campaign = Campaign(session=session, requests=plan.requests, publish=None)
     tally = campaign.run()
     report = _report(session, plan, campaign)
     reports = session.paths.results / STUDIES
     page = write_report(report, reports / plan.name / plan.request.size.value)
     write_index(reports)
-    return tally, page
+    return tally, report, page
 
 
 def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyReport:

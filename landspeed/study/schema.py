@@ -17,6 +17,7 @@ from benchmarks.server.configuration import Configuration
 from benchmarks.server.pooler import POOLERS
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import TOPOLOGIES
+from benchmarks.workloads.catalog import SUITES
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.scenario import Mode, Protocol, Tier
@@ -282,8 +283,21 @@ class PlotExhibit(Exhibit):
         return super().with_axes(more)
 
 
+class OldSetting(_Schema):
+    """How a setting is given the value that it had by default before, and the price of that."""
+
+    name: str
+    how: str
+    price: str
+    see: str = ""
+
+
 class Study(_Schema):
-    """A study: a question, the points to measure, and the tables and plots that answer it."""
+    """A study: a question, the points to measure, and the tables and plots that answer it.
+
+    One of an upgrade counts a ``suite`` of the catalog on its two servers, too; ``setting`` says
+    how to get old defaults back.
+    """
 
     title: str
     question: str
@@ -297,6 +311,8 @@ class Study(_Schema):
     table: tuple[TableExhibit, ...] = ()
     plot: tuple[PlotExhibit, ...] = ()
     evidence: tuple[EvidenceExhibit, ...] = ()
+    suite: Annotated[str, _one_of("suite", SUITES)] | None = None
+    setting: tuple[OldSetting, ...] = ()
 
     @model_validator(mode="after")
     def _words_are_known(self) -> Self:

@@ -131,10 +131,11 @@ PAGE = "index.html"
 _A_SENTENCE = 60  # A table cell with more characters is text, and is given more width.
 
 
-def study_page(directory: str, title: str, markdown: str) -> str:
+def study_page(directory: str, title: str, markdown: str, *, below: str = STUDIES) -> str:
     """Return the HTML of *markdown* as the page *title*, in *directory* below that of the studies.
 
-    *directory* is "" for the list of studies. HTML in *markdown* is shown as text.
+    *directory* is "" for the list of studies. *below* is another one of REPORTS.
+    HTML in *markdown* is shown as text.
     """
     heading, _, text = markdown.partition("\n")
     if not heading.startswith("# "):
@@ -151,8 +152,8 @@ def study_page(directory: str, title: str, markdown: str) -> str:
     body = body.replace("<table>", '<div class="scroll"><table>').replace(
         "</table>", "</table></div>"
     )
-    address = "/".join(filter(None, (STUDIES, directory, PAGE)))
-    return page(SitePage(address=address, title=title), body=body, reports=[STUDIES])
+    address = "/".join(filter(None, (below, directory, PAGE)))
+    return page(SitePage(address=address, title=title), body=body, reports=[below])
 
 
 def ranking_table(ranking: Attribution) -> str:

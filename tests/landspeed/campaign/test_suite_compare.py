@@ -87,7 +87,7 @@ def test_a_report_names_each_change_with_its_kind_and_its_cause() -> None:
     assert "+29.55 % data_checksums (not with data_checksums=off); +10.00 % ReadBuffer" in text
     assert "1 workload that one of the two does not have." in text
     assert "Not counted: could not count brin." in text
-    assert "| -3.50 % | sort-text | 1,000.0 | 965 | code | ExecScan -610, qsort_tuple +4 |" in (
+    assert "| -3.50 % | sort-text | 1,000.0 | 965 | code | `ExecScan -610`, `qsort_tuple +4` |" in (
         suite_markdown(comparison(CODE))
     )
 

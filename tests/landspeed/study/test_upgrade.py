@@ -1,0 +1,61 @@
+"""The report of an upgrade: what it says of changes, and what gives the old behaviour back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from base.errors import UsageError
+from landspeed.campaign.suite_causes import CauseKind
+from landspeed.campaign.suite_compare import SuiteComparison
+from landspeed.cli.study import study_
+from landspeed.study.schema import load_study
+from landspeed.study.upgrade import Upgrade
+from tests.landspeed.campaign.test_suite_compare import CODE, DEFAULT, comparison
+
+STUDY = load_study(Path(__file__).parents[3], "upgrade")
+
+
+def written(found: SuiteComparison, directory: Path, *timed: str) -> str:
+    upgrade = Upgrade.of(STUDY, ("17", "18"), "small")
+    assert upgrade is not None
+    page = upgrade.write(found, timed, directory, "landspeed study upgrade 17 18")
+    assert page.read_text().startswith("<!doctype html>")
+    return (page.parent / "report.md").read_text()
+
+
+def test_the_report_says_what_is_slower_what_is_faster_and_what_gives_it_back(
+    tmp_path: Path,
+) -> None:
+    text = written(comparison(DEFAULT, CODE), tmp_path, "## pgbench, timed", "none")
+    assert "**Of 59 workloads, 1 executes more instructions in 18.6 bs8, 1 fewer" in text
+    assert "Most more: read-only, cold +42.50 % (default)." in text
+    back = next(line for line in text.splitlines() if line.startswith("| `data_checksums=off`"))
+    assert "`initdb --no-data-checksums`" in back
+    assert "read-only, cold: +42.50 % becomes +10.00 %" in back
+    assert "A page that the storage damaged is not noticed" in back
+    assert text.index("## Slower") < text.index("## Faster") < text.index("## pgbench, timed")
+    assert text.endswith("    landspeed study upgrade 17 18\n")
+    listed = (tmp_path / "upgrade" / "index.html").read_text()
+    assert '<a href="17.11-bs8-18.6-bs8/index.html">17.11 bs8 to 18.6 bs8</a>' in listed
+
+
+def test_without_a_default_no_setting_gives_anything_back(tmp_path: Path) -> None:
+    assert CODE.kind is CauseKind.CODE
+    assert "No setting: nothing that changed goes with" in written(comparison(CODE), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["upgrade", "17"], "an upgrade is from one server to another"),
+        (["upgrade", "17", "17", "--dry-run"], "an upgrade is from one server to another"),
+        (["page-size", "--suite", "small"], 'study "page-size" counts no suite'),
+    ],
+)
+def test_an_upgrade_has_two_servers_and_other_studies_no_suite(
+    words: list[str], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        study_.main(words, standalone_mode=False)

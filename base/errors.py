@@ -117,6 +117,12 @@ class RemoteError(LandspeedError):
     exit_code = 14
 
 
+class SlowerError(LandspeedError):
+    """A workload became slower by more than was allowed."""
+
+    exit_code = 15
+
+
 _MOST_MESSAGES = 10
 
 

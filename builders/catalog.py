@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from base.errors import UsageError
+from base.errors import RefError, UsageError
 from base.version import Version
 
 OLDEST = Version.parse("8.3")
@@ -97,6 +97,15 @@ class Catalog:
 def is_covered(version: Version) -> bool:
     """Whether *version* is one landspeed deals with: 8.3 or later, 8.3devel included."""
     return version.major >= OLDEST.major
+
+
+def require_covered(version: Version, what: str) -> None:
+    """Raise RefError if *version* is older than those that landspeed deals with."""
+    if not is_covered(version):
+        raise RefError(
+            f"{what} is too old",
+            detail=f"landspeed deals with PostgreSQL {OLDEST.major_text} and later.",
+        )
 
 
 def _release(stanza: dict[str, Any]) -> Release:

@@ -30,6 +30,7 @@ _SOURCE_KEYS = {
     "order": "order",
     "git.upstream": "upstream",
     "git.remotes": "remotes",
+    "git.cfbot": "cfbot",
     "tarball.url": "tarball_url",
     "debian.mirror": "debian_mirror",
     "debian.suites": "debian_suites",
@@ -114,8 +115,9 @@ class SourceConfig(BaseModel):
     """The ``[sources]`` table of landspeed.toml.
 
     ``upstream`` is the URL or the local clone of the git upstream, empty for none. ``remotes`` are
-    other repositories by name, whose branches may be built as NAME/BRANCH. ``tarball_url`` holds
-    ``{version}``. An empty ``debian_mirror`` stands for the mirror that this machine uses.
+    other repositories by name, whose branches may be built as NAME/BRANCH. ``cfbot`` has the
+    patches of the commitfest as branches ``cf/NUMBER``. ``tarball_url`` holds ``{version}``. An
+    empty ``debian_mirror`` stands for the mirror that this machine uses.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
@@ -125,6 +127,7 @@ class SourceConfig(BaseModel):
     )
     upstream: str = ""
     remotes: Annotated[dict[str, str], BeforeValidator(_split_pairs)] = {}
+    cfbot: str = "https://github.com/postgresql-cfbot/postgresql.git"
     tarball_url: str = (
         "https://ftp.postgresql.org/pub/source/v{version}/postgresql-{version}.tar.bz2"
     )
@@ -141,6 +144,9 @@ class SourceConfig(BaseModel):
         if self.debian_mirror and not self.debian_mirror.startswith(_SCHEMES):
             raise _invalid("sources.debian.mirror", self.debian_mirror, "It must be a URL.")
         _require_location("sources.git.upstream", self.upstream)
+        _require_location("sources.git.cfbot", self.cfbot)
+        if "cf" in self.remotes:
+            raise _invalid("sources.git.remotes", "cf", "This name is cfbot's, see cfbot.")
         for name, location in self.remotes.items():
             if not _REMOTE.fullmatch(name):
                 raise _invalid("sources.git.remotes", name, "A name has letters, digits, - and _.")
@@ -162,8 +168,8 @@ class SourceConfig(BaseModel):
                 raise _unreadable(path, f"unknown key {key}")
             settings[_SOURCE_KEYS[key]] = value
         try:
-            if "upstream" in settings:
-                settings["upstream"] = _absolute(settings["upstream"], path.parent)
+            for name in {"upstream", "cfbot"} & settings.keys():
+                settings[name] = _absolute(settings[name], path.parent)
             if "remotes" in settings:
                 named = dict(settings["remotes"]).items()
                 settings["remotes"] = {name: _absolute(one, path.parent) for name, one in named}

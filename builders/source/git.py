@@ -75,6 +75,11 @@ class Git:
             raise self._failure(arguments, done.stderr)
         return done.returncode == 0
 
+    def failure(self, *arguments: str, environment: Mapping[str, str]) -> str | None:
+        """Return what ``git *arguments`` said if it failed; None if it did not."""
+        done = self._done(arguments, environment=environment)
+        return done.stderr.decode(errors="replace").strip() if done.returncode else None
+
     def peel(self, name: str, kind: str) -> str | None:
         """Return the hash of the object of *kind* (commit, tree) that *name* leads to, or None."""
         ask = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{{kind}}}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from base.errors import RefError
 from builders.source.git import Git
+from builders.source.repository import Repository
 from builders.source.upstream import HEADS, TRACKED
 
 # The fields of a Commit, as git log spells them.
@@ -91,6 +92,11 @@ class History:
         stat = ("--stat=78", "--stat-count=20", "--no-color", "--no-ext-diff", "--no-textconv")
         whole = self.git.run("diff", *stat, parent, commit).decode(errors="replace")
         return "\n".join(line.rstrip() for line in whole.splitlines())
+
+    def file(self, tree: str, path: str) -> str:
+        """Return the text of the file at *path* in *tree*; empty if it has none."""
+        content = Repository(directory=self.git.directory).file(tree, path)
+        return (content or b"").decode(errors="replace")
 
     def _unrelated(self, good: str, bad: str, base: str | None) -> RefError:
         if base is None:

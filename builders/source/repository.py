@@ -174,6 +174,12 @@ class Repository:
         self.git.run("update-ref", "-d", IMPORTING)
         return TreeRef(version=version, tree=tree, date=day, origin=origin)
 
+    def commit_of(self, tree: str) -> str:
+        """Return a commit of *tree* without parents, the same one each time."""
+        who = "landspeed <landspeed@localhost> 0 +0000"
+        text = f"tree {tree}\nauthor {who}\ncommitter {who}\n\nA release\n"
+        return self.git.text("hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
+
     def _sweep(self) -> None:
         """Remove what an import that was killed left behind."""
         packs = (self.directory / "objects" / "pack").glob("tmp_*")

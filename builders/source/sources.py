@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,11 +15,12 @@ from base.errors import BusyError, RefError, SourceError
 from base.files import locked
 from base.paths import Paths
 from base.version import Version
-from builders.catalog import OLDEST, Catalog, is_covered
+from builders.catalog import Catalog, require_covered
 from builders.config import SourceConfig, SourceKind
 from builders.source.difference import Change, apply, changes
 from builders.source.fetch import Fetcher, ReleaseStatus
 from builders.source.history import History, Position, positions
+from builders.source.patches import apply_series
 from builders.source.refs import Exact, Major, Revision, parse_ref
 from builders.source.repository import Repository, TreeRef, noon
 from builders.source.upstream import DAY, MINUTES, Upstream
@@ -68,6 +69,19 @@ class Sources:
         commit = source.origin.commit
         return commit is not None and not self._upstream.has(commit)
 
+    def is_listed(self, source: Source) -> bool:
+        """Return whether *source* is upstream's or a listed remote's; a patch is neither."""
+        commit = source.origin.commit
+        return commit is None or self._upstream.is_listed(commit)
+
+    def patched(self, base: Source, patches: Sequence[Path]) -> Source:
+        """Return *base* with a series of *patches*, a commit on no branch; see `apply_series`."""
+        with self._lock():
+            before = base.origin.commit or self._repository.commit_of(base.origin.tree)
+            commit = apply_series(self._repository, before, patches)
+            self._upstream.mark_unlisted(commit)
+        return self._of_commit(commit)
+
     def resolve(self, ref: str) -> Source:
         """Return the Source that *ref* names, fetched if it is not here yet.
 
@@ -86,7 +100,7 @@ class Sources:
                 assert_never(wanted)
 
     def _resolve_major(self, major: Version) -> Source:
-        _require_covered(major, f"PostgreSQL {major.major_text}")
+        require_covered(major, f"PostgreSQL {major.major_text}")
         self._refresh(DAY)
         candidates = sorted(self._of_major(major), reverse=True)
         if not candidates:
@@ -107,7 +121,7 @@ class Sources:
         raise failures[0] if failures else self._unreachable(candidates[0])
 
     def _resolve_exact(self, version: Version) -> Source:
-        _require_covered(version, f"PostgreSQL {version}")
+        require_covered(version, f"PostgreSQL {version}")
         here = self._repository.trees().get(version)
         if here is not None:
             return self._source(here)
@@ -136,6 +150,9 @@ class Sources:
                 detail="\n".join([f"Upstream: {self.config.upstream}", *remotes]),
                 hint="Give a branch, a tag or a commit hash that it has.",
             )
+        return self._of_commit(commit)
+
+    def _of_commit(self, commit: str) -> Source:
         tree = self._repository.git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
         version = self._repository.version_of(tree)
         if version is None:
@@ -143,7 +160,7 @@ class Sources:
                 f'commit "{commit[:10]}" is not PostgreSQL',
                 detail="It has neither a configure script nor a meson.build with a version.",
             )
-        _require_covered(version, f'commit "{commit[:10]}" (PostgreSQL {version})')
+        require_covered(version, f'commit "{commit[:10]}" (PostgreSQL {version})')
         when = self._upstream.commit_time(commit).isoformat()
         origin = Origin(release=None, commit=commit, tree=tree, date=when)
         return Source(version=version, origin=origin)
@@ -157,7 +174,7 @@ class Sources:
         self._refresh_upstream(MINUTES)
         if remote := self._upstream.remote_of(revision):
             with self._lock():
-                self._upstream.refresh_remote(remote)
+                self._upstream.refresh_remote(remote, revision)
         found = self._upstream.find(revision)
         if found is None and before <= MINUTES and not remote:
             self._refresh_upstream(0)  # it may have been pushed since
@@ -176,13 +193,13 @@ class Sources:
         here = self._repository.trees()
         match wanted:
             case Major():
-                _require_covered(wanted.version, f"PostgreSQL {wanted.version.major_text}")
+                require_covered(wanted.version, f"PostgreSQL {wanted.version.major_text}")
                 of_major = self._of_major(wanted.version)
                 within = [v for v in of_major if v in here]
                 likely = [v for v in of_major if self._is_within_reach(v)]
                 version = max(within or likely or of_major, default=None)
             case Exact():
-                _require_covered(wanted.version, f"PostgreSQL {wanted.version}")
+                require_covered(wanted.version, f"PostgreSQL {wanted.version}")
                 if wanted.version not in self._fetcher.versions():
                     self._refresh_upstream(0)  # a beta is known by its tag alone
                 version = wanted.version if wanted.version in self._fetcher.versions() else None
@@ -380,12 +397,4 @@ class Sources:
             f"PostgreSQL {version} is known, but its source cannot be reached",
             detail="\n".join(prospects) or "No source is configured in landspeed.toml.",
             hint=self._fetcher.advice(version),
-        )
-
-
-def _require_covered(version: Version, what: str) -> None:
-    if not is_covered(version):
-        raise RefError(
-            f"{what} is too old",
-            detail=f"landspeed deals with PostgreSQL {OLDEST.major_text} and later.",
         )

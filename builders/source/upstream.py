@@ -26,6 +26,7 @@ TRACKED = "refs/landspeed/tracked"
 TAGS = "refs/landspeed/tags"
 KEPT = "refs/landspeed/kept"
 REMOTES = "refs/landspeed/remotes"
+UNLISTED = "refs/landspeed/unlisted"
 _REMOTE = "upstream"
 _REFSPECS = (
     f"+refs/heads/*:{HEADS}/*",
@@ -38,6 +39,7 @@ _FETCH = (
 )
 _SHOWN = ("master", "REL*_STABLE")
 _VIEW = "releases"
+_CFBOT = "cf"
 DAY = 86400
 MINUTES = 600
 
@@ -139,17 +141,28 @@ class Upstream:
     def remote_of(self, revision: Revision) -> str | None:
         """Return the name of the remote whose branch *revision* asks for, as NAME/BRANCH."""
         name, slash, _ = revision.base.partition("/")
-        return name if slash and name in self.config.remotes else None
+        known = {*self.config.remotes, *([_CFBOT] if self.config.cfbot else [])}
+        return name if slash and name in known else None
 
-    def refresh_remote(self, name: str) -> None:
-        """Fetch the branches of the remote *name*; the caller holds the lock.
+    def refresh_remote(self, name: str, revision: Revision) -> None:
+        """Fetch the branches of the remote *name*, of cfbot's only that of *revision*.
 
-        All of their contents that is not here: only the upstream is asked for files later.
+        All of their contents that is not here: only the upstream is asked for files later. The
+        caller holds the lock.
         """
-        location = self.config.remotes[name]
+        location = self.config.remotes.get(name, self.config.cfbot)
+        wanted = f"+refs/heads/*:{REMOTES}/{name}/*"
+        if name == _CFBOT:  # it has a branch for each of hundreds of patches, called cf/NUMBER
+            wanted = f"+refs/heads/{revision.base}:{REMOTES}/{revision.base}"
         hint = "Check [sources.git.remotes] in landspeed.toml, or $LANDSPEED_REMOTES."
         with _fetching(f'remote "{name}", {location},', hint):
-            self._git.run(*_FETCH, location, f"+refs/heads/*:{REMOTES}/{name}/*")
+            self._git.run(*_FETCH, location, wanted)
+        if name == _CFBOT:
+            self.mark_unlisted(self._git.text("rev-parse", f"{REMOTES}/{revision.base}"))
+
+    def mark_unlisted(self, commit: str) -> None:
+        """Keep *commit*, which anybody may have sent, and know it and its ancestors as such."""
+        self._git.run("update-ref", f"{UNLISTED}/{commit}", commit)
 
     def _tips(self) -> dict[str, str]:
         lines = self._git.text("for-each-ref", "--format=%(refname) %(objectname)", HEADS, TRACKED)
@@ -200,7 +213,15 @@ class Upstream:
 
     def has(self, commit: str) -> bool:
         """Return whether *commit*, which is here, is or was on a branch or tag of the upstream."""
-        places = (HEADS, TRACKED, TAGS, KEPT)
+        return self._contains(commit, HEADS, TRACKED, TAGS, KEPT)
+
+    def is_listed(self, commit: str) -> bool:
+        """Return whether *commit* is the upstream's or a listed remote's, no patch or cfbot's."""
+        remotes = [f"{REMOTES}/{name}" for name in self.config.remotes]
+        is_known = self._contains(commit, HEADS, TRACKED, TAGS, KEPT, *remotes)
+        return is_known or not self._contains(commit, UNLISTED)
+
+    def _contains(self, commit: str, *places: str) -> bool:
         return bool(self._git.text("for-each-ref", "--count=1", f"--contains={commit}", *places))
 
     def releases(self) -> dict[Version, TaggedRelease]:

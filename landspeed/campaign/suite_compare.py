@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from base.build import Build
 from base.errors import LandspeedError
 from benchmarks.clients.pgbench import Pgbench
+from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import Workload
+from builders.source import Source
+from landspeed.campaign.patch import Sides
 from landspeed.campaign.suite_causes import (
     CauseFinder,
     CauseKind,
+    CellKey,
     ChangePart,
     cell_key,
     instructions,
     records_of,
 )
 from landspeed.campaign.workloads import cells_of, count_workloads
+from landspeed.profiling.edited import EditedFunctions, edited_functions, executed_of
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 
@@ -52,7 +57,8 @@ class SuiteComparison:
     """Two builds compared over a suite; ``changes`` has the largest first.
 
     ``same`` is the number of cells that changed by less than ``size``; ``missing`` those that one
-    side does not have, ``failed`` those that could not be counted.
+    side does not have, ``errors`` says why some could not be counted. Of a ``patch``, that says
+    what the second side adds to the first, the ``edited`` functions are known.
     """
 
     before: str
@@ -62,6 +68,13 @@ class SuiteComparison:
     same: int
     missing: int
     errors: tuple[str, ...]
+    patch: str = ""
+    edited: EditedFunctions = field(default_factory=EditedFunctions)
+
+    @property
+    def slower(self) -> float:
+        """The largest increase, as a share; 0 if nothing became slower."""
+        return max((0.0, *(one.ratio - 1 for one in self.changes)))
 
     def facts(self) -> dict[str, Any]:
         """Return the comparison as JSON can hold it."""
@@ -70,14 +83,15 @@ class SuiteComparison:
 
 
 def compare_suite(
-    session: Session, sides: tuple[Target, Target], workloads: Sequence[Workload], size: float
+    session: Session, sides: Sides, workloads: Sequence[Workload], size: float
 ) -> SuiteComparison:
     """Count *workloads* on both *sides*; explain each change of *size* (a share) or more.
 
     What is recorded is not counted again. MeasureError if nothing can be counted.
     """
-    before, after = (_built(session, side) for side in sides)
-    tally = count_workloads(session, sides, workloads)
+    targets = (sides.before, sides.after)
+    before, after = (_built(session, side) for side in targets)
+    tally = count_workloads(session, targets, workloads)
     pgbench = Pgbench(build=session.pgbench_build())
     cells = cells_of(session, workloads)
     old, new = (records_of(session, pgbench, build, cells) for build in (before, after))
@@ -111,7 +125,17 @@ def compare_suite(
         same=len(both) - len(changed),
         missing=len(cells) - len(both) - len(tally.errors),
         errors=tuple(error.message for error in tally.errors),
+        patch=sides.patch,
+        edited=_edited(session, before, after, new) if sides.patch else EditedFunctions(),
     )
+
+
+def _edited(
+    session: Session, before: Build, after: Build, counts: Mapping[CellKey, Record]
+) -> EditedFunctions:
+    source = Source(version=after.version, origin=after.origin)
+    names = edited_functions(session.builder.sources, before.origin.tree, source)
+    return executed_of(session.paths, after, names, [record.id for record in counts.values()])
 
 
 def _built(session: Session, target: Target) -> Build:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 
@@ -12,8 +12,11 @@ from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison
 from landspeed.console.format import change, counted, number, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.console.table import rich_table
+from landspeed.profiling.edited import EditedFunctions
 
 _MAIL_WIDTH = 72
+_SHOWN_NAMES = 12
+_LONGEST_PATCH = 1000
 _TITLES = ("change", "workload", "before", "after", "kind", "cause")
 
 
@@ -21,12 +24,14 @@ def suite_text(found: SuiteComparison) -> RenderableType:
     """Return the comparison as a table of changes between a summary and what it leaves out."""
     rows = [_row(one) for one in found.changes]
     table = [rich_table(_TITLES, rows, align="rlrrll")] if rows else []
-    return Group(_summary(found), *table, *suite_notes(found))
+    patch = [found.patch] if found.patch else []
+    return Group(_summary(found), *patch, *table, *suite_notes(found))
 
 
 def suite_markdown(found: SuiteComparison) -> str:
     """Return the comparison as Markdown."""
     lines = [f"# {found.before} → {found.after}", "", _summary(found), ""]
+    lines += [code(found.patch, longest=_LONGEST_PATCH), ""] if found.patch else []
     if found.changes:
         rows = [_row(one, code) for one in found.changes]
         lines.append(markdown_table(_TITLES, rows, align="rlrrl"))
@@ -36,6 +41,7 @@ def suite_markdown(found: SuiteComparison) -> str:
 def suite_mail(found: SuiteComparison, command: str) -> str:
     """Return the comparison as plain text of 72 columns, with the *command* that repeats it."""
     lines = [*textwrap.wrap(_summary(found), _MAIL_WIDTH), ""]
+    lines += [*textwrap.wrap(found.patch, _MAIL_WIDTH), ""] if found.patch else []
     for one in found.changes:
         sign, workload, before, after, kind, cause = _row(one)
         lines.append(f"{sign:>9}  {workload} ({before} -> {after})")
@@ -96,4 +102,25 @@ def suite_notes(found: SuiteComparison) -> list[str]:
         notes.append(f"{counted(found.missing, 'workload')} that one of the two does not have.")
     if found.errors:
         notes.append(f"Not counted: {'; '.join(found.errors)}.")
+    return notes + (_edited(found.edited) if found.patch else [])
+
+
+def _edited(found: EditedFunctions) -> list[str]:
+    """Return what the suite cannot tell of a patch: functions that it does not execute."""
+    total = len(found.executed) + len(found.unguarded) + len(found.inlined)
+    if not total:
+        return ["No function differs, but for comments and its place."]
+    notes = [
+        f"The patch changes {counted(total, 'function')}; "
+        f"these workloads execute {len(found.executed)} of them."
+    ]
+    if found.unguarded:
+        notes.append(f"No workload executes {_some(found.unguarded)}.")
+    if found.inlined:
+        notes.append(f"Not known, because inlined or in a library: {_some(found.inlined)}.")
     return notes
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN_NAMES
+    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")

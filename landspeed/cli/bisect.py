@@ -122,7 +122,7 @@ def bisect_(
         found = bisect_all(ends, typed_command(), **atlas, dry_run=dry_run, as_json=as_json)
         return raise_if(found)
     require_limit(memory, counted=measured.exact)
-    session = Session.open(memory=memory)
+    session = Session.open(memory=memory, only_counts=measured.exact)
     targets = targets_between(*ends) if kind is RangeKind.VARIANTS else ()
     commits = None if targets else _commits(session, kind, *ends)
     if dry_run:

@@ -113,7 +113,7 @@ def build_(
         _check(Session.open(chosen_sandbox(**sandbox)), targets, jobs, as_json=as_json)
         return
     require_sources(targets)
-    session = Session.open(chosen_sandbox(**sandbox))
+    session = Session.open(chosen_sandbox(**sandbox), only_counts=True)
     system = BuildSystem(build_system) if build_system else None
     if dry_run:
         show_plan([BuildPlan.of(session.builder, one, system) for one in targets], as_json=as_json)

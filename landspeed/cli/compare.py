@@ -6,14 +6,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
 from base.build import Variant
-from base.errors import UsageError
+from base.errors import SlowerError, UsageError
 from benchmarks.workloads.catalog import Workload
-from benchmarks.workloads.metrics import metric_named
+from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
+from landspeed.campaign.patch import Sides, patched, since_merge_base
 from landspeed.campaign.suite_compare import compare_suite
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
 from landspeed.cli.options.common import (
@@ -32,12 +34,13 @@ from landspeed.compare.report import comparison_facts, comparison_markdown, comp
 from landspeed.compare.run import compare
 from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side
 from landspeed.compare.verdict import StoppingRule
-from landspeed.console.format import counted
+from landspeed.console.format import counted, percent
 from landspeed.console.github_log import put_summary
 from landspeed.console.params import parse_share
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.session.session import Session
+from landspeed.session.target import Target
 
 # A suite is counted: once on each side, in cells of its own.
 _NOT_WITH_A_SUITE = (
@@ -48,11 +51,18 @@ _NOT_WITH_A_SUITE = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Suite:
-    """Workloads to compare by, the smallest change that is shown, and whether it is for a mail."""
+    """Workloads to compare by and, as shares, the changes that are shown and that are refused.
+
+    ``patches`` are applied to the one side there is then; with ``tips`` the first side is compared
+    as it is and not where the second left it.
+    """
 
     workloads: list[Workload]
     size: float
     mail: bool
+    patches: tuple[Path, ...]
+    tips: bool
+    fail_on: float | None
 
 
 def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,14 +78,37 @@ def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="With --suite or --workload: smallest change that is shown.",
     )
     @click.option("--mail", is_flag=True, help="With --suite or --workload: text of 72 columns.")
+    @click.option(
+        "--patch",
+        "patches",
+        multiple=True,
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE...",
+        help='With --suite or --workload: compare SIDE with SIDE and this series, as "git am" '
+        "applies it. Further words are further files.",
+    )
+    @click.option(
+        "--tips",
+        is_flag=True,
+        help="With --suite or --workload: compare two branches as they are; by default the first "
+        "side is the commit at which the second left it.",
+    )
+    @click.option(
+        "--fail-on",
+        type=parse_share,
+        metavar="SHARE",
+        help="With --suite or --workload: fail if a workload is slower by SHARE or more.",
+    )
     @wraps(command)
-    def packed(*, workloads: list[Workload], size: float, mail: bool, **rest: Any) -> Any:
+    def packed(*, workloads: list[Workload], **rest: Any) -> Any:
+        own = {name: rest.pop(name) for name in ("size", "mail", "patches", "tips", "fail_on")}
         if workloads:
             require_none_of(_NOT_WITH_A_SUITE, "--suite")
-        elif any(name in given() for name in ("size", "mail")):
-            raise UsageError("--size and --mail need --suite or --workload")
-        chosen = _Suite(workloads=workloads, size=size, mail=mail) if workloads else None
-        return command(suite=chosen, **rest)
+            return command(suite=_Suite(workloads=workloads, **own), **rest)
+        if wrong := [name for name in own if name in given()]:
+            option = {"patches": "patch", "fail_on": "fail-on"}.get(wrong[0], wrong[0])
+            raise UsageError(f"--{option} needs --suite or --workload")
+        return command(suite=None, **rest)
 
     return packed
 
@@ -125,25 +158,27 @@ def compare_(
     the budget is spent. Each verdict compares one side with the first side; by default at most
     1 comparison in 1,000 gives a wrong verdict. After Ctrl-C the same command resumes.
 
-    --suite and --workload compare the instructions of workloads of the catalog.
+    --suite and --workload compare the instructions of workloads of the catalog: of two branches,
+    the second with the commit at which it left the first; of cf/NUMBER, a patch of the commitfest.
 
     \b
     Examples:
       landspeed compare 17 18
       landspeed compare 18:bs2 18:bs4 18 --scenario read-write/prepared/small/c4 --budget 2h
       landspeed compare 18/default 18/tuned --clients 8 --metric tps --json
-      landspeed compare @debian15 15 --precision 2%
       landspeed compare 18 --aa --budget 5min
       landspeed compare 17 18 --suite standard --mail
+      landspeed compare master my-branch --suite standard
+      landspeed compare master --suite small --patch v3-*.patch
     """
+    if suite:
+        _compare_suite(sides, suite, variant, dry_run=dry_run, as_json=as_json)
+        return
     words = sides * 2 if aa and len(sides) == 1 else sides
     parsed = [Side.parse(word, variant, scenario.profile) for word in _at_least_two(words)]
-    if suite:
-        _compare_suite(parsed, suite, dry_run=dry_run, as_json=as_json)
-        return
     measured = metric_named(metric)
     require_limit(memory, counted=measured.exact)
-    session = Session.open(memory=memory)
+    session = Session.open(memory=memory, only_counts=measured.exact)
     if dry_run:
         _show_dry_run(session, parsed, metric, as_json=as_json)
         return
@@ -169,22 +204,51 @@ def _show_dry_run(session: Session, sides: list[Side], metric: str, *, as_json: 
     show_dry_run(text, {"metric": metric}, as_json=as_json, metric=metric_named(metric))
 
 
-def _compare_suite(sides: list[Side], suite: _Suite, *, dry_run: bool, as_json: bool) -> None:
-    """Compare two *sides* by the instructions of the workloads of *suite*."""
-    if len(sides) != 2:
+def _suite_sides(
+    session: Session, words: tuple[str, ...], suite: _Suite, variant: Variant
+) -> Sides:
+    """Return the sides that *words* spell: two, or one and files of a patch."""
+    if suite.patches:
+        base = Target.parse(words[0], variant)
+        # a shell puts all files that a pattern matches after the option, which takes one
+        series = [*suite.patches, *map(Path, words[1:])]
+        if missing := [str(path) for path in series if not path.is_file()]:
+            raise UsageError(f'there is no file "{missing[0]}"', hint="--patch takes one SIDE.")
+        return patched(session, base, series)
+    if len(words) != 2:
         raise UsageError("a suite compares two servers", hint="Name two sides.")
-    session, workloads = Session.open(), suite.workloads
-    before, after = (side.target for side in sides)
+    before, after = (Target.parse(word, variant) for word in words)
+    if suite.tips:
+        return Sides(before=before, after=after)
+    return since_merge_base(session, before, after)
+
+
+def _compare_suite(
+    words: tuple[str, ...], suite: _Suite, variant: Variant, *, dry_run: bool, as_json: bool
+) -> None:
+    """Compare the two sides that *words* spell by the instructions of the workloads of *suite*."""
+    session, workloads = Session.open(only_counts=True), suite.workloads
+    sides = _suite_sides(session, words, suite, variant)
     if dry_run:
-        for target in (before, after):
+        for target in (sides.before, sides.after):
             session.named(target)
-        text = f"would count {counted(len(workloads), 'workload')} on {before} and {after}"
-        show_dry_run(text, {"workloads": [one.name for one in workloads]}, as_json=as_json)
+        text = (
+            f"would count {counted(len(workloads), 'workload')} on {sides.before} and {sides.after}"
+        )
+        facts = {"workloads": [one.name for one in workloads]}
+        show_dry_run(text, facts, as_json=as_json, metric=metric_named(INSTRUCTIONS))
         return
-    found = compare_suite(session, (before, after), workloads, suite.size)
+    if sides.patch:
+        say(sides.patch)
+    found = compare_suite(session, sides, workloads, suite.size)
     put_summary(suite_markdown(found))
     text = suite_mail(found, typed_command()) if suite.mail else as_text(suite_text(found))
     emit_either(text, found.facts(), as_json=as_json)
+    if suite.fail_on is not None and found.slower >= suite.fail_on:
+        raise SlowerError(
+            f"slower by up to {percent(found.slower)}",
+            detail=f"--fail-on allows less than {percent(suite.fail_on)}.",
+        )
 
 
 def _at_least_two(sides: tuple[str, ...]) -> tuple[str, ...]:

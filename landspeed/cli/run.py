@@ -93,7 +93,7 @@ def run_(
         counted=metric == INSTRUCTIONS,
     )
     require_limit(memory, counted=request.counted)
-    session = Session.open(memory=memory)
+    session = Session.open(memory=memory, only_counts=request.counted)
     if dry_run:
         _show_plan(session, request, as_json=as_json)
         return
@@ -122,7 +122,7 @@ def _run_workloads(
         emit_either(catalog_text(workloads), facts, as_json=as_json)
         say(f"{counted(len(workloads), 'workload')} on {counted(len(targets), 'target')}")
         return
-    session = Session.open()
+    session = Session.open(only_counts=True)
     tally = count_workloads(session, targets, workloads)
     if publish_too:
         publish_now(session)

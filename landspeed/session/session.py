@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
 
 from base.build import Build, Variant
-from base.errors import BuildError, LandspeedError, SourceError, some_failed
+from base.errors import BuildError, LandspeedError, SourceError, UsageError, some_failed
 from base.paths import Paths
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
@@ -26,12 +27,14 @@ from landspeed.session.target import Target
 class Session:
     """The builder, the records and the machine of a command; each is made when it is used.
 
-    ``memory``, in bytes, limits the servers of the machine.
+    ``memory``, in bytes, limits the servers of the machine. A session that ``only_counts`` also
+    takes commits that nobody listed: patches, and branches of cfbot.
     """
 
     paths: Paths
     sandbox: Sandbox | None = None
     memory: int | None = None
+    only_counts: bool = False
 
     @classmethod
     def open(
@@ -39,10 +42,11 @@ class Session:
         in_: Callable[[Paths], Sandbox | None] = lambda _: None,
         *,
         memory: int | None = None,
+        only_counts: bool = False,
     ) -> Session:
         """Return the session of the current project; *in_* chooses the sandbox, or the host."""
         paths = Paths.find()
-        return cls(paths=paths, sandbox=in_(paths), memory=memory)
+        return cls(paths=paths, sandbox=in_(paths), memory=memory, only_counts=only_counts)
 
     @cached_property
     def builder(self) -> Builder:
@@ -139,13 +143,32 @@ class Session:
     def named(self, target: Target) -> Source | Build:
         """Return what *target* names: a source to be built, or the build that is registered so.
 
-        VariantError if the Source cannot be built in the Variant that *target* is in.
+        VariantError if the Source cannot be built in the Variant that *target* is in, UsageError if
+        it is not listed and may not be measured here.
         """
         if target.registered is not None:
             return self.external_servers.find(target.registered)
         source = self.builder.sources.resolve(target.ref)
+        if not self.builder.sources.is_listed(source):
+            self._require_countable(target)
         self.builder.recipe(source, target.variant)
         return source
+
+    def _require_countable(self, target: Target) -> None:
+        """Raise UsageError if a patch of anybody could reach times, or results of a bench host."""
+        if not self.only_counts:
+            raise UsageError(
+                f'"{target.ref}" is a patch of nobody who is listed: it is counted, never timed',
+                detail="Its server could change what a machine that measures keeps.",
+                hint="Compare it over a suite, or list its remote in [sources.git.remotes].",
+            )
+        # https://docs.github.com/actions/reference/workflows-and-actions/variables
+        if os.environ.get("RUNNER_ENVIRONMENT") == "self-hosted":
+            raise UsageError(
+                f'"{target.ref}" is a patch of nobody who is listed: no self-hosted runner runs it',
+                detail="Its server could change the results and the cache of this machine.",
+                hint="Count it on a runner that GitHub hosts: leave LANDSPEED_EXACT_LABELS empty.",
+            )
 
 
 def _doing(standing: BuildSetProgress, due: int) -> str:

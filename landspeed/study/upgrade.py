@@ -13,6 +13,7 @@ from base.build import Variant
 from base.errors import UsageError
 from base.files import canonical_json, write_atomic
 from benchmarks.workloads.catalog import Workload, choose, named
+from landspeed.campaign.patch import Sides
 from landspeed.campaign.suite_causes import CauseKind
 from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison, compare_suite
 from landspeed.campaign.suite_report import causes_of, label_of, suite_notes
@@ -71,7 +72,9 @@ class Upgrade:
 
     def compared(self, session: Session) -> SuiteComparison:
         """Count what is not recorded yet; MeasureError if nothing can be counted."""
-        return compare_suite(session, self.sides, self.workloads, COUNTED_DIFFERENCE)
+        before, after = self.sides
+        sides = Sides(before=before, after=after)
+        return compare_suite(session, sides, self.workloads, COUNTED_DIFFERENCE)
 
     def write(
         self, found: SuiteComparison, timed: Sequence[str], results: Path, command: str

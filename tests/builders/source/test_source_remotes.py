@@ -8,6 +8,7 @@ import pytest
 
 from base.errors import RefError, SourceError
 from builders.source import Sources
+from builders.source.git import Git
 from tests.kits.builds.sourcekit import GitUpstream, Harness, release
 
 
@@ -81,3 +82,27 @@ def test_a_remote_that_does_not_answer_is_one_clear_error(tmp_path, postgres):
     with pytest.raises(SourceError, match='remote "gone"') as caught:
         sources.resolve("gone/master")
     assert "LANDSPEED_REMOTES" in caught.value.hint
+
+
+def test_a_patch_of_the_commitfest_is_fetched_by_its_number_alone_and_is_never_listed(
+    tmp_path, postgres, fork
+):
+    fork.git("branch", "cf/5000")
+    fork.git("branch", "cf/5001")
+    made = sources_of(tmp_path, str(postgres.directory), hacker=str(fork.directory))
+    config = made.config.model_copy(update={"remotes": {}, "cfbot": str(fork.directory)})
+    sources = Sources(paths=made.paths, catalog=made.catalog, config=config)
+    source = sources.resolve("cf/5000")
+    assert source.origin.commit == fork.git("rev-parse", "cf/5000")
+    assert sources.is_of_strangers(source)
+    assert not sources.is_listed(source)
+    assert sources.is_listed(sources.resolve("cf/5000~1"))
+    assert "cf/5001" not in Git(directory=made.paths.sources).text("for-each-ref")
+    # what the branch was is as little trusted as what it is
+    fork.git("branch", "--force", "cf/5000", fork.commit("19devel", "second version"))
+    assert sources.resolve("cf/5000").origin.commit != source.origin.commit
+    assert not sources.is_listed(sources.resolve(str(source.origin.commit)))
+    # a listed remote that has the same commit vouches for it
+    assert made.is_listed(made.resolve("hacker/fast/path"))
+    with pytest.raises(SourceError, match='remote "cf"'):
+        sources.resolve("cf/9999")

@@ -18,6 +18,7 @@ from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.scenario import Cell
 from landspeed.campaign import suite_causes, suite_compare
 from landspeed.campaign.campaign import Tally
+from landspeed.campaign.patch import Sides
 from landspeed.campaign.suite_causes import (
     CauseKind,
     ChangePart,
@@ -29,6 +30,7 @@ from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison, compa
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
 from landspeed.cli.compare import compare_
 from landspeed.console.table import as_text
+from landspeed.profiling.edited import EditedFunctions
 from landspeed.session.target import Target
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.made_up.workload_counts import counts
@@ -134,6 +136,30 @@ def test_settings_are_counted_together_as_far_as_a_name_holds_them() -> None:
     assert batches({}) == []
 
 
+def test_a_patch_is_told_with_what_no_workload_runs_of_it() -> None:
+    edited = EditedFunctions(
+        executed=("ExecScan",), unguarded=("ExecReScan", "ExecMarkPos"), inlined=("ExecScanFetch",)
+    )
+    patch = "0123456789 is v1-0001-slow.patch on master (9876543210)."
+    found = replace(comparison(CODE), patch=patch, edited=edited)
+    for text in (as_text(suite_text(found)), suite_markdown(found)):
+        assert patch in text
+        assert "The patch changes 4 functions; these workloads execute 1 of them." in text
+        assert "No workload executes ExecReScan, ExecMarkPos." in text
+        assert "inlined or in a library: ExecScanFetch." in text
+    assert max(map(len, suite_mail(found, "landspeed").splitlines())) <= 72
+    innocent = replace(found, edited=EditedFunctions())
+    assert "No function differs, but for comments and its place." in suite_markdown(innocent)
+    # of two releases nothing is said
+    assert "function" not in suite_markdown(comparison())
+
+
+def test_the_largest_increase_is_what_may_fail_a_job() -> None:
+    assert comparison(CODE).slower == 0.0
+    assert comparison(CODE, DEFAULT).slower == pytest.approx(0.425)
+    assert comparison().slower == 0.0
+
+
 # --- kinds ---------------------------------------------------------------------------------
 
 NAMES = ("select-1-simple", "sort-text", "hash-join", "insert-one")
@@ -218,13 +244,13 @@ class MadeUpServers:
             (made,) = counts(choose([name]), {release: "2025-01-01"}, lambda *_, n=number: n)
             avoided = any(one.startswith("enable_") for one in changed)
             shape = "same" if is_old or avoided else self.shape
-            self.records[self.key(build.digest, cell)] = replace(
-                Record.from_json(made), plan=PlanFacts(shape=shape, lines=(f"plan {shape}",))
+            self.records[self.key(build.digest, cell)] = Record.from_json(made).model_copy(
+                update={"plan": PlanFacts(shape=shape, lines=(f"plan {shape}",))}
             )
 
     def compared(self) -> SuiteComparison:
         session: Any = SimpleNamespace(paths=None, pgbench_build=lambda: build("18"))
-        return compare_suite(session, SIDES, choose(NAMES), 0.002)
+        return compare_suite(session, Sides(before=SIDES[0], after=SIDES[1]), choose(NAMES), 0.002)
 
 
 def test_a_default_is_named_by_counting_again_and_what_it_does_not_explain_is_the_codes(
@@ -311,9 +337,11 @@ def test_builds_of_other_compilers_are_not_explained(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["17", "18", "--mail"], "--size and --mail need --suite or --workload"),
+        (["17", "18", "--mail"], "--mail needs --suite or --workload"),
         (["17", "18", "--suite", "small", "--metric", "tps"], "--suite does not go with --metric"),
         (["17", "18", "13", "--suite", "small"], "a suite compares two servers"),
+        (["18", "--patch", __file__], "--patch needs --suite or --workload"),
+        (["17", "18", "--fail-on", "1%"], "--fail-on needs --suite or --workload"),
     ],
 )
 def test_options_that_say_nothing_together_are_refused(words: list[str], message: str) -> None:

@@ -67,13 +67,15 @@ def counted_cells(
 ) -> list[Planned]:
     """The Cells in which what *preset* asks is counted: one client, small, warm and cold.
 
-    What exceeds shared buffers is asked by *cold*; a count does not see a disk.
+    What exceeds shared buffers is asked by *cold*; a count does not see a disk. Scripts are
+    counted warm.
     """
     one = replace(preset, tiers=(Tier.SMALL,), client_counts=(1,))
     return [
         replace(_because(planned, _uncounted(planned.cell)), cell=cell)
         for planned, buffers in product(planned_cells(one, machine, data, overrides), CacheState)
         for cell in [replace(planned.cell, buffers=buffers)]
+        if buffers is CacheState.WARM or isinstance(cell.scenario.mode, Mode)
     ]
 
 
@@ -103,9 +105,9 @@ def _cell_reason(cell: Cell, profile: Configuration) -> str | None:
 
 
 def _uncounted(cell: Cell) -> str | None:
-    profile = Configuration.named(cell.profile)
-    if not isinstance(cell.scenario.mode, Mode):
-        return "only pgbench's own scripts are counted"
+    profile, mode = Configuration.named(cell.profile), cell.scenario.mode
+    if isinstance(mode, SysbenchMode) or (isinstance(mode, Script) and len(mode.parts) > 1):
+        return "only pgbench is counted, with one script"
     if profile.storage or profile.topology or profile.pooler:
         return "instructions are counted of one server, on the disk, by direct connections"
     return None

@@ -17,6 +17,7 @@ from base.paths import Paths
 from benchmarks.clients.client import Outcome
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.clients.sysbench import Sysbench
+from benchmarks.data.datasets import DatasetLoader
 from benchmarks.data.templates import Templates, template_limit
 from benchmarks.data.warmup import across, begin, observed, set_page_cache
 from benchmarks.machine.cpu_affinity import allowed_processors, placement
@@ -39,6 +40,7 @@ from benchmarks.server.home import ServerHome
 from benchmarks.server.pooler import Pooler, pooling
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import TOPOLOGIES
+from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import Cell
 from benchmarks.workloads.sysbench_modes import SysbenchMode
@@ -125,8 +127,13 @@ def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Te
         options = configuration.initdb_options
     home = ServerHome.open(paths, root)
     client = Sysbench(mode) if isinstance(mode, SysbenchMode) else pgbench
+    own: Script | SysbenchMode | DatasetLoader | None = None
+    if isinstance(mode, Script | SysbenchMode):
+        own = mode
+    elif isinstance(mode, Workload):
+        own = DatasetLoader()
     return Templates(
-        own=mode if isinstance(mode, Script | SysbenchMode) else None,
+        own=own,
         topology=topology,
         home=home,
         client=client.at_home(home),

@@ -19,7 +19,8 @@ from base.build import Build
 from base.paths import Paths
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import count, count_environment, workload_cell
+from benchmarks.counted.cells import count_environment, workload_cell
+from benchmarks.counted.count import count
 from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure

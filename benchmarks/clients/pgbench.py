@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pwd
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import ClassVar
 
 from base.build import Build
-from base.errors import LandspeedError
+from base.errors import LandspeedError, UsageError
 from base.files import storage_errors
 from benchmarks.clients.client import GRACE_SECONDS, ClientResult, Outcome, run_client
 from benchmarks.clients.pgbench_output import (
@@ -21,6 +23,7 @@ from benchmarks.clients.pgbench_output import (
 )
 from benchmarks.machine.spawn import clean_environment
 from benchmarks.server.home import PORT, ServerHome
+from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import AnyMode, Cell, Mode, Scenario
 
@@ -63,6 +66,23 @@ class Pgbench:
     def facts(self) -> dict[str, str]:
         """Return the raw record's ``pgbench``."""
         return {"version": self.version, "build": self.build.identifier}
+
+    def require_scripts(self, modes: Iterable[AnyMode]) -> None:
+        """UsageError, in pgbench's words, if it does not understand a script among *modes*.
+
+        It reads its scripts before it looks for a server; there is none.
+        """
+        for mode in modes:
+            if not isinstance(mode, Script):
+                continue
+            with TemporaryDirectory() as here:
+                argv = [*self._base(Path(here), "nobody"), "-n", *_files(mode, Path(here))]
+                said = self._run(argv, cwd=Path(here), timeout=None).stderr
+            if re.search(rf"{mode.name}(-\d+)?\.sql", said):
+                raise UsageError(
+                    f'pgbench does not understand script "{mode.name}"',
+                    detail=said.strip().replace("pgbench: error: ", ""),
+                )
 
     def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
         """Make and fill pgbench's tables; MeasureError if that fails.
@@ -184,12 +204,19 @@ class Pgbench:
 
 def _scripts(scenario: Scenario, scratch: Path) -> list[str]:
     """Return the options that say what a transaction does; writes a Script's files to *scratch*."""
+    if isinstance(scenario.mode, Workload):
+        raise UsageError("workloads of the catalog are counted, not timed")
     if not isinstance(scenario.mode, Script):
         return [_SCRIPTS[scenario.mode]]
     # pgbench asks the server for the scale only where it runs a script of its own
-    options = ["-s", str(scenario.scale)]
-    for number, (text, weight) in enumerate(scenario.mode.parts, start=1):
-        name = f"{scenario.mode.name}-{number}.sql"
+    return ["-s", str(scenario.scale), *_files(scenario.mode, scratch)]
+
+
+def _files(script: Script, scratch: Path) -> list[str]:
+    """Write the files of *script* to *scratch*; return the options that name them."""
+    options = []
+    for number, (text, weight) in enumerate(script.parts, start=1):
+        name = f"{script.name}-{number}.sql" if len(script.parts) > 1 else f"{script.name}.sql"
         with storage_errors(f'write "{scratch / name}"', scratch):
             (scratch / name).write_text(text)
             (scratch / name).chmod(0o644)

@@ -22,9 +22,15 @@ from base.build import Build
 from base.errors import LandspeedError, MeasureError, UsageError
 from base.files import storage_errors
 from base.paths import Paths
-from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
+from benchmarks.counted.cells import (
+    count_environment,
+    lengths_for,
+    own_servers,
+    together,
+    work_of,
+)
 from benchmarks.counted.plans import plans_of
 from benchmarks.counted.profiles import keep_profile
 from benchmarks.counted.series import (
@@ -40,8 +46,7 @@ from benchmarks.counted.series import (
 from benchmarks.counted.server import SEED, CountedServer, explained
 from benchmarks.counted.sessions import FORKED, count_sessions, known_of_sessions
 from benchmarks.counted.slope import NotRepeatedError, Slope, sample_of, slopes_of
-from benchmarks.counted.valgrind import CountEnvironment, count_epoch, require_countable
-from benchmarks.data.datasets import DatasetLoader
+from benchmarks.counted.valgrind import require_countable
 from benchmarks.data.templates import Templates
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import provenance, templates
@@ -49,14 +54,16 @@ from benchmarks.observation.snapshot import database_bytes, noteworthy, wal_posi
 from benchmarks.records.record import PlanFacts, Record
 from benchmarks.server.cluster import DATABASE, SUPERUSER, known_settings
 from benchmarks.server.configuration import Configuration
-from benchmarks.workloads.catalog import Workload, named
+from benchmarks.workloads.catalog import PGBENCH, Workload
+from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.protocol import Protocol
-from benchmarks.workloads.scenario import CacheState, Cell, Mode, Scenario, Tier
+from benchmarks.workloads.scenario import CacheState, Cell
 
 INSTRUMENT = "callgrind"
 """What a record's ``run`` says it was measured by; one that says nothing was timed by a clock."""
 
-_TIMES, _CONFIGURATION = 2, "default"
+_TIMES = 2
+_FIRST_LOOK = (2, 1, 3)
 # On a busy machine statistics may be reported within a series; another try rarely meets that again.
 _TRIES = 3
 
@@ -71,25 +78,6 @@ class _Counted:
     database_bytes: int
     server_log: str
     plan: PlanFacts | None = None
-
-
-def exact_cell(scenario: Scenario, configuration: str, state: CacheState) -> Cell:
-    """Return the cell in which *scenario* is counted: one client."""
-    return Cell(scenario=scenario, clients=1, profile=configuration, buffers=state)
-
-
-def workload_cell(workload: Workload) -> Cell:
-    """Return the cell in which *workload* of the catalog is counted: warm, default settings."""
-    # the datasets have one size
-    scenario = Scenario(mode=workload, protocol=workload.protocol, tier=Tier.SMALL, scale=1)
-    return exact_cell(scenario, _CONFIGURATION, CacheState.WARM)
-
-
-def count_environment(cell: Cell, version: Version) -> CountEnvironment:
-    """Return what counts of *cell* on *version* must share to be compared."""
-    mode = cell.scenario.mode
-    digest = mode.digest(version) if isinstance(mode, Workload) else ""
-    return replace(count_epoch(), workload=digest)
 
 
 def count(
@@ -157,28 +145,52 @@ class Counter:
         left = list(cells)
         while left and not self.stop.is_set():
             first = left[0]
-            if _own_servers(first):
+            if own_servers(first):
                 yield self._tried(left.pop(0), self._on_servers)
                 continue
             with self._server(first) as server:
 
                 def on_server(cell: Cell, server: CountedServer = server) -> _Counted:
-                    way = self._in_sessions if work_of(cell).connects else self._in_session
+                    way = self._in_sessions if self._work(cell).connects else self._in_session
                     return way(server, cell)
 
                 while (
                     left
                     and not self.stop.is_set()
                     and server.cluster.is_well
-                    and _together(first, left[0])
+                    and together(first, left[0])
                 ):
                     yield self._tried(left.pop(0), on_server)
 
     def templates(self, cell: Cell) -> Templates:
         """Return where the data of *cell* are loaded."""
-        store = templates(self.paths, self.pgbench, cell=cell)
-        own = DatasetLoader() if isinstance(cell.scenario.mode, Workload) else None
-        return replace(store, own=own)
+        return templates(self.paths, self.pgbench, cell=cell)
+
+    def _work(self, cell: Cell) -> Workload:
+        """Return the workload that *cell* executes.
+
+        How often a script is executed is decided by its cost on the server that pgbench comes
+        from, so that it is the same for all servers.
+        """
+        mode, protocol = cell.scenario.mode, cell.scenario.protocol
+        if isinstance(mode, Script):
+            key = (self.pgbench.build.identifier, cell.scenario)
+            return mode.workload(protocol, lengths_for(key, lambda: self._cost_there(cell, mode)))
+        return work_of(cell)
+
+    def _cost_there(self, cell: Cell, script: Script) -> float:
+        """Return about how many instructions *script* costs on the server that pgbench comes from.
+
+        0 where that server does not know the script's SQL.
+        """
+        work = script.workload(cell.scenario.protocol, (1, 3))
+        there = replace(self, build=self.pgbench.build)
+        try:
+            with there._server(cell) as server:
+                series, _ = there._session(server, cell, work, _FIRST_LOOK)
+        except LandspeedError:
+            return 0.0
+        return Slope(short=series[1], long=series[2]).instructions
 
     @contextmanager
     def _server(self, cell: Cell) -> Iterator[CountedServer]:
@@ -192,7 +204,10 @@ class Counter:
                 build,
                 data=data,
                 run=run,
-                settings=configuration.settings(known_settings(build), self.machine.memory_bytes),
+                settings={
+                    **configuration.settings(known_settings(build), self.machine.memory_bytes),
+                    **cell.scenario.settings_of(known_settings(build)),
+                },
                 options=[f"--dump-before={MARK}", f"--zero-before={FORKED}"],
             ) as server:
                 yield server
@@ -219,13 +234,14 @@ class Counter:
 
     def _on_servers(self, cell: Cell) -> _Counted:
         """Count *cell* with a server for each series."""
-        short, long = work_of(cell).lengths
+        work = self._work(cell)
+        short, long = work.lengths
 
         def alone(length: int) -> tuple[list[CountedSeries], _Counted]:
             if self.stop.is_set():
                 raise MeasureError("counting was interrupted")
             with self._server(cell) as server:
-                return self._session(server, cell, [length])
+                return self._session(server, cell, work, [length])
 
         with ThreadPoolExecutor(max_workers=self.at_once, thread_name_prefix="count") as pool:
             done = list(pool.map(alone, (long, short) * _TIMES))
@@ -234,18 +250,21 @@ class Counter:
 
     def _in_session(self, server: CountedServer, cell: Cell) -> _Counted:
         """Count *cell* in one session on *server*."""
-        short, long = work_of(cell).lengths
+        work = self._work(cell)
+        short, long = work.lengths
         # The first series only warms caches, also those of the backend itself: a prepared SELECT 1
         # costs less in its first hundreds.
         with explained(server.cluster):
-            series, counted = self._session(server, cell, [long, *(short, long) * _TIMES])
+            lengths = [long, *(short, long) * _TIMES]
+            series, counted = self._session(server, cell, work, lengths)
         return replace(counted, slopes=slopes_of(series[1:]))
 
     def _in_sessions(self, server: CountedServer, cell: Cell) -> _Counted:
         """Count *cell*, a session for each execution, on *server*."""
+        work = self._work(cell)
         with explained(server.cluster):
-            argv, series = count_sessions(server, self.pgbench, cell.scenario, work_of(cell))
-            with server.cluster.connect(work_of(cell).dataset) as connection:
+            argv, series = count_sessions(server, self.pgbench, cell.scenario, work)
+            with server.cluster.connect(work.dataset) as connection:
                 size = database_bytes(connection)
         return _Counted(
             slopes=slopes_of(series),
@@ -256,11 +275,11 @@ class Counter:
         )
 
     def _session(
-        self, server: CountedServer, cell: Cell, lengths: Sequence[int]
+        self, server: CountedServer, cell: Cell, work: Workload, lengths: Sequence[int]
     ) -> tuple[list[CountedSeries], _Counted]:
-        """Execute *cell* in series of *lengths* in one session on *server*."""
-        work, cluster = work_of(cell), server.cluster
-        database = DATABASE if isinstance(cell.scenario.mode, Mode) else work.dataset
+        """Execute *work*, that of *cell*, in series of *lengths* in one session on *server*."""
+        cluster = server.cluster
+        database = DATABASE if work.dataset == PGBENCH else work.dataset
         with cluster.connect(database) as connection:
             row = connection.execute(
                 "SELECT oid::int8, (SELECT count(*) FROM pg_proc WHERE proname = %s)"
@@ -278,7 +297,7 @@ class Counter:
             dialect=cluster.dialect,
         )
         script = server.run.scratch / "series.sql"
-        if _own_servers(cell) and cell.buffers is CacheState.WARM:
+        if own_servers(cell) and cell.buffers is CacheState.WARM:
             # the script is executed once more at each end of a series
             self._warm(server, cell, plan.executions + 2, script)
         _write(script, plan.script)
@@ -331,7 +350,7 @@ class Counter:
         )
         environment = count_environment(cell, self.build.version)
         series = [one for slope in counted.slopes for one in (slope.short, slope.long)]
-        connects = work_of(cell).connects
+        work = self._work(cell)
         record = Record.from_json(
             {
                 **facts,
@@ -339,13 +358,13 @@ class Counter:
                 "run": {
                     **self.context,
                     "instrument": INSTRUMENT,
-                    "transactions": list(work_of(cell).lengths),
+                    "transactions": list(work.lengths),
                     "seed": SEED,
                     "argv": ["pgbench", *counted.argv[1:]],
                     "phases": {"count": round(seconds, 3)},
                 },
-                "sample": known_of_sessions(sample) if connects else dict(sample),
-                "passes": [] if connects else [_series_facts(one) for one in series],
+                "sample": known_of_sessions(sample) if work.connects else dict(sample),
+                "passes": [] if work.connects else [_series_facts(one) for one in series],
                 **({"plan": counted.plan.to_json()} if counted.plan else {}),
                 "settings": dict(counted.settings),
                 "database_bytes": counted.database_bytes,
@@ -354,31 +373,6 @@ class Counter:
         )
         keep_profile(self.paths, record.id, counted.slopes[0].profile())
         return record
-
-
-def work_of(cell: Cell) -> Workload:
-    """Return the row of the catalog that *cell* executes."""
-    mode = cell.scenario.mode
-    return mode if isinstance(mode, Workload) else named(mode.value)
-
-
-def _own_servers(cell: Cell) -> bool:
-    """Return whether each series of *cell* needs a server of its own.
-
-    A script of pgbench's that writes meets other rows, and longer tables, the later it comes.
-    """
-    if isinstance(cell.scenario.mode, Workload):
-        return False
-    return cell.buffers is CacheState.COLD or cell.scenario.mode.writes
-
-
-def _together(one: Cell, other: Cell) -> bool:
-    """Return whether *one* and *other* can be counted on one server."""
-    mine, its = (
-        (isinstance(cell.scenario.mode, Workload), cell.scenario.scale, cell.profile)
-        for cell in (one, other)
-    )
-    return not _own_servers(other) and mine == its
 
 
 def _write(script: Path, text: str) -> None:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from base.build import Build
-from base.errors import BusyError, NotApplicableError, StorageError, UsageError
+from base.errors import BusyError, MeasureError, NotApplicableError, StorageError, UsageError
 from base.files import digest_text, locked, remove_tree, require_free, storage_errors, write_atomic
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.clients.sysbench import Sysbench
@@ -254,7 +256,14 @@ class Templates:
             loader = self.own if isinstance(self.own, DatasetLoader) else self.client
             loader.initialise(servers[0].host, user=SUPERUSER, database=DATABASE, scale=scale)
             if self.own and self.own.load:
-                first.execute(self.own.load.encode())
+                try:
+                    first.execute(self.own.load.encode())
+                except psycopg.Error as error:
+                    raise MeasureError(
+                        f"could not load the data of {self.own} into {servers[0].build.label}",
+                        detail=str(error).strip(),
+                        hint="The file is executed as it is; psql's own commands are not known.",
+                    ) from error
             if self.topology:
                 distribute(first, self._distribution)
             for connection in connections:

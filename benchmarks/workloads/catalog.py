@@ -60,7 +60,8 @@ class Workload:
     ``before`` those that restore the tables before each series of executions.
     ``lengths`` are the numbers of executions in a short and in a long series; their difference is
     what is counted. ``guards`` says which part of PostgreSQL would show in it. Where it
-    ``connects``, each execution is a session of its own, of ``role``.
+    ``connects``, each execution is a session of its own, of ``role``. ``settings`` are those that
+    its server needs.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Workload:
     suite: str
     connects: bool = False
     role: str = "postgres"
+    settings: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, family: str, row: dict[str, Any]) -> Self:
@@ -100,11 +102,15 @@ class Workload:
             suite=row.get("suite", "all"),
             connects=row.get("connects", False),
             role=row.get("role", "postgres"),
+            settings=tuple(row.get("settings", {}).items()),
         )
 
     @property
     def value(self) -> str:
         """What records and points call it."""
+        return self.name
+
+    def __str__(self) -> str:
         return self.name
 
     @property
@@ -140,6 +146,7 @@ class Workload:
             self.protocol.value,
             *map(str, self.lengths),
             *([self.role] if self.connects else []),
+            *(f"{name} = {value}" for name, value in self.settings),
         ]
         return digest_text("\n".join([*told, dataset.sql if dataset else ""]))[:10]
 

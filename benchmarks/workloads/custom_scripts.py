@@ -8,6 +8,9 @@ from pathlib import Path
 
 from base.errors import UsageError
 from base.files import canonical_json, digest_text
+from base.version import VersionRange
+from benchmarks.workloads.catalog import PGBENCH, Workload
+from benchmarks.workloads.protocol import Protocol
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _DIGITS = 8
@@ -45,6 +48,36 @@ class Script:
     def __str__(self) -> str:
         return self.value
 
+    def workload(self, protocol: Protocol, lengths: tuple[int, int]) -> Workload:
+        """Return the workload that is counted in series of *lengths* executions."""
+        ((text, _),) = self.parts
+        return Workload(
+            name=self.value,
+            family="",
+            title=self.name,
+            guards="",
+            dataset=PGBENCH,
+            # pgbench takes a last statement without its semicolon, but more follows here
+            script=f"{text}\n;\n",
+            protocol=protocol,
+            range=VersionRange(),
+            session=(),
+            before=(),
+            lengths=lengths,
+            writes=self.writes,
+            suite="",
+        )
+
+    @classmethod
+    def of_file(cls, path: Path, load: Path | None) -> Script:
+        """Return the script in the file at *path*, which is named after the file.
+
+        UsageError if it, or the SQL in the file *load*, cannot be read or is empty.
+        """
+        words = re.findall(r"[a-z0-9]+", path.stem.lower())
+        name = "-".join(words if words and words[0][0].isalpha() else ["script", *words])
+        return cls.read(name, [(path, 1)], load=load, writes=True, size=1.0)
+
     @classmethod
     def read(
         cls,
@@ -76,6 +109,13 @@ class Script:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f'could not read script "{path}"', detail=str(error)) from error
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f'could not read script "{path}"', detail=str(error.strerror)) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f'script "{path}" is not UTF-8', detail=str(error)) from error
+    if not text.strip():
+        raise UsageError(f'script "{path}" is empty')
+    if "\0" in text:
+        raise UsageError(f'script "{path}" is not text', detail="It has a byte of zero.")
+    return text

@@ -6,7 +6,7 @@ Everything in this module is pure: it is told what the machine can give and touc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
@@ -14,7 +14,7 @@ from typing import Any
 
 from base.errors import UsageError
 from benchmarks.machine.machine import Limits
-from benchmarks.workloads.catalog import Workload
+from benchmarks.workloads.catalog import Workload, named
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.protocol import Protocol as Protocol  # noqa: PLC0414  part of a scenario
 from benchmarks.workloads.sysbench_modes import SysbenchMode
@@ -50,6 +50,22 @@ class Mode(StrEnum):
 
 AnyMode = Mode | Script | SysbenchMode | Workload
 """What a transaction does: pgbench's own, somebody's files, sysbench's, or the catalog's."""
+
+
+def mode_named(word: str) -> AnyMode:
+    """Return pgbench's mode or the workload of the catalog called *word*.
+
+    UsageError if there is none.
+    """
+    if word in list(Mode):
+        return Mode(word)
+    try:
+        return named(word)
+    except KeyError:
+        raise UsageError(
+            f'mode "{word}" does not exist',
+            hint=f'Choose {", ".join(Mode)}, or one that "landspeed list --workloads" shows.',
+        ) from None
 
 
 class Tier(StrEnum):
@@ -91,6 +107,15 @@ class Scenario:
     def data(self) -> str:
         """What tells its data from pgbench's own at the same scale; empty if it is that."""
         return "" if isinstance(self.mode, Mode) else self.mode.data
+
+    @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """The settings that its servers need, over those of the configuration."""
+        return self.mode.settings if isinstance(self.mode, Workload) else ()
+
+    def settings_of(self, known: Collection[str]) -> dict[str, str]:
+        """Return the settings of a server that knows these."""
+        return {name: value for name, value in self.settings if name in known}
 
     @property
     def indexes(self) -> tuple[tuple[str, str, str], ...]:

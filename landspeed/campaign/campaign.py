@@ -147,6 +147,7 @@ class Campaign:
         try:
             with ExitStack() as held:
                 held.enter_context(self.session.builder.store.in_use([self._pgbench.build]))
+                self._pgbench.require_scripts(m for r in self.requests for m in r.preset.modes)
                 self.made = self._build_all(sources, cells, held)
                 points = [
                     Point(build=build, cell=cell)

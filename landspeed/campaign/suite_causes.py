@@ -13,7 +13,7 @@ from math import log
 
 from base.build import Build
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import work_of
+from benchmarks.counted.cells import work_of
 from benchmarks.counted.forced_plans import forcing_settings
 from benchmarks.counted.settings import exact_settings
 from benchmarks.records.record import PlanFacts, Record

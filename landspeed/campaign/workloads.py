@@ -14,7 +14,8 @@ from base.errors import LandspeedError
 from base.version import Version
 from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import Counter, count_environment, workload_cell
+from benchmarks.counted.cells import count_environment, workload_cell
+from benchmarks.counted.count import Counter
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record

@@ -51,7 +51,7 @@ _AXES = ("tiers", "modes", "protocols", "clients", "storages")
     show_default=True,
     help="How much to measure: minutes, hours, or everything.",
 )
-@axes_options(mode=click.STRING)
+@axes_options
 @click.option(
     "--storage",
     "storages",

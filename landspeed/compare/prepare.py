@@ -12,6 +12,7 @@ from base.errors import NotApplicableError, UsageError, raise_if
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.valgrind import require_countable
+from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.scenario import CacheState, Cell, Tier
 from landspeed.compare.aa_copy import AA_PRESET, aa_copy
@@ -41,6 +42,7 @@ def plan_comparison(
     removed when *copies* is closed. Raises the error of a build that failed, NotApplicableError
     if the machine cannot run the scenario.
     """
+    _require_script(session, scenario)
     builds = session.build_all(list(dict.fromkeys(side.target for side in sides)), jobs=None)
     raise_if(build_failure(list(builds.values())))
     cells = cells_of(session, scenario, [side.profile for side in sides], metric.buffers)
@@ -98,6 +100,10 @@ def cells_of(
                 detail=one.reason,
                 hint="Choose a smaller --scale or fewer --clients.",
             )
+    if not planned:
+        raise UsageError(
+            "a script is counted with warm buffers", hint="Give --metric instructions."
+        )
     return {one.cell.profile: one.cell for one in planned}
 
 
@@ -110,6 +116,7 @@ def sampler_of(session: Session, scenario: CompareScenario, metric: Metric) -> S
     """Return what measures *metric* in the cell of *scenario* (see `cells_of`)."""
     if metric.exact:
         require_countable()  # before the first build
+    _require_script(session, scenario)
     return Sampler(
         session=session,
         cell=cell_of(session, scenario, metric.buffers),
@@ -117,6 +124,12 @@ def sampler_of(session: Session, scenario: CompareScenario, metric: Metric) -> S
         pgbench=Pgbench(build=session.pgbench_build()),
         seconds=scenario.seconds,
     )
+
+
+def _require_script(session: Session, scenario: CompareScenario) -> None:
+    """UsageError, before anything else is built, if pgbench does not understand a script."""
+    if isinstance(scenario.mode, Script):
+        Pgbench(build=session.pgbench_build()).require_scripts([scenario.mode])
 
 
 def _with_copies(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import astuple, dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Self, TypeVar
 
 from base.build import Variant
@@ -16,7 +17,8 @@ from base.errors import UsageError
 from base.version import Version
 from benchmarks.server.configuration import Configuration, is_profile
 from benchmarks.workloads.cell_name import CellName, cell_syntax
-from benchmarks.workloads.scenario import Mode, Preset, Protocol, Tier
+from benchmarks.workloads.custom_scripts import Script
+from benchmarks.workloads.scenario import AnyMode, Mode, Preset, Protocol, Tier, mode_named
 from landspeed.session.target import Target
 
 SIDE = "REF[:VARIANT][/CONFIGURATION]"
@@ -61,7 +63,7 @@ class CompareScenario:
     sides that name none, ``seconds`` the length of one run.
     """
 
-    mode: Mode = Mode.READ_ONLY
+    mode: AnyMode = Mode.READ_ONLY
     protocol: Protocol = Protocol.PREPARED
     tier: Tier = Tier.SMALL
     scale: int | None = None
@@ -93,6 +95,8 @@ def parse_scenario(
     scenario: str | None = None,
     *,
     mode: str | None = None,
+    script: Path | None = None,
+    load: Path | None = None,
     protocol: str | None = None,
     scale: str | None = None,
     clients: int | None = None,
@@ -101,21 +105,25 @@ def parse_scenario(
 ) -> CompareScenario:
     """Return what *scenario* and the single options say, with defaults for the rest.
 
-    UsageError for a word that does not exist, or if both say the same part.
+    The file *script*, and *load* for its data, take the place of a mode. UsageError for a word
+    that does not exist, or if two say the same part.
     """
     named = CellName.parse(scenario or "", parts=_PARTS)
-    given = (mode, protocol, scale, clients, profile)
+    given = (mode or script, protocol, scale, clients, profile)
     if any(word and part for word, part in zip(given, astuple(named), strict=False)):
         raise UsageError(
             "a part of the scenario is given twice",
             detail=f"It is in --scenario {scenario} and in an option of its own.",
             hint="Leave out one of the two.",
         )
+    if mode and script:
+        raise UsageError("--mode does not go with --script", hint="Leave out one of the two.")
+    own = read_script(script, load)
     scale = scale or named.scale
     default = CompareScenario
     tier, factor = _scale(scale) if scale else (default.tier, None)
     return CompareScenario(
-        mode=one_of("mode", Mode, mode or named.mode or default.mode),
+        mode=own or mode_named(mode or named.mode or Mode.READ_ONLY),
         protocol=one_of("protocol", Protocol, protocol or named.protocol or default.protocol),
         tier=tier,
         scale=factor,
@@ -123,6 +131,15 @@ def parse_scenario(
         profile=Configuration.named(profile or named.configuration or default.profile).name,
         seconds=seconds,
     )
+
+
+def read_script(script: Path | None, load: Path | None) -> Script | None:
+    """Return the script of these files; None if there is none, UsageError for *load* alone."""
+    if script:
+        return Script.of_file(script, load)
+    if load:
+        raise UsageError("--load needs --script", hint="It is SQL that makes a script's tables.")
+    return None
 
 
 Word = TypeVar("Word", bound=StrEnum)

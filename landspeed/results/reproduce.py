@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from base.build import Origin
 from benchmarks.server.configuration import Configuration
-from benchmarks.workloads.catalog import CATALOG
+from benchmarks.workloads.catalog import CATALOG, workloads
 from benchmarks.workloads.scenario import Mode
 from landspeed.results.run import Run
 
@@ -23,25 +23,30 @@ def point_commands(runs: Sequence[Run]) -> list[str]:
     if run.preset == CATALOG:
         words = ["run", target, "--workload", run.mode, "--metric", "instructions"]
         return [*setup_commands(run.origin for run in runs), command(*words)]
-    if run.mode not in list(Mode):
-        # Only a study has modes besides those of pgbench. Its preset is NAME-SIZE, and the mode
-        # in the record has a digest appended.
+    name, _, digest = run.mode.rpartition("-")
+    is_own = run.mode not in {*Mode, *(one.name for one in workloads())}
+    if is_own and "-" in run.preset:
+        # A study's preset is NAME-SIZE, and the mode in the record has a digest appended.
         study, _, size = run.preset.rpartition("-")
         words = ["study", study, target, "--preset", size]
-        words += ["--mode", run.mode.rpartition("-")[0], "--protocol", run.protocol]
+        words += ["--mode", name, "--protocol", run.protocol]
         profile = Configuration.named(run.profile)
         words += ["--configuration", profile.server]
         words += ["--storage", profile.storage] if profile.storage else []
     else:
         words = ["run", target, "--preset", "quick"]
-        words += ["--mode", run.mode, "--protocol", run.protocol, "--configuration", run.profile]
+        words += ["--script", f"{name}.sql"] if is_own else ["--mode", run.mode]
+        words += ["--protocol", run.protocol, "--configuration", run.profile]
     words += ["--tier", run.tier, "--scale", f"{run.tier}={run.scale}"]
     if run.buffers is not None:
         words += ["--metric", "instructions"]
     else:
         words += ["--clients", str(run.clients), "--samples", str(len(runs))]
         words += ["--seconds", f"{run.seconds:.0f}"]
-    return [*setup_commands(run.origin for run in runs), command(*words)]
+    commands = setup_commands(run.origin for run in runs)
+    if is_own and "--script" in words:
+        commands.append(f"# with {name}.sql, and --load if it has one, as they were: {digest}")
+    return [*commands, command(*words)]
 
 
 def setup_commands(origins: Iterable[Origin]) -> list[str]:

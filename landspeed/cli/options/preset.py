@@ -2,72 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import click
 
 from benchmarks.server.configuration import Configuration
-from benchmarks.workloads.scenario import PRESETS, Mode, Preset, Protocol, Tier, preset_named
+from benchmarks.workloads.scenario import (
+    PRESETS,
+    AnyMode,
+    Preset,
+    Protocol,
+    Tier,
+    mode_named,
+    preset_named,
+)
 from landspeed.cli.options.common import ConfigurationOption, together
+from landspeed.cli.options.workloads import MODES, script_options
+from landspeed.compare.side import read_script
 
 
 def _repeated(*names: str, help_: str, **given: Any) -> Callable[..., Any]:
     return click.option(*names, multiple=True, help=f"{help_}; may be repeated.", **given)
 
 
-def axes_options(mode: Any = None) -> Callable[..., Any]:
-    """Return the options that change parts of a preset; *mode* is the type of --mode."""
-    return together(
-        _repeated(
-            *("--scale", "scales"),
-            metavar="TIER=N",
-            help_="Scale factor of a tier, such as small=100",
-        ),
-        _repeated(
-            *("--tier", "tiers"),
-            type=click.Choice([t.value for t in Tier]),
-            help_="Size of the data in relation to memory",
-        ),
-        _repeated(
-            *("--mode", "modes"),
-            type=mode or click.Choice([m.value for m in Mode]),
-            help_="What a transaction does",
-        ),
-        _repeated(
-            *("--protocol", "protocols"),
-            type=click.Choice([p.value for p in Protocol]),
-            help_="Query protocol of pgbench",
-        ),
-        _repeated("--clients", type=click.IntRange(1), metavar="N", help_="Number of clients"),
-        _repeated(
-            "configurations",
-            cls=ConfigurationOption,
-            metavar="NAME",
-            help_="Server configuration: default, tuned, default-with-SETTING=VALUE and so on",
-        ),
-        click.option(
-            "--samples", type=click.IntRange(1), metavar="N", help="Number of runs of each point."
-        ),
-        click.option("--seconds", type=click.IntRange(1), metavar="N", help="Length of each run."),
-    )
-
+axes_options = together(
+    _repeated(
+        *("--scale", "scales"),
+        metavar="TIER=N",
+        help_="Scale factor of a tier, such as small=100",
+    ),
+    _repeated(
+        *("--tier", "tiers"),
+        type=click.Choice([t.value for t in Tier]),
+        help_="Size of the data in relation to memory",
+    ),
+    _repeated(
+        *("--mode", "modes"),
+        metavar="MODE",
+        help_=f"What a transaction does. {MODES[:-1]}",
+    ),
+    _repeated(
+        *("--protocol", "protocols"),
+        type=click.Choice([p.value for p in Protocol]),
+        help_="Query protocol of pgbench",
+    ),
+    _repeated("--clients", type=click.IntRange(1), metavar="N", help_="Number of clients"),
+    _repeated(
+        "configurations",
+        cls=ConfigurationOption,
+        metavar="NAME",
+        help_="Server configuration: default, tuned, default-with-SETTING=VALUE and so on",
+    ),
+    click.option(
+        "--samples", type=click.IntRange(1), metavar="N", help="Number of runs of each point."
+    ),
+    click.option("--seconds", type=click.IntRange(1), metavar="N", help="Length of each run."),
+)
+"""The options that change parts of a preset."""
 
 preset_options = together(
     click.option(
         "--preset", type=click.Choice(list(PRESETS)), help="What to measure, and how often."
     ),
-    axes_options(),
+    axes_options,
+    script_options,
 )
 """--preset and the options that change parts of it."""
 
 
-def chosen_preset(name: str, **changes: Any) -> Preset:
-    """Return the preset *name* with the changes that the options ask for."""
+def chosen_preset(name: str, workloads: Iterable[AnyMode] = (), **changes: Any) -> Preset:
+    """Return the preset *name* with the changes that the options ask for, and with *workloads*."""
     preset = preset_named(name)
+    script = read_script(changes["script"], changes["load"])
     given: dict[str, Any] = {
-        "modes": tuple(map(Mode, changes["modes"])),
+        "modes": (*map(mode_named, changes["modes"]), *workloads, *filter(None, [script])),
         "tiers": tuple(map(Tier, changes["tiers"])),
         "protocols": tuple(map(Protocol, changes["protocols"])),
         "client_counts": changes["clients"],

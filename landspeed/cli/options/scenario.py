@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from benchmarks.workloads.scenario import Mode, Protocol
+from benchmarks.workloads.scenario import Protocol
 from landspeed.cli.options.common import (
     ConfigurationOption,
     Decorator,
@@ -21,10 +21,13 @@ from landspeed.cli.options.common import (
     together,
     variant_options,
 )
+from landspeed.cli.options.workloads import MODES, script_options
 from landspeed.compare.side import CompareScenario, parse_scenario
 from landspeed.console.params import parse_share
 
-SCENARIO_WORDS = ("scenario", "mode", "protocol", "scale", "clients", "seconds")
+SCENARIO_WORDS = (
+    *("scenario", "mode", "script", "load", "protocol", "scale", "clients", "seconds"),
+)
 """The names of their parameters, but for ``configuration``."""
 
 seconds_option = click.option(
@@ -41,13 +44,15 @@ _each_option = together(
     click.option(
         "--scenario",
         metavar="SCENARIO",
-        help='The following five options in one word, as "landspeed show" prints it.',
+        help="Mode, protocol, scale, clients and configuration in one word, as "
+        '"landspeed show" prints it.',
     ),
     click.option(
         "--mode",
-        type=click.Choice([m.value for m in Mode]),
-        help="What a transaction does; by default read-only.",
+        metavar="MODE",
+        help=f"What a transaction does; by default read-only. {MODES}",
     ),
+    script_options,
     click.option(
         "--protocol",
         type=click.Choice([p.value for p in Protocol]),

@@ -1,15 +1,34 @@
-"""--workload and --suite: workloads of the catalog."""
+"""--workload and --suite: workloads of the catalog; --script and --load: one's own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
 from benchmarks.workloads.catalog import SUITES, Workload, choose
+from landspeed.cli.options.common import together
 from landspeed.console.table import as_text, rich_table
+
+MODES = "One of read-only, read-write, tpcb-like, or a workload of the catalog."
+
+script_options = together(
+    click.option(
+        "--script",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A script of your own, as pgbench -f takes it, in the place of a mode.",
+    ),
+    click.option(
+        "--load",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="With --script: SQL that makes its tables, beside pgbench's.",
+    ),
+)
 
 
 def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:

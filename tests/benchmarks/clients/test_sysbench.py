@@ -353,11 +353,9 @@ def test_a_protocol_that_it_does_not_speak_is_said(
     assert reasons == [None, told, None]
 
 
-def test_only_pgbenchs_own_modes_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_sysbench_runs_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(applicability, "sysbench_reason", lambda _: None)
     monkeypatch.setattr(Limits, "detect", classmethod(lambda *_: AMPLE))
     preset = replace(preset_named("quick"), modes=(MODE,))
     reasons = {one.reason for one in counted_cells(preset, MACHINE, tmp_path, {})}
-    assert reasons == {"only pgbench's own scripts are counted"}
+    assert reasons == {"only pgbench is counted, with one script"}

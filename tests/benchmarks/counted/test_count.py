@@ -19,7 +19,8 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted import count as module
 from benchmarks.counted import valgrind
 from benchmarks.counted.callgrind import Profile
-from benchmarks.counted.count import count, exact_cell
+from benchmarks.counted.cells import exact_cell
+from benchmarks.counted.count import count
 from benchmarks.counted.profiles import keep_profile, kept_profile
 from benchmarks.counted.series import CountedSeries
 from benchmarks.counted.settings import exact_settings

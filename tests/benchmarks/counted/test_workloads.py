@@ -12,7 +12,8 @@ from base.errors import LandspeedError
 from base.paths import Paths
 from base.version import VersionRange
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import Counter, workload_cell
+from benchmarks.counted.cells import workload_cell
+from benchmarks.counted.count import Counter
 from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import Workload, choose

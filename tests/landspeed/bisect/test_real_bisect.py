@@ -13,7 +13,7 @@ import pytest
 from base.build import Build, Variant
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import exact_cell
+from benchmarks.counted.cells import exact_cell
 from benchmarks.workloads.metrics import metric_named
 from benchmarks.workloads.scenario import CacheState, Mode, Protocol, Scenario, Tier
 from builders.builder import Builder

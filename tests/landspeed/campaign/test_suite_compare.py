@@ -11,7 +11,7 @@ import pytest
 
 from base.build import Build, Origin, Variant
 from base.errors import UsageError
-from benchmarks.counted.count import workload_cell
+from benchmarks.counted.cells import workload_cell
 from benchmarks.records.record import PlanFacts, Record
 from benchmarks.server.configuration import CHECKSUMS, Configuration
 from benchmarks.workloads.catalog import choose

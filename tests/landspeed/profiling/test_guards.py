@@ -12,7 +12,7 @@ from base.build import Origin
 from base.errors import RefError, UsageError
 from base.paths import Paths
 from benchmarks.counted.callgrind import Edge, Profile
-from benchmarks.counted.count import workload_cell
+from benchmarks.counted.cells import workload_cell
 from benchmarks.counted.profiles import keep_profile
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore

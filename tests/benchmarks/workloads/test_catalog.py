@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from base.errors import UsageError
 from base.version import Version
-from benchmarks.workloads.catalog import FAMILIES, PGBENCH, choose, dataset_for, workloads
+from benchmarks.counted.cells import together, workload_cell
+from benchmarks.workloads.catalog import FAMILIES, PGBENCH, choose, dataset_for, named, workloads
 from benchmarks.workloads.scenario import Mode
 
 
@@ -66,3 +68,17 @@ def test_the_digest_changes_with_what_is_counted_and_with_nothing_else() -> None
     version = Version.parse("18")
     assert one.digest(version) == one.digest(Version.parse("17"))
     assert one.digest(version) != two.digest(version)
+
+
+def test_a_server_gets_the_settings_of_a_workload_that_it_knows_and_shares_no_other_server() -> (
+    None
+):
+    decoding, other = (workload_cell(named(name)) for name in ("logical-decoding", "vacuum"))
+    assert decoding.scenario.settings_of({"wal_level"}) == {"wal_level": "logical"}
+    assert other.scenario.settings_of({"wal_level"}) == {}
+    assert not together(decoding, other)
+    assert together(other, workload_cell(named("truncate")))
+    plain = replace(named("logical-decoding"), settings=())
+    assert plain.digest(Version.parse("18")) != named("logical-decoding").digest(
+        Version.parse("18")
+    )

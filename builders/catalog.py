@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import datetime
-import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Self
+
+from pydantic import Field, PlainValidator, Strict
 
 from base.errors import RefError, UsageError
+from base.rows import Row, read_rows
 from base.version import Version
 
 OLDEST = Version.parse("8.3")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Release:
+def _spelled(version: Version | str) -> Version:
+    """Return *version*, parsed if a file spells it; ValueError unless it is spelled in full."""
+    known = Version.parse(version) if isinstance(version, str) else version
+    if isinstance(version, str) and (not known.is_release or str(known) != version):
+        raise ValueError(f"{version} is not spelled like a release (17.0, 9.6.24)")
+    return known
+
+
+class Release(Row):
     """A published version: its date, and the sha256 of its .tar.bz2 if known."""
 
-    version: Version
-    date: datetime.date
-    sha256: str | None = None
+    version: Annotated[Version, PlainValidator(_spelled)]
+    date: Annotated[datetime.date, Strict()]
+    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
 
     @property
     def name(self) -> str:
@@ -50,22 +58,13 @@ class Catalog:
     def load(cls, path: Path | None = None) -> Self:
         """Return the catalog in *path*, by default the releases.toml beside this module."""
         path = path or Path(__file__).with_name("releases.toml")
-        try:
-            stanzas = tomllib.loads(path.read_text())["release"]
-            catalog = cls(releases=tuple(_release(stanza) for stanza in stanzas))
-            catalog._check()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(
-                f'the catalog "{path}" cannot be read',
-                detail=f"{type(error).__name__}: {error}",
-                hint="Each [[release]] has a version, a date, and perhaps a sha256.",
-            ) from error
-        return catalog
-
-    def _check(self) -> None:
-        for earlier, later in zip(self.releases, self.releases[1:], strict=False):
+        hint = "Each [[release]] has a version, a date, and perhaps a sha256."
+        releases = read_rows(path, "release", Release, hint)
+        for earlier, later in pairwise(releases):
             if not earlier.version < later.version:
-                raise ValueError(f"{later.name} is listed after {earlier.name}")
+                said = f"{later.name} is listed after {earlier.name}."
+                raise UsageError(f'"{path}" cannot be read', detail=said, hint=hint)
+        return cls(releases=releases)
 
     def newest_stable(self) -> Release:
         """Return the release with the highest version."""
@@ -106,18 +105,3 @@ def require_covered(version: Version, what: str) -> None:
             f"{what} is too old",
             detail=f"landspeed deals with PostgreSQL {OLDEST.major_text} and later.",
         )
-
-
-def _release(stanza: dict[str, Any]) -> Release:
-    release = Release(
-        version=Version.parse(stanza["version"]), date=stanza["date"], sha256=stanza.get("sha256")
-    )
-    if set(stanza) - {"version", "date", "sha256"}:
-        raise ValueError(f"{release.name} has more than version, date and sha256")
-    if not release.version.is_release or release.name != stanza["version"]:
-        raise ValueError(f"{stanza['version']} is not spelled like a release (17.0, 9.6.24)")
-    if type(release.date) is not datetime.date:
-        raise ValueError(f"{release.name}: {release.date} is not a date")
-    if release.sha256 is not None and not _SHA256.fullmatch(release.sha256):
-        raise ValueError(f"{release.name}: its sha256 is not 64 hex digits")
-    return release

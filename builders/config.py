@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from base.errors import UsageError
+from base.rows import problem
 
 CONFIG_NAME = "landspeed.toml"
 _SCHEMES = ("https://", "http://", "ssh://", "git://", "file://")
@@ -48,19 +49,6 @@ def read_table(path: Path, name: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise UsageError(f'"{path}": {name} is not a table', hint=f"Begin it with [{name}].")
     return table
-
-
-def problem(error: ValidationError) -> str:
-    """Say what the first problem of *error* is."""
-    first = error.errors()[0]
-    key = ".".join(map(str, first["loc"]))
-    match first["type"]:
-        case "extra_forbidden":
-            return f"unknown key {key}"
-        case "value_error":
-            return str(first["ctx"]["error"])
-        case _:
-            return f"{key} cannot be {first['input']!r}: {first['msg']}"
 
 
 class EnvironmentFirst(BaseSettings):

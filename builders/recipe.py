@@ -88,17 +88,17 @@ def recipe(
     the version cannot be built as *variant*.
     """
     table = load_table()
-    for quirk in table.quirks:
+    for quirk in table.quirk:
         quirk.require_supported(version, variant)
-    has_meson = table.meson_versions.covers(version, table.meson_sign, has)
+    has_meson = table.meson.versions.covers(version, table.meson.sign, has)
     if system is BuildSystem.MESON and not has_meson:
         raise UsageError(
             f"PostgreSQL {version} cannot be built with meson",
-            detail=f"PostgreSQL has meson.build from {table.meson_versions.since} on.",
+            detail=f"PostgreSQL has meson.build from {table.meson.versions.since} on.",
             hint="Leave out --build-system, or use --build-system configure.",
         )
     chosen = system or (BuildSystem.MESON if has_meson else BuildSystem.CONFIGURE)
-    covering = (quirk for quirk in table.quirks if quirk.versions.covers(version, quirk.sign, has))
+    covering = (quirk for quirk in table.quirk if quirk.versions.covers(version, quirk.sign, has))
     quirks = tuple(quirk for quirk in covering if quirk.touches(chosen, variant))
     edits = tuple(
         BuildStep(
@@ -122,7 +122,7 @@ def recipe(
         system=chosen,
         quirks=quirks,
         steps=(*edits, *steps),
-        prefix=table.prefix,
+        prefix=table.common.prefix,
     )
 
 
@@ -153,15 +153,15 @@ def _configure_steps(
 ) -> tuple[BuildStep, ...]:
     cflags = [*table.cflags_of(variant), *(flag for q in quirks for flag in q.cflags)]
     options = [
-        f"--prefix={table.prefix}",
+        f"--prefix={table.common.prefix}",
         *(
             _sized(option.argument, variant)
-            for option in table.configure_options
+            for option in table.configure.option
             if version in option.versions and is_due(option.differs_in, variant)
         ),
         *(option for q in quirks for option in q.configure),
     ]
-    directories = [d for d in table.directories if d.versions.covers(version, d.sign, has)]
+    directories = [d for d in table.directory if d.versions.covers(version, d.sign, has)]
     return (
         BuildStep(
             name="configure",
@@ -191,14 +191,14 @@ def _meson_steps(
     table: RecipeTable, version: Version, variant: Variant, quirks: tuple[Quirk, ...]
 ) -> tuple[BuildStep, ...]:
     build = MESON_BUILD_DIRECTORY
-    client = table.client_targets if version in table.client_versions else ()
-    targets = (*table.meson_targets, *client)
+    client = table.client.targets if version in table.client.versions else ()
+    targets = (*table.meson.targets, *client)
     options = [
-        f"--prefix={table.prefix}",
-        *table.meson_options,
+        f"--prefix={table.common.prefix}",
+        *table.meson.options,
         *(
             _sized(size.argument, variant)
-            for size in table.meson_sizes
+            for size in table.meson.size
             if is_due(size.differs_in, variant)
         ),
         *(option for q in quirks for option in q.meson),
@@ -217,7 +217,7 @@ def _meson_steps(
         # module's name is in the digest of every recipe: renaming it would rebuild everything.
         BuildStep(
             name="prune install plan",
-            argv=("{python}", "-m", "builders.meson_prune", build, *table.meson_leave_out),
+            argv=("{python}", "-m", "builders.meson_prune", build, *table.meson.leave_out),
         ),
         BuildStep(
             name="install",

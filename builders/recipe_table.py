@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
-from typing import Any, TypeVar, assert_never
+from typing import assert_never
 
 from base.build import Variant
 from base.errors import VariantError
-from base.version import Version, VersionRange
-
-_Row = TypeVar("_Row")
+from base.rows import RangedRow, Row
+from base.version import Version
 
 
 class BuildSystem(StrEnum):
@@ -24,16 +21,14 @@ class BuildSystem(StrEnum):
     MESON = "meson"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Edit:
+class Edit(Row):
     """A sed expression for one source file; ``{blocksize_bytes}`` and the like are replaced."""
 
     file: str
     sed: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
+class Option(RangedRow):
     """An argument of configure or meson, for the versions that know it.
 
     ``{blocksize}`` and the like in it are replaced by the variant's sizes. With ``differs_in``, the
@@ -41,12 +36,10 @@ class Option:
     """
 
     argument: str
-    versions: VersionRange
     differs_in: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Quirk:
+class Quirk(RangedRow):
     """What a range of versions needs, or does not support, with the reason and a link.
 
     It applies only to builds by ``compiler`` and to variants that differ in the size
@@ -56,7 +49,6 @@ class Quirk:
     """
 
     name: str
-    versions: VersionRange
     because: str
     see: str
     sign: str | None = None
@@ -96,22 +88,19 @@ class Quirk:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Directory:
+class Directory(RangedRow):
     """A directory that make visits, with the goal it makes there.
 
     ``sign`` is a source file that came with the change which begins or ends the range.
     """
 
     path: str
-    versions: VersionRange
     sign: str | None = None
     goal: str = "all"
     install: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class FlagOptions:
+class FlagOptions(Row):
     """What a flag of a variant adds: compiler flags under configure, options under meson.
 
     ``instead_of`` are the common compiler flags that it replaces.
@@ -123,35 +112,59 @@ class FlagOptions:
     instead_of: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecipeTable:
-    """The contents of ``recipes.toml``."""
+class CommonTable(Row):
+    """What all builds have in common: the prefix, and compiler flags under configure."""
 
     prefix: str
     cflags: tuple[str, ...]
-    configure_options: tuple[Option, ...]
-    meson_versions: VersionRange
-    meson_sign: str
-    meson_options: tuple[str, ...]
-    meson_sizes: tuple[Option, ...]
-    meson_targets: tuple[str, ...]
-    meson_leave_out: tuple[str, ...]
-    client_versions: VersionRange
-    client_targets: tuple[str, ...]
-    directories: tuple[Directory, ...]
-    quirks: tuple[Quirk, ...]
-    flags: tuple[FlagOptions, ...]
+
+
+class ConfigureTable(Row):
+    """The options of configure."""
+
+    option: tuple[Option, ...]
+
+
+class MesonTable(RangedRow):
+    """The options and targets of meson, and the targets that ``leave_out`` of an installation.
+
+    ``sign`` is a source file that came with the first version.
+    """
+
+    sign: str
+    options: tuple[str, ...]
+    size: tuple[Option, ...]
+    targets: tuple[str, ...]
+    leave_out: tuple[str, ...]
+
+
+class ClientTable(RangedRow):
+    """Meson's targets for clients, in the versions that pgbench may be taken from."""
+
+    targets: tuple[str, ...]
+
+
+class RecipeTable(Row):
+    """The contents of ``recipes.toml``."""
+
+    common: CommonTable
+    configure: ConfigureTable
+    meson: MesonTable
+    client: ClientTable
+    directory: tuple[Directory, ...]
+    quirk: tuple[Quirk, ...]
+    flag: tuple[FlagOptions, ...]
 
     def flags_of(self, variant: Variant) -> tuple[FlagOptions, ...]:
         """Return what each flag of *variant* adds."""
-        return tuple(flag for flag in self.flags if flag.name in variant.flags)
+        return tuple(flag for flag in self.flag if flag.name in variant.flags)
 
     def cflags_of(self, variant: Variant) -> list[str]:
         """Return the common compiler flags, as the flags of *variant* change them."""
         chosen = self.flags_of(variant)
         replaced = {cflag for flag in chosen for cflag in flag.instead_of}
         added = [cflag for flag in chosen for cflag in flag.cflags]
-        return [*(cflag for cflag in self.cflags if cflag not in replaced), *added]
+        return [*(cflag for cflag in self.common.cflags if cflag not in replaced), *added]
 
 
 def is_due(differs_in: str | None, variant: Variant) -> bool:
@@ -162,40 +175,5 @@ def is_due(differs_in: str | None, variant: Variant) -> bool:
 @cache
 def load_table() -> RecipeTable:
     """Read the ``recipes.toml`` that comes with landspeed."""
-    data = tomllib.loads(resources.files("builders").joinpath("recipes.toml").read_text())
-    common, meson, client = data["common"], data["meson"], data["client"]
-    return RecipeTable(
-        prefix=common["prefix"],
-        cflags=tuple(common["cflags"]),
-        configure_options=_rows(Option, data["configure"]["option"]),
-        meson_versions=_range(meson),
-        meson_sign=meson["sign"],
-        meson_options=tuple(meson["options"]),
-        meson_sizes=_rows(Option, meson["size"]),
-        meson_targets=tuple(meson["targets"]),
-        meson_leave_out=tuple(meson["leave_out"]),
-        client_versions=_range(client),
-        client_targets=tuple(client["targets"]),
-        directories=_rows(Directory, data["directory"]),
-        quirks=_rows(Quirk, data["quirk"]),
-        flags=tuple(FlagOptions(**_tuples(row)) for row in data["flag"]),
-    )
-
-
-def _rows(kind: Callable[..., _Row], rows: list[dict[str, Any]]) -> tuple[_Row, ...]:
-    return tuple(
-        kind(versions=_range(row), **_tuples(row, without=("since", "until"))) for row in rows
-    )
-
-
-def _range(row: dict[str, Any]) -> VersionRange:
-    return VersionRange.parse(since=row.get("since"), until=row.get("until"))
-
-
-def _tuples(row: dict[str, Any], without: tuple[str, ...] = ()) -> dict[str, Any]:
-    def value_of(key: str, value: Any) -> Any:
-        if key == "edits":
-            return tuple(Edit(**edit) for edit in value)
-        return tuple(value) if isinstance(value, list) else value
-
-    return {key: value_of(key, value) for key, value in row.items() if key not in without}
+    text = resources.files("builders").joinpath("recipes.toml").read_text()
+    return RecipeTable.model_validate(tomllib.loads(text))

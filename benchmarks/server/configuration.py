@@ -13,9 +13,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from base.errors import UsageError
+from base.rows import RangedRow
 from base.version import Version, VersionRange
 from benchmarks.server.pooler import POOLERS
 from benchmarks.server.storage import STORAGES
@@ -46,35 +49,26 @@ _NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One row of a configuration: a value, or a share of memory.
+class Setting(RangedRow):
+    """One row of a configuration: a value, or a share of memory between two sizes.
 
-    ``range`` are the releases that have it, for those who plan without a build to ask.
+    ``versions`` are the releases that have it, for those who plan without a build to ask.
     """
 
     name: str
     profiles: tuple[str, ...]
-    range: VersionRange
     value: str | None = None
     fraction: float | None = None
-    minimum: str = "0MB"
-    maximum: str = "0MB"
+    minimum: str = Field(default="0MB", alias="min")
+    maximum: str = Field(default="0MB", alias="max")
+    because: str = ""
+    see: str = ""
 
-    @classmethod
-    def parse(cls, row: dict[str, Any]) -> Self:
-        """Return the Setting that *row* of the table spells; ``ValueError`` if it spells none."""
-        if ("value" in row) == ("fraction" in row):
-            raise ValueError(f'setting "{row["name"]}" needs a value or a fraction')
-        return cls(
-            name=row["name"],
-            profiles=tuple(row["profiles"]),
-            range=VersionRange.parse(since=row.get("since"), until=row.get("until")),
-            value=row.get("value"),
-            fraction=row.get("fraction"),
-            minimum=row.get("min", "0MB"),
-            maximum=row.get("max", "0MB"),
-        )
+    @model_validator(mode="after")
+    def _has_one_value(self) -> Self:
+        if (self.value is None) == (self.fraction is None):
+            raise ValueError(f'setting "{self.name}" needs a value or a fraction')
+        return self
 
     def text(self, memory_bytes: int) -> str:
         """Return the value as postgresql.conf has it on a machine with *memory_bytes*."""
@@ -181,7 +175,7 @@ class Configuration:
             return given
         source = self._source(name)
         rows = [row for row in _table()[1] if row.name == name and source in row.profiles]
-        if len(rows) != 1 or rows[0].range != VersionRange():
+        if len(rows) != 1 or rows[0].versions != VersionRange():
             raise ValueError(f'profile "{self.name}" must set {name} once, for all versions')
         return rows[0].text(memory_bytes)
 
@@ -223,7 +217,7 @@ def difference(versions: Collection[Version] = ()) -> tuple[str, ...]:
         row.name
         for row in _table()[1]
         if row.profiles == (_SOURCE,)
-        and (not versions or any(version in row.range for version in versions))
+        and (not versions or any(version in row.versions for version in versions))
     ]
     return tuple(dict.fromkeys(rows))
 
@@ -258,4 +252,4 @@ def parse_size(text: str) -> int:
 def _table() -> tuple[tuple[str, ...], tuple[Setting, ...]]:
     table = tomllib.loads(_TOML.read_text())
     names = tuple(row["name"] for row in table["profile"])
-    return names, tuple(Setting.parse(row) for row in table["setting"])
+    return names, tuple(Setting.model_validate(row) for row in table["setting"])

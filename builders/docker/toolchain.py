@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from pydantic import Field
 
 from base.errors import UsageError
 from base.files import canonical_json, digest_text
+from base.rows import Row, read_rows
 
 DIRECTORY = Path(__file__).resolve().parents[2] / "docker"
-_DEBIAN = re.compile(r"[a-z]+")
-_COMPILER = re.compile(r"(gcc|clang)-[0-9]+")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Toolchain:
+class Toolchain(Row):
     """The compiler ``cc`` of one release of Debian: ``bookworm-gcc-12``."""
 
-    debian: str
-    cc: str
+    debian: str = Field(pattern="^[a-z]+$")
+    cc: str = Field(pattern="^(gcc|clang)-[0-9]+$")
 
     @property
     def name(self) -> str:
@@ -39,25 +36,14 @@ class Toolchain:
 
     def image(self, dockerfile: str) -> str:
         """Return the tag of its image: a hash over *dockerfile*, a text, and this row."""
-        content = digest_text(canonical_json({"dockerfile": dockerfile, "row": asdict(self)}))
+        content = digest_text(canonical_json({"dockerfile": dockerfile, "row": self.model_dump()}))
         return f"landspeed-builder:{self.name}-{content[:12]}"
 
 
 def load_toolchains(path: Path | None = None) -> tuple[Toolchain, ...]:
     """Return the toolchains in *path* (docker/toolchains.toml); the first is the default."""
-    path = path or DIRECTORY / "toolchains.toml"
-    try:
-        rows = tomllib.loads(path.read_text())["toolchain"]
-        toolchains = tuple(_row(row) for row in rows)
-        if not toolchains:
-            raise ValueError("there is none")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(
-            f'the toolchains in "{path}" cannot be read',
-            detail=f"{type(error).__name__}: {error}",
-            hint='Each [[toolchain]] has a debian and a cc, like "bookworm" and "gcc-12".',
-        ) from error
-    return toolchains
+    hint = 'Each [[toolchain]] has a debian and a cc, like "bookworm" and "gcc-12".'
+    return read_rows(path or DIRECTORY / "toolchains.toml", "toolchain", Toolchain, hint)
 
 
 def toolchain_named(name: str | None) -> Toolchain:
@@ -73,12 +59,3 @@ def toolchain_named(name: str | None) -> Toolchain:
         detail=f"Known are {', '.join(t.name for t in toolchains)}.",
         hint="A new one is two lines in docker/toolchains.toml.",
     )
-
-
-def _row(row: dict[str, str]) -> Toolchain:
-    toolchain = Toolchain(**row)
-    if not _DEBIAN.fullmatch(toolchain.debian):
-        raise ValueError(f'"{toolchain.debian}" is not a release of Debian')
-    if not _COMPILER.fullmatch(toolchain.cc):
-        raise ValueError(f'"{toolchain.cc}" is not spelled like gcc-12 or clang-14')
-    return toolchain

@@ -13,9 +13,10 @@ from pydantic_settings import SettingsConfigDict
 
 from base.build import Variant
 from base.errors import UsageError
+from base.rows import problem
 from base.version import VersionRange
 from benchmarks.workloads.scenario import Mode, Preset, preset_named
-from builders.config import EnvironmentFirst, Words, problem, read_table
+from builders.config import EnvironmentFirst, Words, read_table
 from landspeed.console.params import parse_duration
 
 _MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -31,7 +31,7 @@ variants = any_variants.map(
 
 def systems(version: Version) -> list[BuildSystem]:
     """What can build *version*."""
-    return [CONFIGURE, MESON] if version in load_table().meson_versions else [CONFIGURE]
+    return [CONFIGURE, MESON] if version in load_table().meson.versions else [CONFIGURE]
 
 
 def all_recipes() -> list[Recipe]:
@@ -53,29 +53,29 @@ def configuring(plan: Recipe) -> BuildStep:
 # --- the table -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("quirk", load_table().quirks, ids=lambda quirk: quirk.name)
+@pytest.mark.parametrize("quirk", load_table().quirk, ids=lambda quirk: quirk.name)
 def test_every_quirk_has_its_reason_and_says_where_to_see_it(quirk):
     assert quirk.because.strip()
     assert quirk.see.strip()
 
 
 @pytest.mark.parametrize(
-    "quirk", [q for q in load_table().quirks if not q.unsupported], ids=lambda quirk: quirk.name
+    "quirk", [q for q in load_table().quirk if not q.unsupported], ids=lambda quirk: quirk.name
 )
 def test_no_quirk_is_dead_each_changes_the_steps_of_a_release(quirk, monkeypatch):
     table = load_table()
-    others = replace(table, quirks=tuple(q for q in table.quirks if q != quirk))
+    others = table.model_copy(update={"quirk": tuple(q for q in table.quirk if q != quirk)})
     whole = all_recipes()
     monkeypatch.setattr(module, "load_table", lambda: others)
     assert any(a.steps != b.steps for a, b in zip(whole, all_recipes(), strict=True))
 
 
 def test_quirks_have_names_of_their_own():
-    names = [quirk.name for quirk in load_table().quirks]
+    names = [quirk.name for quirk in load_table().quirk]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("directory", load_table().directories, ids=lambda d: f"{d.path}-{d.goal}")
+@pytest.mark.parametrize("directory", load_table().directory, ids=lambda d: f"{d.path}-{d.goal}")
 def test_no_directory_is_dead_each_is_visited_for_a_release(directory):
     assert any(version in directory.versions for version in VERSIONS)
 
@@ -112,7 +112,7 @@ def test_a_quirk_lasts_to_the_end_of_the_development_in_which_it_was_mended():
 
 
 @pytest.mark.parametrize(
-    "quirk", [q for q in load_table().quirks if q.unsupported], ids=lambda quirk: quirk.name
+    "quirk", [q for q in load_table().quirk if q.unsupported], ids=lambda quirk: quirk.name
 )
 def test_an_unsupported_variant_is_refused_with_the_reason_and_the_link(quirk):
     refused = [version for version in VERSIONS if version in quirk.versions]
@@ -131,7 +131,7 @@ def test_an_unsupported_variant_is_refused_with_the_reason_and_the_link(quirk):
 
 @given(known, any_variants)
 def test_a_variant_is_refused_only_if_a_quirk_says_that_it_is_unsupported(version, variant):
-    quirks = load_table().quirks
+    quirks = load_table().quirk
     refusing = [one for one in quirks if version in one.versions and one.forbids(variant)]
     try:
         recipe(version, variant)
@@ -141,7 +141,7 @@ def test_a_variant_is_refused_only_if_a_quirk_says_that_it_is_unsupported(versio
         assert not refusing
 
 
-@pytest.mark.parametrize("option", load_table().configure_options, ids=lambda o: o.argument)
+@pytest.mark.parametrize("option", load_table().configure.option, ids=lambda o: o.argument)
 def test_no_option_is_dead_each_is_given_for_a_release(option):
     assert any(version in option.versions for version in VERSIONS)
 
@@ -295,7 +295,9 @@ def test_each_build_system_has_a_digest_of_its_own():
 
 def test_a_quirk_changes_the_digest_but_its_reason_and_link_do_not():
     plan = recipe(Version.parse("18.6"), Variant())
-    reworded = tuple(replace(q, because="else", see="https://example.org") for q in plan.quirks)
+    reworded = tuple(
+        q.model_copy(update={"because": "else", "see": "https://example.org"}) for q in plan.quirks
+    )
     assert plan.quirks
     assert replace(plan, quirks=reworded).digest == plan.digest
     assert replace(plan, quirks=plan.quirks[1:]).digest != plan.digest

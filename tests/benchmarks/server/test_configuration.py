@@ -155,7 +155,7 @@ def test_every_profile_says_what_it_is() -> None:
 def test_a_setting_needs_a_value_or_a_fraction() -> None:
     for row in ({}, {"value": "1", "fraction": 0.5}):
         with pytest.raises(ValueError, match="needs a value or a fraction"):
-            Setting.parse({"name": "x", "profiles": ["default"], **row})
+            Setting.model_validate({"name": "x", "profiles": ["default"], **row})
 
 
 @pytest.mark.parametrize("text", ["", "128", "MB", "1.5GB", "12TB"])

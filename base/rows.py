@@ -1,0 +1,60 @@
+"""Rows of the TOML tables that come with landspeed, checked by pydantic when they are read."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
+
+from base.errors import UsageError
+from base.version import Version, VersionRange
+
+_Edge = Annotated[Version, PlainValidator(Version.parse)]
+
+
+class Row(BaseModel):
+    """A row of a table; a key that it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class RangedRow(Row):
+    """A row for the versions from ``since`` to before ``until``."""
+
+    since: _Edge | None = None
+    until: _Edge | None = None
+
+    @property
+    def versions(self) -> VersionRange:
+        """The versions that it is for."""
+        return VersionRange(since=self.since, until=self.until)
+
+
+_Row = TypeVar("_Row", bound=Row)
+
+
+def read_rows(path: Path, key: str, kind: type[_Row], hint: str) -> tuple[_Row, ...]:
+    """Return the tables ``[[key]]`` of the TOML file at *path*, at least one; UsageError."""
+    try:
+        rows = tuple(map(kind.model_validate, tomllib.loads(path.read_text()).get(key, ())))
+        if not rows:
+            raise ValueError(f"there is no [[{key}]]")
+    except (OSError, TypeError, ValueError) as error:
+        seen = problem(error) if isinstance(error, ValidationError) else str(error)
+        raise UsageError(f'"{path}" cannot be read', detail=seen, hint=hint) from error
+    return rows
+
+
+def problem(error: ValidationError) -> str:
+    """Say what the first problem of *error* is."""
+    first = error.errors()[0]
+    key = ".".join(map(str, first["loc"]))
+    match first["type"]:
+        case "extra_forbidden":
+            return f"unknown key {key}"
+        case "value_error":
+            return str(first["ctx"]["error"])
+        case _:
+            return f"{key} cannot be {first['input']!r}: {first['msg']}"

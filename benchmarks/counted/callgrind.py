@@ -14,7 +14,14 @@ from base.errors import MeasureError
 
 _NAMED = re.compile(r"(c?)(fn|ob)=\((\d+)\)(?: (.*))?")
 _ADDRESS = re.compile("0x[0-9a-f]+")
-_COST = re.compile(r"(?:[+-]?\d+|0x[0-9a-f]+|\*) (\d+)")
+_COST = re.compile(r"(?:[+-]?\d+|0x[0-9a-f]+|\*) (\d+(?: \d+)*)")
+_EVENTS = "events: "
+CACHE_LEVELS = {"first": ("I1mr", "D1mr", "D1mw"), "last": ("ILmr", "DLmr", "DLmw")}
+"""The events of callgrind that are misses of each level of the simulated cache."""
+
+SIMULATED_CACHE = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
+"""Options of callgrind: the same cache on every machine, with 1 MB for one backend."""
+
 _LAST = "totals:"
 
 
@@ -33,11 +40,13 @@ class Edge:
 class Profile:
     """One process's instructions by function, and by caller and callee.
 
-    Inclusive costs of functions that call each other in a circle count some work twice.
+    Inclusive costs of functions that call each other in a circle count some work twice. ``misses``
+    has, of each level of CACHE_LEVELS, a function's own misses, if a cache was simulated.
     """
 
     own: Mapping[str, float]
     edges: Mapping[tuple[str, str], Edge]
+    misses: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -54,7 +63,7 @@ class Profile:
         edges = {
             pair: Edge(calls=calls, inclusive=cost) for pair, (calls, cost) in reader.edges.items()
         }
-        return cls(own=reader.own, edges=edges)
+        return cls(own=reader.own, edges=edges, misses=reader.misses)
 
     def entered(self, function: str) -> float:
         """The instructions executed below all calls of *function* by others; 0 if there is none."""
@@ -86,7 +95,14 @@ class Profile:
                 calls=(edge.calls - before.calls) / transactions,
                 inclusive=(edge.inclusive - before.inclusive) / transactions,
             )
-        return type(self)(own=own, edges=edges)
+        misses = {
+            level: {
+                name: (number - shorter.misses.get(level, {}).get(name, 0.0)) / transactions
+                for name, number in some.items()
+            }
+            for level, some in self.misses.items()
+        }
+        return type(self)(own=own, edges=edges, misses=misses)
 
     def facts(self, *, least: float) -> dict[str, Any]:
         """As JSON can hold it, without what costs less than *least* instructions either way."""
@@ -96,7 +112,11 @@ class Profile:
             for (caller, callee), edge in self.edges.items()
             if abs(edge.inclusive) >= least
         ]
-        return {"own": kept, "edges": edges}
+        misses = {
+            level: {name: round(number, 4) for name, number in some.items() if number}
+            for level, some in self.misses.items()
+        }
+        return {"own": kept, "edges": edges, **({"misses": misses} if misses else {})}
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Self:
@@ -105,7 +125,15 @@ class Profile:
             (str(caller), str(callee)): Edge(calls=int(calls), inclusive=float(cost))
             for caller, callee, calls, cost in facts["edges"]
         }
-        return cls(own={str(name): float(cost) for name, cost in facts["own"].items()}, edges=edges)
+        return cls(
+            own=_numbers(facts["own"]),
+            edges=edges,
+            misses={str(level): _numbers(some) for level, some in facts.get("misses", {}).items()},
+        )
+
+
+def _numbers(facts: Mapping[str, Any]) -> dict[str, float]:
+    return {str(name): float(number) for name, number in facts.items()}
 
 
 def is_whole(text: str) -> bool:
@@ -122,6 +150,8 @@ class _Reader:
 
     own: dict[str, float] = field(default_factory=dict)
     edges: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    misses: dict[str, dict[str, float]] = field(default_factory=dict)
+    _columns: dict[str, list[int]] = field(default_factory=dict)
     _names: dict[tuple[str, str], str] = field(default_factory=dict)
     _objects: dict[str, str] = field(default_factory=dict)
     _function: str = ""
@@ -143,16 +173,28 @@ class _Reader:
         elif line.startswith("calls="):
             self._calls = int(line.removeprefix("calls=").split()[0])
         elif cost := _COST.fullmatch(line):
-            self._cost(int(cost[1]))
+            self._cost(cost[1].split())
+        elif line.startswith(_EVENTS):
+            events = line.removeprefix(_EVENTS).split()
+            for level, names in CACHE_LEVELS.items():
+                if set(names) <= set(events):
+                    self._columns[level] = [events.index(name) for name in names]
+                    self.misses.setdefault(level, {})
 
     def _told(self, called: str, name: str) -> str:
         if not _ADDRESS.fullmatch(name):
             return name
         return f"{self._objects.get(called, '?').rpartition('/')[2]}:{int(name, 16):#x}"
 
-    def _cost(self, instructions: int) -> None:
+    def _cost(self, numbers: list[str]) -> None:
+        instructions = int(numbers[0])
         if self._calls is None:
             self.own[self._function] = self.own.get(self._function, 0) + instructions
+            for level, columns in self._columns.items():
+                # zeros at the end are left out
+                missed = sum(int(numbers[one]) for one in columns if one < len(numbers))
+                known = self.misses[level]
+                known[self._function] = known.get(self._function, 0) + missed
             return
         # the line after calls= is what was executed below these calls
         pair = (self._function, self._callee)

@@ -23,7 +23,7 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from base.files import storage_errors
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.callgrind import Profile
+from benchmarks.counted.callgrind import SIMULATED_CACHE, Profile
 from benchmarks.counted.cells import (
     count_environment,
     lengths_for,
@@ -64,6 +64,7 @@ INSTRUMENT = "callgrind"
 
 _TIMES = 2
 _FIRST_LOOK = (2, 1, 3)
+_OPTIONS = (f"--dump-before={MARK}", f"--zero-before={FORKED}")
 # On a busy machine statistics may be reported within a series; another try rarely meets that again.
 _TRIES = 3
 
@@ -119,7 +120,8 @@ class Counter:
     """Counts cells on one *build*.
 
     ``context`` (preset, round, …) goes into each record's ``run``. When ``stop`` is set, counting
-    ends with the session under way. Servers that each have one series run ``at_once``.
+    ends with the session under way. Servers that each have one series run ``at_once``. With
+    ``cache`` a processor's cache is simulated, too: profiles have the misses of each function.
     """
 
     build: Build
@@ -129,6 +131,7 @@ class Counter:
     context: Mapping[str, Any]
     stop: threading.Event
     at_once: int = 1
+    cache: bool = False
 
     def load(self, cell: Cell) -> None:
         """Load the data of *cell* now, if they are not loaded yet."""
@@ -208,7 +211,7 @@ class Counter:
                     **configuration.settings(known_settings(build), self.machine.memory_bytes),
                     **cell.scenario.settings_of(known_settings(build)),
                 },
-                options=[f"--dump-before={MARK}", f"--zero-before={FORKED}"],
+                options=[*_OPTIONS, *(SIMULATED_CACHE if self.cache else ())],
             ) as server:
                 yield server
 

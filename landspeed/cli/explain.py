@@ -8,17 +8,18 @@ from pathlib import Path
 import click
 
 from base.build import Build, Variant
-from base.errors import UsageError
+from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
+from benchmarks.counted.cells import workload_cell
 from benchmarks.counted.profiles import kept_profile
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
+from benchmarks.workloads.catalog import PGBENCH, Workload
 from benchmarks.workloads.cell_name import CellName, cell_syntax
-from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
-from benchmarks.workloads.points import Point, rows_of
 from benchmarks.workloads.scenario import CacheState, Cell
 from builders.source import Source
+from landspeed.campaign.workloads import count_key, counter_of, recorded_counts
 from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
 from landspeed.compare.prepare import cell_of
 from landspeed.compare.side import one_of, parse_scenario
@@ -29,10 +30,10 @@ from landspeed.profiling.diff import (
     costs,
     explained_text,
     incomparable,
+    miss_changes,
     whole_functions,
 )
 from landspeed.profiling.flamegraph import draw, frames
-from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
 
@@ -55,6 +56,12 @@ class Counted:
 @variant_options
 @click.option("--scenario", default="read-only", show_default=True, help="Scenario to count.")
 @click.option(
+    "--cache",
+    is_flag=True,
+    help="Also simulate a cache of 32 kB and 1 MB, and list the functions with more or fewer "
+    "misses.",
+)
+@click.option(
     "--top",
     type=click.IntRange(1),
     default=25,
@@ -75,6 +82,7 @@ def explain_(
     after: str,
     variant: Variant,
     scenario: str,
+    cache: bool,
     top: int,
     svg: Path | None,
     as_json: bool,
@@ -89,6 +97,7 @@ def explain_(
     Examples:
       landspeed explain 17 18
       landspeed explain 13 18 --scenario read-write/prepared/small/c1/default/cold
+      landspeed explain 17 18 --scenario sort-text --cache
       landspeed explain master~1 master --scenario read-only --top 10 --json
     """
     targets = parse_targets([before, after], variant)
@@ -96,14 +105,8 @@ def explain_(
         raise UsageError(f'"{before}" and "{after}" are the same', hint="Name two servers.")
     session = Session.open(only_counts=True)
     cell = counted_cell(scenario, session)
-    sampler = Sampler(
-        session=session,
-        cell=cell,
-        metric=metric_named(INSTRUCTIONS),
-        pgbench=Pgbench(build=session.pgbench_build()),
-        seconds=0,
-    )
-    sides = [_counted(target, sampler) for target in targets]
+    pgbench = Pgbench(build=session.pgbench_build())
+    sides = [_counted(session, pgbench, target, cell, cache=cache) for target in targets]
     explained = _explained(sides[0], sides[1], cell, _files(targets, session))
     profiles = [whole_functions(side.profile) for side in sides]
     names = "-".join(f"{side.build.label}".replace(" ", "-") for side in sides)
@@ -123,26 +126,37 @@ def counted_cell(scenario: str, session: Session) -> Cell:
     """Return the counted cell that *scenario* spells; UsageError if it spells none."""
     named = CellName.parse(scenario)
     cache = one_of("state of the buffers", CacheState, named.cache_state or CacheState.WARM)
-    return cell_of(session, parse_scenario(str(replace(named, cache_state=None))), cache)
+    scenario_ = parse_scenario(str(replace(named, cache_state=None)))
+    if isinstance(scenario_.mode, Workload) and scenario_.mode.dataset != PGBENCH:
+        return workload_cell(scenario_.mode)
+    return cell_of(session, scenario_, cache)
 
 
-def _counted(target: Target, sampler: Sampler) -> Counted:
-    session = sampler.session
+def _counted(
+    session: Session, pgbench: Pgbench, target: Target, cell: Cell, *, cache: bool
+) -> Counted:
+    """Return the recorded count of *cell*, with misses if *cache*, or count it now."""
     named = session.named(target)
     build = named if isinstance(named, Build) else session.build(named, target.variant)
-    point = Point(build=build, cell=sampler.cell)
-    rows = rows_of(sampler.comparable.of(session.records.table()), point.key)
-    for identifier in reversed(rows["id"].to_pylist()):
-        profile = kept_profile(session.paths, identifier)
-        if profile is not None:
-            return Counted(build=build, record=session.records.get(identifier), profile=profile)
-    say(f"counting {point.label}")
-    with measuring(counting=True):
-        record = sampler.record(build, context={"preset": "explain", "round": 1}, seed=0)
-    profile = kept_profile(session.paths, record.id)
-    if profile is None:
-        raise AssertionError("count() keeps a profile with every record")
-    return Counted(build=build, record=record, profile=profile)
+    known = recorded_counts(session, pgbench).get(
+        count_key(session, build.digest, cell, build.version)
+    )
+    profile = kept_profile(session.paths, known.record) if known else None
+    if known and profile and (profile.misses or not cache):
+        return Counted(build=build, record=session.records.get(known.record), profile=profile)
+    say(f"counting {cell.scenario.mode.value} on {build.label}")
+    counter = counter_of(session, build, pgbench, "explain")
+    with session.builder.store.in_use([build]), measuring(counting=True):
+        for record in replace(counter, at_once=session.machine.cores, cache=cache).count([cell]):
+            if isinstance(record, LandspeedError):
+                raise record
+            session.records.add(record)
+            session.records.seal()
+            profile = kept_profile(session.paths, record.id)
+            if profile is None:
+                raise AssertionError("a profile is kept with every record")
+            return Counted(build=build, record=record, profile=profile)
+    raise MeasureError("counting was interrupted")
 
 
 def _explained(
@@ -160,6 +174,7 @@ def _explained(
         costs=costs(before.profile, after.profile),
         files=files,
         notes=tuple(notes),
+        misses=miss_changes(before.profile, after.profile),
     )
 
 

@@ -51,6 +51,25 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MissChange:
+    """Misses of one level of the simulated cache per transaction, before and after.
+
+    ``functions`` are those whose own misses changed most, with their misses before and after.
+    """
+
+    level: str
+    before: float
+    after: float
+    functions: tuple[tuple[str, float, float], ...]
+
+    def __str__(self) -> str:
+        named = [f"{name} {after - before:+.1f}" for name, before, after in self.functions]
+        relative = f" ({self.after / self.before - 1:+.2%})" if self.before else ""
+        text = f"{self.level}-level misses: {self.before:.1f}, {self.after:.1f}{relative}"
+        return f"{text}: {', '.join(named)}" if named else text
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExplainResult:
     """Difference of two servers' profiles of one cell, in instructions per transaction.
 
@@ -65,6 +84,7 @@ class ExplainResult:
     costs: tuple[Cost, ...]
     files: tuple[str, ...] | None
     notes: tuple[str, ...] = ()
+    misses: tuple[MissChange, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -111,7 +131,12 @@ def whole_functions(profile: Profile) -> Profile:
         edges[pair] = Edge(
             calls=known.calls + edge.calls, inclusive=known.inclusive + edge.inclusive
         )
-    return Profile(own=own, edges=edges)
+    misses: dict[str, dict[str, float]] = {}
+    for level, some in profile.misses.items():
+        whole = misses.setdefault(level, {})
+        for name, number in some.items():
+            whole[_whole(name)] = whole.get(_whole(name), 0.0) + number
+    return Profile(own=own, edges=edges, misses=misses)
 
 
 def _whole(name: str) -> str:
@@ -133,6 +158,25 @@ def costs(before: Profile, after: Profile) -> tuple[Cost, ...]:
         for name in before.own.keys() | after.own.keys()
     ]
     return tuple(sorted(found, key=lambda cost: (-abs(cost.own), cost.function)))
+
+
+def miss_changes(before: Profile, after: Profile) -> tuple[MissChange, ...]:
+    """Return the change of misses in each level of the cache that both profiles have."""
+    before, after = whole_functions(before), whole_functions(after)
+    found = []
+    for level in before.misses.keys() & after.misses.keys():
+        old, new = before.misses[level], after.misses[level]
+        changed = [(name, old.get(name, 0.0), new.get(name, 0.0)) for name in old.keys() | new]
+        changed.sort(key=lambda one: (-abs(one[2] - one[1]), one[0]))
+        found.append(
+            MissChange(
+                level=level,
+                before=sum(old.values()),
+                after=sum(new.values()),
+                functions=tuple(one for one in changed[:_CHANGED] if one[1] != one[2]),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: one.level))
 
 
 def changed_functions(paths: Paths, before: str, after: str) -> tuple[Cost, ...]:
@@ -177,7 +221,15 @@ def explained_text(explained: ExplainResult, top: int) -> RenderableType:
     rest = sum(cost.own for cost in explained.costs[top:])
     rows.append(("all others", f"{rest:+.1f}", "", "", "", ""))
     table = rich_table(titles, rows, align="lr")
-    return Group(explained.headline, "", table, *_files(explained.files), *explained.notes)
+    misses = ["", "Simulated cache, per transaction:", *(f"  {one}" for one in explained.misses)]
+    return Group(
+        explained.headline,
+        "",
+        table,
+        *(misses if explained.misses else ()),
+        *_files(explained.files),
+        *explained.notes,
+    )
 
 
 def _files(files: Sequence[str] | None) -> list[str]:

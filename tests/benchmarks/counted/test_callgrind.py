@@ -135,3 +135,19 @@ def test_a_function_without_a_name_is_called_by_its_object_and_address():
     profile = Profile.parse(text.replace("ServerLoop.isra.0", "0x00000000000000a0"))
     assert profile.own["libc.so.6:0x1e6fb0"] == 280
     assert profile.own["postgres:0xa0"] == 50
+
+
+def test_misses_of_a_simulated_cache_are_summed_by_level_and_function():
+    text = output(300).replace("events: Ir", "events: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw")
+    # zeros at the end are left out; what is below a call is not the caller's own
+    text = text.replace("0 400\n", "0 400 9 9 1 20 300 4 5\n").replace("+3 300", "+3 300 9 9 2")
+    text = text.replace("* 250", "* 250 9 9 7 7 7 7 7 7")
+    profile = Profile.parse(text)
+    assert profile.misses["first"]["exec_simple_query"] == 323
+    assert profile.misses["last"]["exec_simple_query"] == 9
+    assert profile.own == Profile.parse(output(300)).own
+    again = Profile.of(json.loads(json.dumps(profile.facts(least=0.0))))
+    assert again.misses["last"] == {"exec_simple_query": 9}
+    doubled = profile.since(again, 2).misses
+    assert doubled["first"]["exec_simple_query"] == 0
+    assert Profile.parse(output(300)).misses == {}

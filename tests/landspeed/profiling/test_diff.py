@@ -20,6 +20,7 @@ from landspeed.profiling.diff import (
     costs,
     explained_text,
     incomparable,
+    miss_changes,
     whole_functions,
 )
 from landspeed.profiling.flamegraph import Frame, draw, frames
@@ -180,3 +181,17 @@ def test_what_cannot_be_counted_is_refused(session: Any, scenario: str):
     with pytest.raises(UsageError) as caught:
         counted_cell(scenario, session)
     assert caught.value.hint
+
+
+def test_misses_name_the_functions_that_have_more_of_them():
+    sides = [
+        Profile(
+            own={"ExecScan": 100.0},
+            edges={},
+            misses={"last": {"ExecScan": 10.0, "ExecInterpExpr.isra.0": more, "palloc": 5.0}},
+        )
+        for more in (50.0, 65.0)
+    ]
+    (change,) = miss_changes(*sides)
+    assert str(change) == "last-level misses: 65.0, 80.0 (+23.08%): ExecInterpExpr +15.0"
+    assert miss_changes(sides[0], Profile(own={}, edges={})) == ()

@@ -100,6 +100,7 @@ def setting_defaults(build: Build, home: ServerHome) -> dict[str, tuple[str, str
     A fresh cluster is asked: --describe-config shows the defaults of enums alone. A default is
     the built-in one, and of data_checksums what initdb chooses.
     """
+    build = home.reachable(build)
     with home.run_directory() as run:
         data = run.path / "defaults"
         initdb(build, data, run)

@@ -100,11 +100,16 @@ class CauseFinder:
                 )
                 for cell in cells
             }
+        defaults, features = self.other_settings()
+        by_default = self._by_defaults(cells, defaults)
+        return {cell_key(cell): self._parts(cell, by_default, features) for cell in cells}
+
+    def other_settings(self) -> tuple[Values, Sequence[str]]:
+        """Return the first build's defaults that differ, and the planner's new settings."""
         home = ServerHome.open(self.session.paths)
-        defaults = [setting_defaults(build, home) for build in (self.before, self.after)]
-        by_default = self._by_defaults(cells, old_defaults(*defaults))
-        features = [name for name in defaults[1].keys() - defaults[0] if name[:7] == "enable_"]
-        return {cell_key(cell): self._parts(cell, by_default, sorted(features)) for cell in cells}
+        old, new = (setting_defaults(build, home) for build in (self.before, self.after))
+        features = sorted(name for name in new.keys() - old if name.startswith("enable_"))
+        return old_defaults(old, new), features
 
     def _parts(
         self, cell: Cell, by_default: Mapping[CellKey, Values], features: Sequence[str]

@@ -123,7 +123,9 @@ def compare_suite(
         size=size,
         changes=tuple(sorted(changes, key=lambda one: -abs(one.ratio - 1))),
         same=len(both) - len(changed),
-        missing=len(cells) - len(both) - len(tally.errors),
+        missing=sum(
+            not all(one.runs_on(build.version) for build in (before, after)) for one in workloads
+        ),
         errors=tuple(error.message for error in tally.errors),
         patch=sides.patch,
         edited=_edited(session, before, after, new) if sides.patch else EditedFunctions(),

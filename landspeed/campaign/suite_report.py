@@ -85,7 +85,7 @@ def _cause(part: ChangePart, mark: Callable[[str], str]) -> str:
         return f"{text} (not with {', '.join(map(mark, part.settings))})"
     if part.kind is CauseKind.PLAN:
         settings = ", ".join(map(mark, part.settings))
-        return f"{text} ({f'not with {settings}' if settings else 'it cannot be avoided'})"
+        return f"{text} ({f'not with {settings}' if settings else 'no setting gives the old one'})"
     return text
 
 

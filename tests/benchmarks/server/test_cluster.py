@@ -15,7 +15,14 @@ from base.build import Build
 from base.errors import ClusterError, LandspeedError, StorageError
 from base.paths import Paths
 from benchmarks.machine.processes import Process, cpu_seconds
-from benchmarks.server.cluster import Cluster, initdb, is_ours, is_shut_down, server_error
+from benchmarks.server.cluster import (
+    Cluster,
+    initdb,
+    is_ours,
+    is_shut_down,
+    server_error,
+    setting_defaults,
+)
 from benchmarks.server.home import RunDirectory, ServerHome
 from tests.kits.servers.cluster_kit import is_root, processes_in, server_paths
 
@@ -63,6 +70,16 @@ def test_a_cluster_answers_with_its_profiles_settings_and_leaves_nothing(
         assert cluster.cpu_seconds() > before
     assert processes_in(paths.cache) == {}
     assert list(home.runs.iterdir()) == []
+
+
+def test_defaults_are_those_of_a_fresh_cluster(paths: Paths, newest_build: Build) -> None:
+    defaults = setting_defaults(newest_build, ServerHome.open(paths))
+    # --describe-config says 0, FALSE and nothing
+    assert defaults["work_mem"] == ("integer kB", "4096")
+    assert defaults["enable_sort"] == ("bool", "on")
+    assert defaults["data_checksums"] == ("bool", "on")
+    assert "server_version_num" not in defaults
+    assert "search_path" not in defaults
 
 
 def test_the_server_does_not_run_as_root(paths: Paths, newest_build: Build) -> None:

@@ -320,7 +320,7 @@ def test_a_plan_that_cannot_be_avoided_explains_all_of_a_change(
     (change, *_) = servers.compared().changes
     (part,) = change.parts
     assert (part.kind, part.ratio, part.settings) == (CauseKind.PLAN, 0.9, ())
-    assert "it cannot be avoided" in as_text(suite_text(comparison(change)))
+    assert "no setting gives the old one" in as_text(suite_text(comparison(change)))
     assert servers.counted == []  # no default differs
 
 

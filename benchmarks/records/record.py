@@ -32,7 +32,9 @@ Statistics = dict[str, dict[str, Number]]
 class Facts(BaseModel):
     """A JSON object, checked when it is read; keys of another version of landspeed are kept."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="allow", defer_build=True)
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="allow", defer_build=True, ser_json_inf_nan="constants"
+    )
 
     @classmethod
     def from_json(cls, facts: object) -> Self:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
 from base.errors import StorageError, VariantError
 from base.files import read_json
+from base.typed import from_json, to_json
 from base.version import Version
 
 BUILD_JSON = "BUILD.json"
@@ -29,17 +32,6 @@ _NO_FLAG = "O2"  # how a person may spell the default
 _SIZE = re.compile("(bs|wal|seg)([0-9]+)")
 _SIZE_KEYS = {"bs": "blocksize", "wal": "wal_blocksize", "seg": "segsize"}
 _DEFAULT = "default"
-_KINDS: dict[str, Any] = {
-    **dict.fromkeys(("identifier", "version", "build_system", "digest"), str),
-    **{"quirks": list, "toolchain": dict, "cpu_seconds": (int, float)},
-}
-_HASH = re.compile("[0-9A-Za-z]{1,64}")
-_ORIGIN = {
-    "commit": _HASH,
-    "tree": re.compile(r"[0-9A-Za-z.]{0,64}"),
-    "registered": re.compile("[A-Za-z0-9][A-Za-z0-9._+-]{0,99}"),
-    "release": re.compile("[0-9a-z.]{1,20}"),
-}
 
 
 class Compiler(StrEnum):
@@ -188,6 +180,21 @@ def _check(what: str, size: int, allowed: tuple[int, ...], unit: str) -> None:
         )
 
 
+def _variant(value: Variant | str | Mapping[str, Any]) -> Variant:
+    if isinstance(value, Variant):
+        return value
+    return Variant.parse(value) if isinstance(value, str) else Variant.of(value)
+
+
+AnyVariant = Annotated[Variant, PlainValidator(_variant), PlainSerializer(Variant.facts)]
+"""A variant that files have as its facts or by its name."""
+
+
+def _iso_date(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """Where a source tree came from: a release or a commit, with its git tree hash.
@@ -197,22 +204,11 @@ class Origin:
     program file as its date.
     """
 
-    release: str | None
-    commit: str | None
-    tree: str
-    date: str
-    registered: str | None = None
-
-    @classmethod
-    def parse(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the origin that *facts* hold; raises ValueError or TypeError if they hold none."""
-        found = cls(**facts)
-        for key, pattern in _ORIGIN.items():
-            value = getattr(found, key)
-            if value is not None and not pattern.fullmatch(value):
-                raise ValueError(f"the origin's {key} is {value!r:.100}")
-        datetime.fromisoformat(found.date)
-        return found
+    release: Annotated[str, Field(pattern="^[0-9a-z.]{1,20}$")] | None
+    commit: Annotated[str, Field(pattern="^[0-9A-Za-z]{1,64}$")] | None
+    tree: Annotated[str, Field(pattern="^[0-9A-Za-z.]{0,64}$")]
+    date: Annotated[str, AfterValidator(_iso_date)]
+    registered: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$")] | None = None
 
     @property
     def name(self) -> str:
@@ -248,15 +244,15 @@ class Build:
 
     prefix: Path
     identifier: str
-    version: Version
+    version: Annotated[Version, PlainValidator(Version.parse), PlainSerializer(str)]
     origin: Origin
-    variant: Variant
+    variant: AnyVariant
     build_system: str
     quirks: tuple[str, ...]
     toolchain: dict[str, str]
     digest: str
     cpu_seconds: float
-    external: ExternalServer | None = None
+    external: Annotated[ExternalServer | None, Field(alias="foreign")] = None
 
     @classmethod
     def load(cls, prefix: Path) -> Self:
@@ -264,25 +260,7 @@ class Build:
         path = prefix / BUILD_JSON
         try:
             facts = read_json(path)
-            for key, kind in _KINDS.items():
-                if not isinstance(facts[key], kind):
-                    raise TypeError(f"its {key} is {facts[key]!r:.100}")
-            words = (*facts["quirks"], *facts["toolchain"].values())
-            if not all(isinstance(word, str) for word in words):
-                raise TypeError("a quirk or a tool is not a string")
-            return cls(
-                prefix=prefix,
-                identifier=facts["identifier"],
-                version=Version.parse(facts["version"]),
-                origin=Origin.parse(facts["origin"]),
-                variant=Variant.of(facts["variant"]),
-                build_system=facts["build_system"],
-                quirks=tuple(facts["quirks"]),
-                toolchain=facts["toolchain"],
-                digest=facts["digest"],
-                cpu_seconds=facts["cpu_seconds"],
-                external=ExternalServer(**facts["foreign"]) if facts.get("foreign") else None,
-            )
+            return replace(from_json(cls, {"prefix": prefix, **facts}), prefix=prefix)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, VariantError) as error:
             raise StorageError(
                 f'"{prefix}" is not a build',
@@ -292,13 +270,7 @@ class Build:
 
     def facts(self) -> dict[str, Any]:
         """Return everything but the prefix as JSON; ``external`` has the key ``foreign`` there."""
-        facts = asdict(self)
-        del facts["prefix"]
-        facts["foreign"] = facts.pop("external")
-        facts["version"] = str(self.version)
-        facts["variant"] = self.variant.facts()
-        facts["quirks"] = list(self.quirks)
-        return facts
+        return to_json(self, leave_out={"prefix"})
 
     @property
     def label(self) -> str:

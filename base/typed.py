@@ -1,12 +1,13 @@
-"""Rows of the TOML tables that come with landspeed, checked by pydantic when they are read."""
+"""Typed contents of files, checked by pydantic when they are read: TOML tables and JSON."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Set
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
+from pydantic import BaseModel, ConfigDict, PlainValidator, TypeAdapter, ValidationError
 
 from base.errors import UsageError
 from base.version import Version, VersionRange
@@ -33,6 +34,26 @@ class RangedRow(Row):
 
 
 _Row = TypeVar("_Row", bound=Row)
+_Kind = TypeVar("_Kind")
+_adapters: dict[type, TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
+
+
+def from_json(kind: type[_Kind], value: object) -> _Kind:
+    """Return the *kind* that *value*, parsed JSON, holds; ValueError if it holds none."""
+    found: _Kind = _adapter(kind).validate_python(value)
+    return found
+
+
+def to_json(value: object, *, leave_out: Set[str] = frozenset()) -> dict[str, Any]:
+    """Return *value* as a JSON object, without the fields *leave_out*."""
+    kind = _adapter(type(value))
+    return dict(kind.dump_python(value, mode="json", by_alias=True, exclude={*leave_out}))
 
 
 def read_rows(path: Path, key: str, kind: type[_Row], hint: str) -> tuple[_Row, ...]:

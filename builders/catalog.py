@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from pydantic import Field, PlainValidator, Strict
 
 from base.errors import RefError, UsageError
-from base.rows import Row, read_rows
+from base.typed import Row, read_rows
 from base.version import Version
 
 OLDEST = Version.parse("8.3")

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from base.errors import UsageError
-from base.rows import problem
+from base.typed import problem
 
 CONFIG_NAME = "landspeed.toml"
 _SCHEMES = ("https://", "http://", "ssh://", "git://", "file://")

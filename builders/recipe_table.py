@@ -10,7 +10,7 @@ from typing import assert_never
 
 from base.build import Variant
 from base.errors import VariantError
-from base.rows import RangedRow, Row
+from base.typed import RangedRow, Row
 from base.version import Version
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from base.build import Origin, Variant
 from base.errors import RecordError, VariantError
+from base.typed import from_json
 from base.version import Version
 from benchmarks.records.record import ID, MACHINE, TIME
 
@@ -137,7 +138,7 @@ def require_sound(table: pa.Table) -> None:
             for version in table[name].drop_null().unique().to_pylist():
                 Version.parse(version)
         for row in table.group_by([*_ORIGIN]).aggregate([]).to_pylist():
-            Origin.parse({key: row[name] for name, key in _ORIGIN.items()})
+            from_json(Origin, {key: row[name] for name, key in _ORIGIN.items()})
         for row in table.group_by([*VARIANT_COLUMNS]).aggregate([]).to_pylist():
             variant_of(row)
     except (pa.ArrowException, ValueError, TypeError, VariantError) as error:

@@ -6,13 +6,13 @@ one server. Like records, notes are only ever added, and merged by copying files
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated
 
-from base.build import Build, Origin
-from benchmarks.records.notes import NoteStore
+from pydantic import Field, PlainSerializer
+
+from base.build import AnyVariant, Origin
 
 SERVER_COLUMNS = ["digest", "release", "commit", "tree", "origin_date", "registered"]
 """The columns of RecordStore.table() that identify the server of a run and its origin."""
@@ -25,27 +25,15 @@ Origins = Mapping[str, Mapping[str, Origin]]
 class IdenticalBuild:
     """An origin whose build has the ``digest`` of a measured one."""
 
-    digest: str
+    digest: Annotated[str, Field(pattern="^[0-9A-Za-z]{1,64}$")]
     origin: Origin
-
-    @classmethod
-    def parse(cls, note: Mapping[str, Any]) -> Self:
-        """Return the identical build of a note; raises ValueError, TypeError or KeyError."""
-        if not re.fullmatch("[0-9A-Za-z]{1,64}", note["digest"]):
-            raise ValueError(f"the digest is {note['digest']!r:.100}")
-        return cls(digest=note["digest"], origin=Origin.parse(note["origin"]))
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdenticalBuildStore:
-    """The identical builds that are known, as *notes* beside the records."""
+class FailedBuild:
+    """What did not build, with the ``message`` of the error; ``time`` is in ISO 8601, UTC."""
 
-    notes: NoteStore
-
-    def add(self, build: Build) -> None:
-        """Note that *build* is identical to the measured build with its digest."""
-        self.notes.add({"digest": build.digest, "origin": asdict(build.origin)})
-
-    def all(self) -> list[IdenticalBuild]:
-        """Return every identical build; a damaged note is set aside with a warning."""
-        return self.notes.read(IdenticalBuild.parse)
+    origin: Origin
+    variant: Annotated[AnyVariant, PlainSerializer(str)]
+    time: str = ""
+    message: str = ""

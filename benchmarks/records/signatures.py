@@ -10,10 +10,12 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Self
+
+from pydantic import Field
 
 from base.errors import UsageError
 from base.files import canonical_json
@@ -30,15 +32,7 @@ class Signature:
 
     machine: str
     segments: tuple[str, ...]
-    hmac: str
-
-    @classmethod
-    def parse(cls, note: Mapping[str, Any]) -> Self:
-        """Return the signature in a note; KeyError or TypeError if it is none."""
-        machine, segments, made = note["machine"], tuple(note["segments"]), note["hmac"]
-        if not all(isinstance(one, str) and one.isascii() for one in (machine, made, *segments)):
-            raise TypeError("it is not a signature")
-        return cls(machine=machine, segments=segments, hmac=made)
+    hmac: Annotated[str, Field(pattern="^[0-9a-f]*$")]
 
     @classmethod
     def make(cls, machine: str, segments: Iterable[str], key: bytes) -> Self:
@@ -81,12 +75,12 @@ def sign(root: Path, segments: Iterable[Path]) -> None:
         by_machine.setdefault(path.parts[-3], []).append(path.stem)
     for machine in by_machine.keys() & keys.keys():
         made = Signature.make(machine, by_machine[machine], keys[machine])
-        NoteStore(root=root / SIGNATURES).add(asdict(made))
+        NoteStore(root=root / SIGNATURES).add(made)
 
 
 def signed_segments(root: Path, keys: Mapping[str, bytes]) -> set[tuple[str, str]]:
     """Return machine and digest of each Segment below *root* that one of *keys* signed."""
-    found = NoteStore(root=root / SIGNATURES).read(Signature.parse)
+    found = NoteStore(root=root / SIGNATURES).read(Signature)
     return {(one.machine, name) for one in found if one.is_valid(keys) for name in one.segments}
 
 

@@ -26,7 +26,6 @@ from base.errors import RecordError, reason
 from base.files import digest_text, locked, parse_json, read_json, warn_set_aside, write_atomic
 from benchmarks.records.cache import cached_scalars, each_once
 from benchmarks.records.columns import COLUMNS, require_sound, scalars
-from benchmarks.records.identical_builds import IdenticalBuildStore
 from benchmarks.records.notes import NoteStore
 from benchmarks.records.record import Record
 from benchmarks.records.segments import (
@@ -68,12 +67,10 @@ class RecordStore:
         self.root = root
         self._loose = root / "loose"
         self._segments = root / "segments"
-        self.identical_builds = IdenticalBuildStore(notes=NoteStore(root=root / "twins"))
+        self.identical_builds = NoteStore(root=root / "twins")
         self.confirmations = NoteStore(root=root / "confirmations")
         self.bisections = NoteStore(root=root / "bisections")
         self.failures = NoteStore(root=root / "failures")
-        identical = self.identical_builds.notes
-        self._notes = (self.confirmations, self.bisections, self.failures, identical)
         self.profiles = root / PROFILES
         self._read: tuple[list[Path], pa.Table] | None = None
 

@@ -18,7 +18,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from base.errors import UsageError
-from base.rows import RangedRow
+from base.typed import RangedRow
 from base.version import Version, VersionRange
 from benchmarks.server.pooler import POOLERS
 from benchmarks.server.storage import STORAGES

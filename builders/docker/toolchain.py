@@ -8,7 +8,7 @@ from pydantic import Field
 
 from base.errors import UsageError
 from base.files import canonical_json, digest_text
-from base.rows import Row, read_rows
+from base.typed import Row, read_rows
 
 DIRECTORY = Path(__file__).resolve().parents[2] / "docker"
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
 
-from base.errors import RecordError
 from landspeed.bisect.report import BisectReport
 
 
@@ -23,27 +21,10 @@ class BisectionNote:
     time: str
     report: BisectReport
 
-    @classmethod
-    def parse(cls, note: Mapping[str, Any]) -> Self:
-        """Read a stored note; RecordError if it is none of a bisection."""
-        try:
-            return cls(
-                nomination=str(note["nomination"]),
-                time=str(note["time"]),
-                report=BisectReport.parse(note["report"]),
-            )
-        except (KeyError, TypeError, RecordError) as error:
-            detail = error.detail if isinstance(error, RecordError) else repr(error)
-            raise RecordError("a note of a bisection is damaged", detail=detail) from error
-
     @property
     def culprit(self) -> str | None:
         """The full hash of the commit, or the release, that was found; None if none was."""
         return self.report.culprit.ref if self.report.culprit else None
-
-    def facts(self) -> dict[str, Any]:
-        """Return the note as it is stored."""
-        return {"nomination": self.nomination, "time": self.time, "report": self.report.facts()}
 
 
 def newest(notes: Iterable[BisectionNote]) -> list[BisectionNote]:

@@ -29,7 +29,7 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure, prepare, templates
 from benchmarks.observation.warnings import RunFindings
-from benchmarks.records.identical_builds import SERVER_COLUMNS
+from benchmarks.records.identical_builds import SERVER_COLUMNS, IdenticalBuild
 from benchmarks.records.record import Record
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
@@ -374,7 +374,7 @@ def note_identical_builds(session: Session, builds: Iterable[Build]) -> None:
     for build in builds:
         same = measured.get(build.digest, {})
         if same and build.origin.name not in same:
-            records.identical_builds.add(build)
+            records.identical_builds.add(IdenticalBuild(digest=build.digest, origin=build.origin))
             say(
                 f"{build.label} is the same server as {', '.join(same)}: "
                 f"shares its {counted(samples[build.digest], 'sample')}"

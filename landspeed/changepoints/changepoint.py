@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from math import inf
 from typing import Annotated, Any, Self
 
 from annotated_types import Gt
-from pydantic import BaseModel, FiniteFloat, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    PlainSerializer,
+    PlainValidator,
+)
 
-from base.build import Origin, Variant
+from base.build import AnyVariant, Origin
 from base.errors import UsageError, VariantError
 from base.files import canonical_json, digest_text
+from base.typed import from_json, to_json
 from benchmarks.workloads.cell_name import CellName
 from benchmarks.workloads.metrics import Metric, metric_named
 from landspeed.compare.verdict import Finding, Verdict
@@ -22,7 +30,9 @@ from landspeed.results.params import Params
 from landspeed.stats.changepoint_online import NoiseModel
 
 _LEAST_PRECISION = 0.002
-_PARAMS = TypeAdapter(Params)
+_Ratio = Annotated[FiniteFloat, Gt(0)]
+_NOTED = ("machine", "before", "after", "variant", "mode", "params", "metric", "ratio", "interval")
+"""The fields that notes keep of a changepoint: what changed, and by how much."""
 
 
 class ChangepointStatus(StrEnum):
@@ -56,12 +66,16 @@ class Changepoint:
     machine: str
     before: Origin
     after: Origin
-    variant: Variant
+    variant: AnyVariant
     mode: str
     params: Params
-    metric: str
-    ratio: float
-    interval: tuple[float, ...] = ()
+    metric: Annotated[str, AfterValidator(lambda name: metric_named(name).name)]
+    ratio: _Ratio
+    interval: Annotated[
+        tuple[_Ratio, _Ratio] | tuple[()],
+        BeforeValidator(lambda value: value or ()),
+        PlainSerializer(lambda value: list(value) or None),
+    ] = ()
     line: str = ""
     levels: tuple[float, ...] = ()
     p_value: float | None = None
@@ -121,23 +135,12 @@ class Changepoint:
 
     def note(self) -> dict[str, Any]:
         """Return what notes keep of the changepoint: what changed, and by how much."""
-        return {
-            "machine": self.machine,
-            "before": asdict(self.before),
-            "after": asdict(self.after),
-            "variant": self.variant.facts(),
-            "mode": self.mode,
-            "params": asdict(self.params),
-            "metric": self.metric,
-            "ratio": self.ratio,
-            "interval": list(self.interval) or None,
-        }
+        facts = to_json(self)
+        return {name: facts[name] for name in _NOTED}
 
     def facts(self) -> dict[str, Any]:
         """Return everything known of the changepoint as JSON can hold it."""
-        names = ("line", "unit", "levels", "p_value", "basis", "worse", "time", "digests", "status")
-        seen = asdict(self.seen) if self.seen else None
-        return {**self.note(), **{name: getattr(self, name) for name in names}, "seen": seen}
+        return {**to_json(self), "unit": self.unit, "worse": self.worse}
 
     @classmethod
     def parse(cls, facts: Mapping[str, Any]) -> Self:
@@ -146,30 +149,14 @@ class Changepoint:
         UsageError if it describes none.
         """
         try:
-            interval = facts.get("interval")
-            found = cls(
-                machine=str(facts["machine"]),
-                before=Origin.parse(facts["before"]),
-                after=Origin.parse(facts["after"]),
-                variant=Variant.of(facts["variant"]),
-                mode=str(facts["mode"]),
-                params=_PARAMS.validate_python(facts["params"]),
-                metric=metric_named(facts["metric"]).name,
-                ratio=float(facts["ratio"]),
-                interval=(float(interval[0]), float(interval[1])) if interval else (),
-            )
-            if not all(0 < one < inf for one in (found.ratio, *found.interval)):
-                raise ValueError(f"its ratio is {found.ratio}, {found.interval}")
-        except (
-            *(AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError),
-            *(UsageError, VariantError),
-        ) as error:
+            noted = {name: facts[name] for name in _NOTED if name in facts}
+            return from_json(cls, noted)
+        except (TypeError, ValueError, UsageError, VariantError) as error:
             raise UsageError(
                 "this is not a changepoint",
                 detail=repr(error),
                 hint='"landspeed changes --json" prints changepoints in the expected form.',
             ) from error
-        return found
 
     def __str__(self) -> str:
         return (
@@ -193,11 +180,11 @@ class _Finding(BaseModel):
     further_blocks: int | None = None
 
 
-class _Note(BaseModel):
-    time: str
-    comparison: str | None
-    finding: _Finding | None
-    reason: str
+def _checked(facts: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return *facts* as they are: a note is written as it was read."""
+    if facts is not None:
+        _Finding.model_validate(facts)
+    return facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,36 +195,17 @@ class Confirmation:
     needed; ``reason`` then says why. ``time`` is ISO 8601.
     """
 
-    changepoint: Changepoint
-    status: ChangepointStatus
+    changepoint: Annotated[
+        Changepoint,
+        Field(alias="nomination"),
+        PlainValidator(Changepoint.parse),
+        PlainSerializer(Changepoint.note),
+    ]
+    status: Annotated[ChangepointStatus, Field(alias="fate")]
     time: str
     comparison: str | None = None
-    finding: Mapping[str, Any] | None = None
+    finding: Annotated[dict[str, Any] | None, AfterValidator(_checked)] = None
     reason: str = ""
-
-    def facts(self) -> dict[str, Any]:
-        """Return the note that is kept."""
-        return {
-            "nomination": self.changepoint.note(),
-            "fate": self.status.value,
-            "time": self.time,
-            "comparison": self.comparison,
-            "finding": dict(self.finding) if self.finding else None,
-            "reason": self.reason,
-        }
-
-    @classmethod
-    def parse(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the confirmation that a note holds; ValueError or KeyError if it holds none."""
-        note = _Note.model_validate(facts)
-        return cls(
-            changepoint=Changepoint.parse(facts["nomination"]),
-            status=ChangepointStatus(facts["fate"]),
-            time=note.time,
-            comparison=note.comparison,
-            finding=facts["finding"],
-            reason=note.reason,
-        )
 
 
 def status_of(changepoint: Changepoint, finding: Finding) -> ChangepointStatus:

@@ -11,6 +11,7 @@ from typing import Any
 
 from base.build import Origin
 from base.errors import LandspeedError, UsageError, some_failed
+from base.typed import to_json
 from benchmarks.workloads.metrics import metric_named
 from landspeed.changepoints.changepoint import (
     DECIDED,
@@ -54,7 +55,7 @@ class ConfirmRun:
         A changepoint of another machine stays nominated: it must be shown where it was seen.
         """
         notes = self.session.records.confirmations
-        known = newest(notes.read(Confirmation.parse))
+        known = newest(notes.read(Confirmation))
         found = []
         for key, changepoint in {one.key: one for one in changepoints}.items():
             before = known.get(key)
@@ -71,7 +72,7 @@ class ConfirmRun:
                 say(f"{changepoint}\n{error}")
                 continue
             if confirmation.status is not ChangepointStatus.NOMINATED:
-                notes.add(confirmation.facts())
+                notes.add(confirmation)
             found.append(confirmation)
         return found
 
@@ -142,4 +143,4 @@ def _now() -> str:
 
 def confirmations_facts(found: Iterable[Confirmation]) -> list[dict[str, Any]]:
     """Return *found* as JSON can hold it, each with the key of its changepoint."""
-    return [{"key": one.changepoint.key, **one.facts()} for one in found]
+    return [{"key": one.changepoint.key, **to_json(one)} for one in found]

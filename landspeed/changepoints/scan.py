@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from base.build import Origin
+from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.workloads.metrics import metric_named
 from builders.source import Position
 from landspeed.changepoints.cache import TraceCache
@@ -31,7 +32,10 @@ class PlacedDots:
     @classmethod
     def of(cls, session: Session) -> PlacedDots:
         """Read the records of *session*."""
-        table, twins = session.records.table(), session.records.identical_builds.all()
+        table, twins = (
+            session.records.table(),
+            session.records.identical_builds.read(IdenticalBuild),
+        )
         # A comparison's runs are not drawn, but their commits need a place all the same.
         columns = ["release", "commit"]
         origins = [*distinct(table, columns), *(vars(twin.origin) for twin in twins)]
@@ -72,7 +76,7 @@ def scan_records(
         placed.dots,
         placed.place_of,
         metrics=[metric_named(metric)] if metric else FLAGGED,
-        statuses=decided(session.records.confirmations.read(Confirmation.parse)),
+        statuses=decided(session.records.confirmations.read(Confirmation)),
         traces=traces,
     )
     if traces != before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import click
 
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError, UsageError, raise_if
+from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.smoke import built_variant
 from builders.external import inspect
 from builders.recipe_table import BuildSystem
@@ -220,10 +221,10 @@ def _note_failures(session: Session, outcomes: Mapping[Target, Build | Landspeed
     for target, outcome in outcomes.items():
         if isinstance(outcome, BuildError):
             source = session.builder.sources.resolve(target.ref)
-            note = {
-                "origin": asdict(source.origin),
-                "variant": target.variant.name,
-                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-                "message": outcome.message,
-            }
+            note = FailedBuild(
+                origin=source.origin,
+                variant=target.variant,
+                time=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                message=outcome.message,
+            )
             session.records.failures.add(note)

@@ -148,7 +148,7 @@ def _confirm(
     found = run.of(given)
     text = as_text(confirmations_table(found))
     emit_either(text, confirmations_facts(found), as_json=as_json)
-    notes = run.session.records.confirmations.read(Confirmation.parse)
+    notes = run.session.records.confirmations.read(Confirmation)
     say(status_counts_text(newest(notes).values()))
     bisects = ConfirmedBisects(
         session=run.session, budget=run.budget, end=run.end, seconds=run.seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from base.errors import UsageError
+from benchmarks.records.identical_builds import IdenticalBuild
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.table import as_text
 from landspeed.profiling.guards import guards_of, guards_table
@@ -45,7 +46,9 @@ def show_(point: str | None, guards: str | None, as_json: bool) -> None:
     if point is None or guards is not None:
         raise UsageError("show needs a POINT or --guards FUNCTION, one of the two")
     query = parse_point(point, session.builder.sources.release_at)
-    points = find_points(session.records.table(), query, session.records.identical_builds.all())
+    points = find_points(
+        session.records.table(), query, session.records.identical_builds.read(IdenticalBuild)
+    )
     records = session.records.records([run.id for p in points for run in p.runs])
     if as_json:
         by_id = {record.id: record.to_json() for record in records}

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from base.errors import RecordError, UsageError, reason
-from benchmarks.records.identical_builds import IdenticalBuild
+from benchmarks.records.identical_builds import FailedBuild, IdenticalBuild
 from benchmarks.records.notes import read_note
 from benchmarks.records.segments import read_scalars
 from benchmarks.records.signatures import machine_keys, signed_segments
 from landspeed.bisect.journal import read_journal
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Confirmation
-from landspeed.farm.coverage import failed_server, permanent_name
-from landspeed.farm.merge import JOURNALS, RECORDS, RETIRED, Accept, kind_of
+from landspeed.farm.coverage import permanent_name
+from landspeed.farm.merge import JOURNALS, NOTES, RECORDS, RETIRED, Accept, kind_of
 
 _JOB = re.compile(r"results-(?:time|confirm)-([\w.-]+)")
 
@@ -93,17 +91,13 @@ def _told(path: Path, name: str) -> tuple[set[str], set[str]]:
         rows = read_scalars([path], columns).group_by(columns).aggregate([]).to_pylist()
         refs = {row["release"] or row["commit"] or row["tree"] for row in rows}
         return {row["machine"] for row in rows}, refs
-    machines = {read_note(path, _MACHINES[kind])} if kind in _MACHINES else set()
     if kind == JOURNALS:
-        machines = {str(read_journal(path)[0]["machine"])}
-    return machines, {read_note(path, _REFS[kind])} if kind in _REFS else set()
-
-
-_MACHINES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "confirmations": lambda note: Confirmation.parse(note).changepoint.machine,
-    "bisections": lambda note: BisectionNote.parse(note).report.machine.name,
-}
-_REFS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "twins": lambda note: permanent_name(IdenticalBuild.parse(note).origin),
-    "failures": lambda note: failed_server(note)[0],
-}
+        return {str(read_journal(path)[0]["machine"])}, set()
+    match read_note(path, NOTES[kind]) if kind in NOTES else None:
+        case Confirmation(changepoint=changepoint):
+            return {changepoint.machine}, set()
+        case BisectionNote(report=report):
+            return {report.machine.name}, set()
+        case IdenticalBuild(origin=origin) | FailedBuild(origin=origin):
+            return set(), {permanent_name(origin)}
+    return set(), set()

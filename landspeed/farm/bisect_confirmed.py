@@ -47,7 +47,7 @@ class ConfirmedBisects:
     def of(self, confirmations: Iterable[Confirmation]) -> list[BisectionNote]:
         """Bisect what was not bisected before; return and store a note of each."""
         notes = self.session.records.bisections
-        known = {note.nomination for note in notes.read(BisectionNote.parse)}
+        known = {note.nomination for note in notes.read(BisectionNote)}
         made = []
         for group in self._groups(confirmations):
             if known & {one.key for one in group} or time.monotonic() >= self.end:
@@ -59,7 +59,7 @@ class ConfirmedBisects:
                 self.errors.append(error)
                 say(f"{chosen}\n{error}")
                 continue
-            notes.add(note.facts())
+            notes.add(note)
             made.append(note)
         return made
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from base.build import Origin, Variant
+from base.build import Origin
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
-from benchmarks.records.identical_builds import IdenticalBuild
+from benchmarks.records.identical_builds import FailedBuild, IdenticalBuild
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.points import scheduled
@@ -49,11 +49,6 @@ class TimedCell(NamedTuple):
     profile: str
 
 
-def failed_server(note: Mapping[str, Any]) -> Server:
-    """Return what the *note* of a failed build says does not build; ValueError if nothing."""
-    return permanent_name(Origin.parse(note["origin"])), Variant.parse(note["variant"]).name
-
-
 def permanent_name(origin: Origin) -> str:
     """Return the release of *origin*, else its full commit hash: names that never change."""
     return origin.release or origin.commit or origin.name
@@ -86,8 +81,9 @@ class Coverage:
         names = ["id", "instructions", "digest", "release", "commit", "machine", "preset"]
         table = scheduled(records.table([*names, *VARIANT_COLUMNS, *cells]))
         found._read(table, preset)
-        found._add_identical(records.identical_builds.all(), table)
-        failures = Counter(records.failures.read(failed_server))
+        found._add_identical(records.identical_builds.read(IdenticalBuild), table)
+        failed = records.failures.read(FailedBuild)
+        failures = Counter((permanent_name(one.origin), one.variant.name) for one in failed)
         found.broken = {server for server, count in failures.items() if count >= _FAILURES}
         return found
 

@@ -11,14 +11,17 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from base.errors import LandspeedError, RecordError, reason
 from base.files import digest_file, warn_set_aside, write_atomic
 from benchmarks.counted.profiles import read_profile
-from benchmarks.records.identical_builds import IdenticalBuild
+from benchmarks.records.identical_builds import FailedBuild, IdenticalBuild
 from benchmarks.records.notes import NoteStore, read_note
 from benchmarks.records.record import ID, MACHINE
 from benchmarks.records.segments import check_segment
@@ -27,30 +30,40 @@ from benchmarks.records.store import check_loose
 from landspeed.bisect.journal import read_journal
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Confirmation
-from landspeed.farm.coverage import failed_server
 
 RECORDS, JOURNALS, ASIDE, RETIRED = "records", "bisect", "aside", "retired"
-_HASH = re.compile("[0-9a-f]{64}")
 
 
-def _tombstone(note: Mapping[str, Any]) -> tuple[str, str]:
-    if kind_of(note["file"]) in (None, RETIRED) or not _HASH.fullmatch(note["sha256"]):
-        raise ValueError(f"it retires {note['file']!r:.100}")
-    return note["file"], note["sha256"]
+def _retirable(name: str) -> str:
+    if kind_of(name) in (None, RETIRED):
+        raise ValueError(f"it retires {name!r:.100}")
+    return name
 
 
-_PARSERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
-    "twins": IdenticalBuild.parse,
-    "confirmations": Confirmation.parse,
-    "bisections": BisectionNote.parse,
-    "failures": failed_server,
-    SIGNATURES: Signature.parse,
-    RETIRED: _tombstone,
+@dataclass(frozen=True, kw_only=True)
+class Tombstone:
+    """A content of the shared ``file`` that must not come back, and the reason."""
+
+    file: Annotated[str, AfterValidator(_retirable)]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    reason: str = ""
+    time: str = ""
+
+
+NOTES: Mapping[str, type] = {
+    "twins": IdenticalBuild,
+    "confirmations": Confirmation,
+    "bisections": BisectionNote,
+    "failures": FailedBuild,
+    SIGNATURES: Signature,
+    RETIRED: Tombstone,
 }
+"""The type of the notes of each kind, which is the name of their directory."""
+
 # No part begins with a dot, as caches, locks and unfinished files do, and none leads elsewhere.
 _NAME = re.compile(
     rf"{RECORDS}/(segments)/{MACHINE}/\d{{4}}-\d\d/[0-9a-f]{{32}}\.parquet"
-    rf"|{RECORDS}/({'|'.join(_PARSERS)})/[0-9a-f]{{32}}\.json"
+    rf"|{RECORDS}/({'|'.join(NOTES)})/[0-9a-f]{{32}}\.json"
     rf"|{RECORDS}/(profiles)/{ID}\.json\.gz"
     rf"|({JOURNALS})/[A-Za-z0-9@_][A-Za-z0-9@._+-]{{0,199}}\.json"
 )
@@ -77,7 +90,7 @@ def is_journal(name: str) -> bool:
 
 def result_files(results: Path) -> Iterator[str]:
     """Yield the names of the shared files below *results*, sorted; unsealed records are none."""
-    for directory in (JOURNALS, *(f"{RECORDS}/{kind}" for kind in ("profiles", *_PARSERS))):
+    for directory in (JOURNALS, *(f"{RECORDS}/{kind}" for kind in ("profiles", *NOTES))):
         yield from _shared(results, (results / directory).glob("*"))
     yield from _shared(results, (results / RECORDS / "segments").glob("*/*/*"))
 
@@ -103,7 +116,7 @@ def check_result(results: Path, name: str, *, rows: bool = True) -> None:
         case "bisect":
             read_journal(path)
         case str():
-            read_note(path, _PARSERS[kind])
+            read_note(path, NOTES[kind])
         case None:
             raise RecordError(f'"{name}" is not a file of results')
 
@@ -239,12 +252,12 @@ def retire(results: Path, name: str, reason: str) -> None:
         return
     path = next(one for one in (results / name, results / ASIDE / name) if one.exists())
     _tombstones(results).add(
-        {
-            "file": name,
-            "sha256": digest_file(path),
-            "reason": reason[:500],
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+        Tombstone(
+            file=name,
+            sha256=digest_file(path),
+            reason=reason[:500],
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
     )
     _move_retired(results)
 
@@ -252,8 +265,8 @@ def retire(results: Path, name: str, reason: str) -> None:
 def retired_files(results: Path) -> dict[str, set[str]]:
     """Return the digests of the contents that were retired, by the file's name."""
     found: dict[str, set[str]] = {}
-    for name, digest in _tombstones(results).read(_tombstone):
-        found.setdefault(name, set()).add(digest)
+    for one in _tombstones(results).read(Tombstone):
+        found.setdefault(one.file, set()).add(one.sha256)
     return found
 
 

@@ -213,7 +213,7 @@ def _timed_cells(preset: Preset) -> int:
 
 
 def _unconfirmed(session: Session, scan: ChangepointScan, machines: set[str]) -> tuple[str, ...]:
-    notes = session.records.confirmations.read(Confirmation.parse)
+    notes = session.records.confirmations.read(Confirmation)
     tested = {note.changepoint.key for note in notes}
     waiting = {
         one.machine

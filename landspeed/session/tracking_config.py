@@ -13,7 +13,7 @@ from pydantic_settings import SettingsConfigDict
 
 from base.build import Variant
 from base.errors import UsageError
-from base.rows import problem
+from base.typed import problem
 from base.version import VersionRange
 from benchmarks.workloads.scenario import Mode, Preset, preset_named
 from builders.config import EnvironmentFirst, Words, read_table

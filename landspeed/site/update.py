@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from base.errors import PublishError, StorageError
 from base.files import storage_errors
+from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.records.signatures import unsigned_segments
 from benchmarks.workloads.points import scheduled
 from builders.config import CONFIG_NAME
@@ -73,9 +74,9 @@ def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoin
         plans=lambda ids: {
             one.id: "\n".join(one.plan.lines) for one in records.records([*ids]) if one.plan
         },
-        confirmations=records.confirmations.read(Confirmation.parse),
-        bisections=records.bisections.read(BisectionNote.parse),
-        failures=records.failures.read(dict),
+        confirmations=records.confirmations.read(Confirmation),
+        bisections=records.bisections.read(BisectionNote),
+        failures=records.failures.read(FailedBuild),
         commits=session.builder.sources.history.commits(placed.commits),
         unsigned=unsigned_segments(records.root),
     )

@@ -71,7 +71,7 @@ def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
 def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
     placed = PlacedDots.of(session)
     survey, place_of = scan_records(session, placed=placed), placed.place_of
-    notes = session.records.bisections.read(BisectionNote.parse)
+    notes = session.records.bisections.read(BisectionNote)
     found = regressions(survey.changepoints, place_of, notes)
     history = session.builder.sources.history
 

@@ -22,7 +22,7 @@ def show_noise(runs: int | None, *, as_json: bool) -> None:
     if runs is not None:
         _measure(session, runs)
     report = aa_report(session.records.table())
-    changes = newest(session.records.confirmations.read(Confirmation.parse)).values()
+    changes = newest(session.records.confirmations.read(Confirmation)).values()
     table = as_text(rich_table(TITLES, map(row_text, report.cells), align="llr"))
     text = "\n".join([table, *summary_lines(report), status_counts_text(changes)])
     facts = {**report.facts(), "steps": status_counts(changes)}

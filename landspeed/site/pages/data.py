@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from base.build import Variant
+from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.workloads.metrics import METRICS, Metric
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Changepoint, Confirmation
@@ -53,7 +54,7 @@ class PageInputs:
     plans: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
     confirmations: Sequence[Confirmation] = ()
     bisections: Sequence[BisectionNote] = ()
-    failures: Sequence[Mapping[str, Any]] = ()
+    failures: Sequence[FailedBuild] = ()
     commits: Commits
     unsigned: Sequence[str] = ()
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from base.build import Origin
+from benchmarks.records.identical_builds import FailedBuild
 from landspeed.console.markdown import plain
 from landspeed.results.arrays import distinct
 from landspeed.results.points import Dots
@@ -19,9 +19,7 @@ _MOST_FAILURES = 50
 _HOUR = 3600.0
 
 
-def status_facts(
-    dots: Dots, place_of: PlaceOf, failures: Iterable[Mapping[str, Any]]
-) -> dict[str, Any]:
+def status_facts(dots: Dots, place_of: PlaceOf, failures: Iterable[FailedBuild]) -> dict[str, Any]:
     """Return what the machines have done, without ages: those depend on when a page is read.
 
     A build that failed and was measured later is left out. A ``delay`` is the hours from a
@@ -91,14 +89,14 @@ def _months(judged: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _failures(notes: Iterable[Mapping[str, Any]], measured: set[str]) -> list[dict[str, Any]]:
+def _failures(notes: Iterable[FailedBuild], measured: set[str]) -> list[dict[str, Any]]:
     """Return the newest failures of builds that were not measured later, newest first."""
     rows = [
         {
-            "name": Origin(**note["origin"]).name,
-            "variant": note["variant"],
-            "time": note["time"],
-            "reason": plain(str(note["message"])),
+            "name": note.origin.name,
+            "variant": note.variant.name,
+            "time": note.time,
+            "reason": plain(note.message),
         }
         for note in notes
     ]

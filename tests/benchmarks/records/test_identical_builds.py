@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from base.build import Build, Origin
+from base.build import Origin
 from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
@@ -16,7 +15,6 @@ from landspeed.farm.merge import merge_results
 from landspeed.results.point_query import parse_point
 from landspeed.results.points import dots
 from landspeed.results.show import find_points
-from tests.kits.builds.buildkit import a_build
 from tests.kits.made_up.synthetic import START, Point, record
 
 DIGEST = "e" * 64
@@ -34,8 +32,8 @@ def origin(commit: str) -> Origin:
     return Origin(release=None, commit=commit, tree="c" * 40, date="2026-01-01T00:00:00+00:00")
 
 
-def build(commit: str, digest: str = DIGEST) -> Build:
-    return replace(a_build("twin"), origin=origin(commit), digest=digest)
+def noted(commit: str, digest: str = DIGEST) -> IdenticalBuild:
+    return IdenticalBuild(digest=digest, origin=origin(commit))
 
 
 @pytest.fixture
@@ -49,14 +47,14 @@ def store(tmp_path: Path) -> RecordStore:
 
 def drawn(store: RecordStore) -> dict[str, list[str]]:
     """The samples' ids, cut to what tells them apart, and the commit of each dot."""
-    found = dots(store.table(), store.identical_builds.all())
+    found = dots(store.table(), store.identical_builds.read(IdenticalBuild))
     return {str(dot.origin.commit)[0]: [dot.last_id, str(dot.count)] for dot in found}
 
 
 def test_a_twin_is_drawn_with_the_samples_of_the_one_that_was_measured(store):
     alone = drawn(store)
     assert alone.keys() == {"a"}
-    store.identical_builds.add(build(B))
+    store.identical_builds.add(noted(B))
     assert drawn(store) == {"a": alone["a"], "b": alone["a"]}
 
 
@@ -74,15 +72,15 @@ def test_what_came_in_several_ways_is_one_origin_as_the_newest_record_has_it(
 
 
 def test_a_twin_is_shown_by_its_own_name(store):
-    store.identical_builds.add(build(B))
+    store.identical_builds.add(noted(B))
     query = parse_point(B[:10], lambda _: None)
-    (shown,) = find_points(store.table(), query, store.identical_builds.all())
+    (shown,) = find_points(store.table(), query, store.identical_builds.read(IdenticalBuild))
     assert shown.name.startswith(B[:10])
     assert len(shown.runs) == 2
     (one,) = find_points(
         store.table(),
         parse_point(f"run:{shown.runs[0].id}", lambda _: None),
-        store.identical_builds.all(),
+        store.identical_builds.read(IdenticalBuild),
     )
     assert one.name.startswith(A[:10])
 
@@ -96,14 +94,16 @@ def test_runs_of_two_commits_that_are_one_server_are_samples_of_both(store):
 
 def test_another_server_has_no_part_in_it(store):
     store.add(Record.from_json(run(B, 3, digest="f" * 64)))
-    store.identical_builds.add(build("d" * 40, digest="0" * 64))
+    store.identical_builds.add(noted("d" * 40, digest="0" * 64))
     assert {commit: count for commit, (_, count) in drawn(store).items()} == {"a": "2", "b": "1"}
 
 
 def test_the_same_twin_is_kept_once_and_merged_by_copying(store, tmp_path):
-    store.identical_builds.add(build(B))
-    store.identical_builds.add(build(B))
-    assert store.identical_builds.all() == [IdenticalBuild(digest=DIGEST, origin=origin(B))]
+    store.identical_builds.add(noted(B))
+    store.identical_builds.add(noted(B))
+    assert store.identical_builds.read(IdenticalBuild) == [
+        IdenticalBuild(digest=DIGEST, origin=origin(B))
+    ]
     store.seal()
     other = RecordStore(tmp_path / "other" / "records")
     assert merge_results(store.root.parent, other.root.parent) == 2
@@ -112,8 +112,8 @@ def test_the_same_twin_is_kept_once_and_merged_by_copying(store, tmp_path):
 
 
 def test_a_damaged_note_is_set_aside_with_a_warning_that_names_it(store, caplog):
-    store.identical_builds.add(build(B))
+    store.identical_builds.add(noted(B))
     (path,) = (store.root / "twins").iterdir()
     path.write_text("{")
-    assert store.identical_builds.all() == []
+    assert store.identical_builds.read(IdenticalBuild) == []
     assert str(path) in caplog.text

@@ -15,6 +15,7 @@ from base.files import digest_text
 from base.paths import Paths
 from base.version import Version
 from benchmarks.machine.machine import Machine
+from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import Mode, preset_named
@@ -219,12 +220,12 @@ def test_of_identical_builds_only_one_is_measured_and_the_other_noted(
     tally = campaign(session, "17", "18").run()
     assert tally.measured == 4
     (measured,) = {str(name) for name in session.records.table()["release"].to_pylist()}
-    (twin,) = session.records.identical_builds.all()
+    (twin,) = session.records.identical_builds.read(IdenticalBuild)
     assert {measured, twin.origin.release} == {"17.1", "18.1"}
     said = f"{twin.origin.release} bs8 is the same server as {measured}: shares its 4 samples"
     assert said in capsys.readouterr().err
     campaign(session, "17", "18").run()
-    assert len(session.records.identical_builds.all()) == 1
+    assert len(session.records.identical_builds.read(IdenticalBuild)) == 1
 
 
 def test_an_interrupted_campaign_keeps_its_runs_and_goes_on(

@@ -13,6 +13,7 @@ import pytest
 from base.build import Origin, Variant
 from base.errors import BuildError, UsageError
 from base.files import canonical_json, digest_text
+from base.typed import to_json
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
@@ -181,22 +182,22 @@ def test_only_the_newest_confirmation_of_each_changepoint_is_counted(
 ) -> None:
     bench.latency = {"17": 0.1, "18": 0.11, "19": 0.1}
     inquiry.of([changepoint(), changepoint(after="19"), changepoint(after="17twin")])
-    known = newest(inquiry.session.records.confirmations.read(Confirmation.parse)).values()
+    known = newest(inquiry.session.records.confirmations.read(Confirmation)).values()
     assert status_counts(known) == {"confirmed": 1, "refuted": 2, "undecided": 0}
     assert "1 confirmed, 2 refuted, 0 undecided" in status_counts_text(known)
 
 
 def test_notes_and_keys_stay_as_earlier_versions_wrote_them() -> None:
     one = replace(changepoint(1.25), interval=(1.2, 1.5))
-    note = Confirmation(
+    confirmation = Confirmation(
         changepoint=one,
         status=ChangepointStatus.CONFIRMED,
         time="t",
         comparison="c",
         finding={"ratio": 1.2},
-    ).facts()
+    )
     assert one.key == "209f6642c5bfb4c3"
-    assert digest_text(canonical_json(note)).startswith("e75bc6ca0768d50f")
+    assert digest_text(canonical_json(to_json(confirmation))).startswith("e75bc6ca0768d50f")
 
 
 def test_a_changepoint_survives_json_and_its_key_names_what_changed(tmp_path: Path) -> None:
@@ -241,16 +242,16 @@ def test_notes_merge_by_union_and_a_damaged_one_is_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     here, there = (RecordStore(tmp_path / name / "records") for name in ("here", "there"))
-    here.confirmations.add(confirmation(1).facts())
-    there.confirmations.add(confirmation(1).facts())
-    there.confirmations.add(confirmation(2).facts())
+    here.confirmations.add(confirmation(1))
+    there.confirmations.add(confirmation(1))
+    there.confirmations.add(confirmation(2))
     assert merge_results(tmp_path / "there", tmp_path / "here") == 1
     assert merge_results(tmp_path / "there", tmp_path / "here") == 0
-    read = here.confirmations.read(Confirmation.parse)
+    read = here.confirmations.read(Confirmation)
     assert {one.changepoint.key for one in read} == {
         confirmation(number).changepoint.key for number in (1, 2)
     }
     (path, *_) = sorted((there.root / "confirmations").glob("*.json"))
     path.write_text('{"schema":1,"a":7}\n')
-    assert len(there.confirmations.read(Confirmation.parse)) == 1
+    assert len(there.confirmations.read(Confirmation)) == 1
     assert path.name in caplog.text

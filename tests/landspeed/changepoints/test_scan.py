@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from base.build import Origin
+from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from builders.source import Position
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus, Confirmation, decided
 from landspeed.changepoints.scan import PlacedDots
-from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.made_up.synthetic import Point, record
 from tests.kits.made_up.synthetic_series import level, line, scanned
 
@@ -32,7 +32,7 @@ def test_identical_builds_and_commits_only_compared_have_positions(tmp_path: Pat
         commit: Origin(release=None, commit=commit, tree="d" * 40, date="2026-01-01T00:00:00+00:00")
         for commit in (drawn, compared, twin)
     }
-    records.identical_builds.add(made_up_build("twin", origins[twin], digest=digest))
+    records.identical_builds.add(IdenticalBuild(digest=digest, origin=origins[twin]))
     asked: list[str] = []
     sources = SimpleNamespace(
         releases_branch=dict,

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from base.build import BUILD_JSON
 from base.errors import LandspeedError
 from base.files import canonical_json, digest_text, digest_tree
+from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.segments import write_segment
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import preset_named
@@ -149,13 +150,13 @@ def read_all(results: Path) -> None:
     assert table.num_rows >= 3
     assert len(list(store.records(table["id"].to_pylist()))) == table.num_rows
     Coverage.of(store, preset_named("quick"))
-    notes = store.confirmations.read(Confirmation.parse)
-    found = dots(table, store.identical_builds.all())
+    notes = store.confirmations.read(Confirmation)
+    found = dots(table, store.identical_builds.read(IdenticalBuild))
     scan = detect(found, place_of, statuses=decided(notes))
     inputs = PageInputs(
         steps=scan.changepoints,
         confirmations=notes,
-        bisections=store.bisections.read(BisectionNote.parse),
+        bisections=store.bisections.read(BisectionNote),
         commits={},
     )
     assert page_files(found, place_of, inputs)

@@ -16,6 +16,8 @@ import pytest
 
 from base.errors import UsageError
 from base.files import canonical_json, digest_text
+from base.typed import to_json
+from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.record import Record
 from benchmarks.records.segments import write_segment
 from benchmarks.records.signatures import unsigned_segments
@@ -127,7 +129,7 @@ BAD: dict[str, Bad] = {
     "twin": note("twins", {"a": 1}),
     "twin of nothing": note("twins", {"digest": "0" * 64, "origin": {"commit": 7}}),
     "confirmation": note("confirmations", {"nomination": {}}),
-    "typed wrongly": note("confirmations", confirmation().facts() | {"finding": {"ratio": "x"}}),
+    "typed wrongly": note("confirmations", to_json(confirmation()) | {"finding": {"ratio": "x"}}),
     "bisection": note("bisections", {"report": [], "time": 1, "nomination": {}}),
     "failure": note("failures", {"origin": {}, "variant": 8}),
     "deep": journal(DEEP),
@@ -143,9 +145,9 @@ def readable(results: Path) -> None:
     assert table.num_rows >= 3
     assert list(store.records(table["id"].to_pylist()))
     Coverage.of(store, preset_named("quick"))
-    assert len(store.confirmations.read(Confirmation.parse)) == 1
-    assert len(store.bisections.read(BisectionNote.parse)) == 1
-    assert len(store.identical_builds.all()) == 1
+    assert len(store.confirmations.read(Confirmation)) == 1
+    assert len(store.bisections.read(BisectionNote)) == 1
+    assert len(store.identical_builds.read(IdenticalBuild)) == 1
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -330,7 +332,7 @@ def test_bad_notes_stop_no_command(tmp_path, farmer):
     for bad in BAD.values():
         bad(home.paths.results)
     store = RecordStore(home.paths.records)
-    store.bisections.add(bisection().facts())
+    store.bisections.add(bisection())
     readable(home.paths.results)
     assert len(damaged_files(home.paths.results)) == len(BAD) - 1  # two journals have one name
     done = landspeed(home, "farm", "results", "push")

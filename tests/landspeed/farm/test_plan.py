@@ -73,7 +73,7 @@ def test_a_twin_of_what_is_counted_is_skipped(farm):
     known = farm.records.table(["digest", "commit"]).to_pylist()
     digest = next(row["digest"] for row in known if row["commit"] == farm.commits[2])
     origin = Origin(release=None, commit=farm.commits[3], tree="t", date="2026-01-01")
-    farm.records.identical_builds.notes.add({"digest": digest, "origin": vars(origin)})
+    farm.records.identical_builds.add({"digest": digest, "origin": vars(origin)})
     assert refs(farm) == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from base.errors import RecordError
+from base.typed import from_json
 from landspeed.bisect.note import BisectionNote
 from landspeed.farm.issue_text import Mark, body, title
 from landspeed.farm.regressions import Regression, Span, regressions
@@ -108,13 +108,7 @@ def test_nothing_of_a_commit_is_outside_of_code():
 
 
 def note(report: Mapping[str, Any], nomination: str = "x", time: str = "1") -> BisectionNote:
-    return BisectionNote.parse({"nomination": nomination, "time": time, "report": report})
-
-
-@pytest.mark.parametrize("damaged", [{}, {"nomination": "x", "time": "1", "report": None}])
-def test_a_damaged_note_of_a_bisection_is_one_clear_error(damaged):
-    with pytest.raises(RecordError, match="note of a bisection is damaged"):
-        BisectionNote.parse(damaged)
+    return from_json(BisectionNote, {"nomination": nomination, "time": time, "report": report})
 
 
 def naming(ref: str) -> Mapping[str, Any]:

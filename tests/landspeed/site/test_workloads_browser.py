@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from base.build import Origin
+from base.build import Origin, Variant
+from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.workloads.catalog import choose
 from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.results.points import dots
@@ -53,12 +54,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         confirmations=[confirmed(one, ChangepointStatus.CONFIRMED)],
         bisections=[bisected(one)],
         failures=[
-            {
-                "origin": vars(failed),
-                "variant": "bs8",
-                "time": "2026-01-02T00:00:00.000+00:00",
-                "message": "gcc failed",
-            }
+            FailedBuild(
+                origin=failed,
+                variant=Variant(),
+                time="2026-01-02T00:00:00.000+00:00",
+                message="gcc failed",
+            )
         ],
         commits={},
         profiles=profiles,

@@ -107,7 +107,7 @@ def _sentences(plan: ComparePlan, state: CompareState) -> list[str]:
         lines.append(
             "The counts do not repeat well enough to decide, and counting again would not help."
             if plan.rule.counted
-            else _time_left(state)
+            else time_left(state)
         )
     return lines
 
@@ -140,11 +140,18 @@ def _interval(interval: Interval | None, confidence: float) -> str:
     return f"{interval} at {with_confidence}"
 
 
-def _time_left(state: CompareState) -> str:
+def budget_needed(state: CompareState) -> float | None:
+    """Return about how many seconds all runs take until the verdicts; None if it is unknown."""
+    each, left = state.block_seconds, state.comparison.blocks_left
+    return None if left is None or each is None else state.spent + left * each
+
+
+def time_left(state: CompareState) -> str:
+    """Return what a verdict still takes, and the budget to give, as a sentence."""
     comparison, each, left = state.comparison, state.block_seconds, state.comparison.blocks_left
     if left is None or each is None:
         return "Too few blocks to estimate the time to a verdict: give it a larger --budget."
-    minutes = int(-(-(state.spent + left * each) // 60))
+    minutes = int(-(-(budget_needed(state) or 0.0) // 60))
     budget = f"{minutes}min" if minutes < 120 else f"{-(-minutes // 60)}h"
     return (
         f"A verdict takes about {counted(left, 'more block')} "

@@ -10,11 +10,13 @@ import secrets
 import time
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from base.errors import LandspeedError, UsageError
+from base.errors import LandspeedError, MeasureError, UsageError
 from base.files import digest_text
+from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import prepare, templates
@@ -22,15 +24,20 @@ from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.store import RecordStore
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
+from benchmarks.workloads.points import Point, rows_of
+from benchmarks.workloads.scenario import CacheState
 from landspeed.compare.plan import ComparePlan, CompareState
+from landspeed.compare.report import budget_needed, time_left
 from landspeed.compare.verdict import Comparison, block_order, whole_blocks
-from landspeed.console.format import counted
+from landspeed.console.format import change, counted
 from landspeed.console.progress import Meter, duration, meter, say
 from landspeed.results.warnings import RunWarning, count_warnings
 from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session
 
 _TRIES = 2
+# Blocks after which what a verdict takes is estimated well enough to speak of it.
+_FORESEEN = 4
 _clock = time.monotonic
 
 
@@ -154,6 +161,36 @@ def _take_blocks(session: Session, plan: ComparePlan, state: CompareState) -> No
                 state.spent += _clock() - began
             failures = 0
             state.comparison = state.comparison.with_block(values)
+            if len(state.comparison.blocks) == _FORESEEN:
+                _foresee(session, plan, state)
+
+
+def _foresee(session: Session, plan: ComparePlan, state: CompareState) -> None:
+    """Say so if the budget will not do, with what the counts say."""
+    needed = budget_needed(state)
+    if state.comparison.is_settled or needed is None or needed <= plan.budget:
+        return
+    say(f"the budget of {duration(plan.budget)} will hardly do: {time_left(state)}")
+    say(_counted_answer(session, plan))
+
+
+def _counted_answer(session: Session, plan: ComparePlan) -> str:
+    """Return the ratios of recorded instructions, or how to count them."""
+    try:
+        comparable = comparable_counts(session.machine, plan.pgbench.version)
+    except MeasureError:
+        return "Instructions cannot be counted here."
+    table = comparable.of(session.records.table())
+    found = []
+    for side in plan.sides:
+        cell = replace(side.cell, clients=1, buffers=CacheState.WARM)
+        rows = rows_of(table, Point(build=side.build, cell=cell).key)
+        found += rows["instructions"].to_pylist()[-1:]
+    if len(found) < len(plan.sides):
+        return "--metric instructions gives a verdict within minutes, on the work of the processor."
+    pairs = zip(plan.sides[1:], found[1:], strict=True)
+    shown = ", ".join(f"{side.label} {change(one / found[0])}" for side, one in pairs)
+    return f"Counted, one client, against {plan.sides[0].label}: {shown} instructions."
 
 
 def _block(session: Session, plan: ComparePlan, state: CompareState) -> list[float]:

@@ -6,12 +6,14 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from base.errors import MeasureError, UsageError
 from base.paths import Paths
+from benchmarks.workloads.scenario import CacheState
 from landspeed.compare import timed
 from landspeed.compare.report import comparison_facts, comparison_text
 from landspeed.compare.run import compare
@@ -28,6 +30,7 @@ from tests.kits.made_up.compare_kit import (
     plan_of,
     session,
 )
+from tests.kits.made_up.stand_ins import timed_record
 
 __all__ = ["bench", "session"]
 
@@ -89,6 +92,27 @@ def test_a_spent_budget_is_undecided_and_says_what_it_would_take(
     assert "18 is UNDECIDED" in said
     assert "A verdict takes about" in said
     assert "--budget" in said
+
+
+def test_a_budget_that_will_not_do_is_told_after_the_first_blocks_with_the_counted_answer(
+    session: Any, bench: Bench, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.noise = 0.1
+    plan = plan_of("17", "18", budget=100.0)
+    monkeypatch.setattr(timed, "comparable_counts", lambda *_: SimpleNamespace(of=lambda t: t))
+    for side, instructions in zip(plan.sides, (1000.0, 1020.0), strict=True):
+        cell = replace(side.cell, clients=1, buffers=CacheState.WARM)
+        made = timed_record(build=side.build, cell=cell, machine=session.machine, run={})
+        sample = made.sample.model_copy(update={"instructions": instructions})
+        session.records.add(made.model_copy(update={"sample": sample}))
+    compare(session, plan)
+    said = capsys.readouterr().err
+    assert said.count("the budget of 1 min 40 s will hardly do: A verdict takes about") == 1
+    assert "Counted, one client, against 17: 18 +2.00 % instructions." in said
+    capsys.readouterr()
+    bench.noise = 0.001
+    compare(session, plan_of("17", "18", budget=1000.0), fresh=True)
+    assert "will hardly do" not in capsys.readouterr().err
 
 
 def test_an_interrupted_comparison_goes_on_with_the_whole_blocks_it_has(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,14 @@ _SECONDS_A_RUN_MAY_TAKE = 300.0
 
 
 def _planned(metric: Metric) -> list[Planned]:
-    cells = counted_cells if metric.exact else planned_cells
-    planned = cells(_PRESET, Machine.detect(), Paths.find().server_root, {})
+    planned = _planned_by(counted_cells if metric.exact else planned_cells)
     return [one for one in planned if one.cell.buffers == metric.buffers]
+
+
+@cache
+def _planned_by(cells: Callable[..., list[Planned]]) -> list[Planned]:
+    # asked for each metric of each mode; to see what the disk holds takes seconds
+    return cells(_PRESET, Machine.detect(), Paths.find().server_root, {})
 
 
 def _axes(cells: Sequence[Cell], first: Callable[[Cell], str]) -> list[list[Any]]:

@@ -150,7 +150,7 @@ def tree_bytes(root: Path) -> int:
         for name in files:
             # a server that ends, or another landspeed, may be removing it
             with suppress(FileNotFoundError):
-                total += Path(directory, name).lstat().st_blocks * 512
+                total += os.lstat(f"{directory}/{name}").st_blocks * 512
     return total
 
 

@@ -329,6 +329,7 @@ def test_a_kill_while_sealing_loses_no_record(store: RecordStore, after: int) ->
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=12))
+@pytest.mark.slow
 def test_whatever_the_order_of_adds_and_seals_every_record_is_there_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, bool]]
 ) -> None:

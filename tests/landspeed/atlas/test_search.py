@@ -92,6 +92,7 @@ def least_builds(commits: int, changed: int) -> float:
 
 
 @pytest.mark.parametrize(("seed", "size"), [(0, 0.01), (1, 0.01), (2, 0.005), (3, 0.005)])
+@pytest.mark.slow
 def test_every_step_of_a_cycle_is_found_at_its_very_commit_and_no_other(seed, size):
     world = cycle(seed, replace(QUESTION, size=size))
     found = world.explore()

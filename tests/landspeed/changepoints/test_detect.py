@@ -199,6 +199,7 @@ def slight_step() -> list[dict[str, Any]]:
     raise AssertionError("no such changepoint")
 
 
+@pytest.mark.slow
 def test_a_changepoint_that_noise_explains_among_many_series_is_doubtful() -> None:
     """A changepoint that one series is believed for, sixty are not."""
     slight = slight_step()

@@ -43,6 +43,7 @@ def go_on(session: Any, server: Build, blocks: int) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_a_comparison_grows_by_a_few_blocks_at_a_time_and_then_makes_way(
     session: Any, bench: Bench, server: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:

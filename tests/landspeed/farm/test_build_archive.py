@@ -171,6 +171,7 @@ def pretended(farm: Farm, pretended_farm: list[str]) -> Callable[..., CompletedP
     return run
 
 
+@pytest.mark.slow
 def test_an_archive_that_is_there_is_taken_and_nothing_is_built(farm, tmp_path, pretended):
     file = str(tmp_path / "builds" / "one.tar.gz")
     first = pretended("build", farm.commits[1], "--archive", file)

@@ -158,6 +158,7 @@ def test_a_bisection_is_found_by_its_nomination_or_its_culprit():
     assert {found.nomination for found in one.bisections} == {key, "wide"}
 
 
+@pytest.mark.slow
 def test_a_text_is_never_longer_than_an_issue_may_be():
     many = [step(3, 4, machine=f"machine{number}") for number in range(2000)]
     (one,) = regressions(many, place_of)

@@ -134,6 +134,7 @@ def test_a_small_jump_is_found_later() -> None:
 
 @given(seed=seeds, scale=st.floats(1e-6, 1e6))
 @settings(max_examples=10)
+@pytest.mark.slow
 def test_the_unit_of_the_numbers_does_not_matter(seed: int, scale: float) -> None:
     line = noisy(seed, {60: 1.1})
     there, here = jumps(scale * line), jumps(line)
@@ -145,6 +146,7 @@ def test_the_unit_of_the_numbers_does_not_matter(seed: int, scale: float) -> Non
 
 @given(seed=seeds)
 @settings(max_examples=10)
+@pytest.mark.slow
 def test_an_improvement_is_a_regression_in_the_mirror(seed: int) -> None:
     line = noisy(seed, {60: 1.1})
     there, here = jumps(1 / line), jumps(line)
@@ -156,6 +158,7 @@ def test_an_improvement_is_a_regression_in_the_mirror(seed: int) -> None:
 
 @given(seed=seeds, now=st.integers(75, 119))
 @settings(max_examples=10)
+@pytest.mark.slow
 def test_a_jump_stays_when_commits_are_added(seed: int, now: int) -> None:
     line = noisy(seed, {60: 1.1})
     then, later = jumps(line[: now + 1]), jumps(line)
@@ -176,6 +179,7 @@ def test_a_single_jump_is_the_same_read_backwards() -> None:
         assert back.ratio == pytest.approx(1 / forth.ratio, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_series_scanned_together_are_judged_as_if_alone() -> None:
     lines = [noisy(seed, {40 + seed: 1.2}, commits=80 + 7 * seed) for seed in range(10)]
     together = scan_points(lines)

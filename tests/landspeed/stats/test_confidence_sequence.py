@@ -66,6 +66,7 @@ def test_a_difference_is_found_in_about_the_blocks_that_an_exact_t_test_takes(
     assert np.quantile(taken, 0.9) <= most
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_true_ratio_and_narrows() -> None:
     found = differences(heavy, comparisons=60, blocks=100, seed=3, effect=0.2)
     widths = []

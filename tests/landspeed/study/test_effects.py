@@ -161,6 +161,7 @@ def test_company_is_told_of_settings_that_only_add_up_no_oftener_than_stated() -
     assert least <= told <= most
 
 
+@pytest.mark.slow
 def test_a_screen_is_as_sure_of_each_effect_as_if_all_runs_were_of_it() -> None:
     """Its standard error, against that of one at a time with the same profiles' repeats."""
     alone = ablation(

@@ -95,6 +95,7 @@ def test_runs_second_by_second_are_told_apart_by_x(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("panels", "columns"), [(1, 1), (2, 2), (3, 3), (4, 2), (5, 3)])
+@pytest.mark.slow
 def test_panels_are_laid_out_as_a_page_is_wide(panels: int, columns: int, tmp_path: Path) -> None:
     modes = tuple(f"mode-{number}" for number in range(panels))
     svg = drawn(plot(Kind.LINES, "clients", lines="ref"), some(modes), tmp_path / "plot.svg")

@@ -278,6 +278,7 @@ def test_a_cell_that_is_to_be_read_is_given_the_width() -> None:
     assert "<td>short</td>" in html
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_report_to_the_byte(
     report: StudyReport, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ lock:
 demo: setup
 	.venv/bin/landspeed run 18 17 15 13 18:bs4 --preset quick --publish
 	.venv/bin/landspeed run 18 17 15 13 18:bs4 --preset quick --metric instructions --publish
+	.venv/bin/landspeed compare 17 18 --workload 'read-*' --brief
 
 preview: setup
 	.venv/bin/landspeed preview

@@ -16,6 +16,7 @@ from base.errors import SlowerError, UsageError
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from landspeed.campaign.patch import Sides, patched, since_merge_base
+from landspeed.campaign.suite_brief import suite_brief
 from landspeed.campaign.suite_compare import compare_suite
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
 from landspeed.cli.options.common import (
@@ -60,6 +61,7 @@ class _Suite:
     workloads: list[Workload]
     size: float
     mail: bool
+    brief: bool
     patches: tuple[Path, ...]
     tips: bool
     fail_on: float | None
@@ -78,6 +80,7 @@ def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="With --suite or --workload: smallest change that is shown.",
     )
     @click.option("--mail", is_flag=True, help="With --suite or --workload: text of 72 columns.")
+    @click.option("--brief", is_flag=True, help="With --suite or --workload: five sentences.")
     @click.option(
         "--patch",
         "patches",
@@ -101,7 +104,9 @@ def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(command)
     def packed(*, workloads: list[Workload], **rest: Any) -> Any:
-        own = {name: rest.pop(name) for name in ("size", "mail", "patches", "tips", "fail_on")}
+        own = {
+            name: rest.pop(name) for name in ("size", "mail", "brief", "patches", "tips", "fail_on")
+        }
         if workloads:
             require_none_of(_NOT_WITH_A_SUITE, "--suite")
             return command(suite=_Suite(workloads=workloads, **own), **rest)
@@ -242,7 +247,10 @@ def _compare_suite(
         say(sides.patch)
     found = compare_suite(session, sides, workloads, suite.size)
     put_summary(suite_markdown(found))
-    text = suite_mail(found, typed_command()) if suite.mail else as_text(suite_text(found))
+    if suite.brief:
+        text = suite_brief(found, " ".join(words))
+    else:
+        text = suite_mail(found, typed_command()) if suite.mail else as_text(suite_text(found))
     emit_either(text, found.facts(), as_json=as_json)
     if suite.fail_on is not None and found.slower >= suite.fail_on:
         raise SlowerError(

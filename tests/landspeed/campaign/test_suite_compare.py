@@ -19,6 +19,7 @@ from benchmarks.workloads.scenario import Cell
 from landspeed.campaign import suite_causes, suite_compare
 from landspeed.campaign.campaign import Tally
 from landspeed.campaign.patch import Sides
+from landspeed.campaign.suite_brief import suite_brief
 from landspeed.campaign.suite_causes import (
     CauseKind,
     ChangePart,
@@ -98,6 +99,25 @@ def test_a_mail_fits_72_columns_and_says_how_to_repeat_it() -> None:
     mail = suite_mail(comparison(DEFAULT, CODE), "landspeed compare 17 18 --suite standard")
     assert max(map(len, mail.splitlines())) <= 72
     assert mail.endswith("To repeat it:\n  landspeed compare 17 18 --suite standard\n")
+
+
+def test_five_sentences_say_what_was_built_what_differs_why_how_sure_and_where_to_look() -> None:
+    built, differs, why, sure, look = suite_brief(comparison(DEFAULT, CODE), "17 18").splitlines()
+    assert "17.11 bs8 and 18.6 bs8 were built from source" in built
+    assert (
+        '1 execute more instructions, 1 fewer and 57 the same; most changed "read-only, cold"'
+        in (differs)
+    )
+    assert "+29.55 % is the new default of data_checksums (data_checksums=off gives it back)" in why
+    assert "+10.00 % is code, most of it in ReadBuffer." in why
+    assert "18.6 bs8 was counted again with data_checksums=off" in sure
+    assert "landspeed explain 17 18 --scenario read-only/////cold" in look
+
+
+def test_of_servers_that_do_not_differ_three_sentences_are_enough() -> None:
+    _, differs, look = suite_brief(comparison(), "17 18").splitlines()
+    assert differs == "- None differs by 0.2 % or more."
+    assert "explain" not in look
 
 
 def test_no_change_is_told_without_a_table() -> None:

@@ -43,7 +43,7 @@ lint:
 	.venv/bin/mypy
 	shellcheck tools/setup tools/lock tools/docker-base .ci/run $(filter-out %.service %.nft,$(wildcard tools/runner/*))
 	.venv/bin/actionlint
-	.venv/bin/zizmor --offline --no-progress --persona=auditor .github
+	.venv/bin/zizmor --offline --no-progress --persona=auditor .github action.yml
 
 # docs/cli.md is generated from the commands
 docs: setup

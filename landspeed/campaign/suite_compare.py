@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from base.build import Build
-from base.errors import LandspeedError
+from base.errors import LandspeedError, MeasureError, UsageError, raise_if
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import Workload
@@ -76,6 +78,14 @@ class SuiteComparison:
         """The largest increase, as a share; 0 if nothing became slower."""
         return max((0.0, *(one.ratio - 1 for one in self.changes)))
 
+    @classmethod
+    def parse(cls, facts: Any) -> SuiteComparison:
+        """Return the comparison of *facts* that were JSON; UsageError if they are none."""
+        try:
+            return TypeAdapter(cls).validate_python(facts)
+        except ValidationError as error:
+            raise UsageError("this is no comparison over a suite", detail=str(error)) from error
+
     def facts(self) -> dict[str, Any]:
         """Return the comparison as JSON can hold it."""
         changes = [{**asdict(one), "kind": one.kind, "ratio": one.ratio} for one in self.changes]
@@ -87,7 +97,7 @@ def compare_suite(
 ) -> SuiteComparison:
     """Count *workloads* on both *sides*; explain each change of *size* (a share) or more.
 
-    What is recorded is not counted again. MeasureError if nothing can be counted.
+    What is recorded is not counted again. LandspeedError if nothing can be counted on both.
     """
     targets = (sides.before, sides.after)
     before, after = (_built(session, side) for side in targets)
@@ -96,6 +106,9 @@ def compare_suite(
     cells = cells_of(session, workloads)
     old, new = (records_of(session, pgbench, build, cells) for build in (before, after))
     both = [cell for cell in cells if cell_key(cell) in old and cell_key(cell) in new]
+    if not both:
+        raise_if(tally.errors[0] if tally.errors else None)
+        raise MeasureError("no workload runs on both servers")
     ratios = {key: instructions(new[key]) / instructions(old[key]) for key in map(cell_key, both)}
     changed = [cell for cell in both if abs(ratios[cell_key(cell)] - 1) >= size]
     finder = CauseFinder(

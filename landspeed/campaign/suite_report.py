@@ -38,7 +38,7 @@ def suite_markdown(found: SuiteComparison) -> str:
     return "\n".join([*lines, "", *suite_notes(found)]) + "\n"
 
 
-def suite_mail(found: SuiteComparison, command: str) -> str:
+def suite_mail(found: SuiteComparison, command: str = "") -> str:
     """Return the comparison as plain text of 72 columns, with the *command* that repeats it."""
     lines = [*textwrap.wrap(_summary(found), _MAIL_WIDTH), ""]
     lines += [*textwrap.wrap(found.patch, _MAIL_WIDTH), ""] if found.patch else []
@@ -53,7 +53,8 @@ def suite_mail(found: SuiteComparison, command: str) -> str:
         )
     for note in suite_notes(found):
         lines += ["", *textwrap.wrap(note, _MAIL_WIDTH)]
-    return "\n".join([*lines, "", "To repeat it:", f"  {command}"]) + "\n"
+    lines += ["", "To repeat it:", f"  {command}"] if command else []
+    return "\n".join(lines) + "\n"
 
 
 def _summary(found: SuiteComparison) -> str:

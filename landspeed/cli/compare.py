@@ -11,10 +11,11 @@ from typing import Any
 
 import click
 
-from base.build import Variant
-from base.errors import SlowerError, UsageError
+from base.build import Build, Variant
+from base.errors import LandspeedError, SlowerError, UsageError
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
+from builders.source import Source
 from landspeed.campaign.patch import Sides, patched, since_merge_base
 from landspeed.campaign.suite_brief import suite_brief
 from landspeed.campaign.suite_compare import compare_suite
@@ -37,6 +38,7 @@ from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side
 from landspeed.compare.verdict import StoppingRule
 from landspeed.console.format import counted, percent
 from landspeed.console.github_log import put_summary
+from landspeed.console.markdown import code_block
 from landspeed.console.params import parse_share
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
@@ -203,10 +205,10 @@ def compare_(
 
 
 def _show_dry_run(session: Session, sides: list[Side], metric: str, *, as_json: bool) -> None:
-    for side in sides:
-        session.named(side.target)
+    listed = _listed(session, [session.named(side.target) for side in sides])
     text = f"would compare {' and '.join(map(str, sides))}: {metric}"
-    show_dry_run(text, {"metric": metric}, as_json=as_json, metric=metric_named(metric))
+    facts = {"metric": metric, "listed": listed}
+    show_dry_run(text, facts, as_json=as_json, metric=metric_named(metric))
 
 
 def _suite_sides(
@@ -233,19 +235,18 @@ def _compare_suite(
 ) -> None:
     """Compare the two sides that *words* spell by the instructions of the workloads of *suite*."""
     session, workloads = Session.open(only_counts=True), suite.workloads
-    sides = _suite_sides(session, words, suite, variant)
-    if dry_run:
-        for target in (sides.before, sides.after):
-            session.named(target)
-        text = (
-            f"would count {counted(len(workloads), 'workload')} on {sides.before} and {sides.after}"
-        )
-        facts = {"workloads": [one.name for one in workloads]}
-        show_dry_run(text, facts, as_json=as_json, metric=metric_named(INSTRUCTIONS))
-        return
-    if sides.patch:
-        say(sides.patch)
-    found = compare_suite(session, sides, workloads, suite.size)
+    try:
+        sides = _suite_sides(session, words, suite, variant)
+        if dry_run:
+            _show_suite(session, sides, workloads, as_json=as_json)
+            return
+        if sides.patch:
+            say(sides.patch)
+        found = compare_suite(session, sides, workloads, suite.size)
+    except LandspeedError as error:
+        # whoever reads the summary of a job need not search its log for the reason
+        put_summary(f"Not compared:\n\n{code_block(str(error))}")
+        raise
     put_summary(suite_markdown(found))
     if suite.brief:
         text = suite_brief(found, " ".join(words))
@@ -257,6 +258,28 @@ def _compare_suite(
             f"slower by up to {percent(found.slower)}",
             detail=f"--fail-on allows less than {percent(suite.fail_on)}.",
         )
+
+
+def _show_suite(
+    session: Session, sides: Sides, workloads: list[Workload], *, as_json: bool
+) -> None:
+    """Print what would be counted; the commits, too, become step outputs."""
+    named = [session.named(target) for target in (sides.before, sides.after)]
+    text = f"would count {counted(len(workloads), 'workload')} on {sides.before} and {sides.after}"
+    before, after = (one.origin.commit or one.origin.name for one in named)
+    facts = {
+        "before": before,
+        "after": after,
+        "listed": _listed(session, named),
+        "workloads": [one.name for one in workloads],
+    }
+    show_dry_run(text, facts, as_json=as_json, metric=metric_named(INSTRUCTIONS))
+
+
+def _listed(session: Session, named: list[Source | Build]) -> bool:
+    """Return whether all sources are upstream's or a listed remote's: see `Sources.is_listed`."""
+    sources = [one for one in named if isinstance(one, Source)]
+    return all(map(session.builder.sources.is_listed, sources))
 
 
 def _at_least_two(sides: tuple[str, ...]) -> tuple[str, ...]:

@@ -36,6 +36,12 @@ def code(text: str, *, longest: int = _LONGEST) -> str:
     return f"{fence}{pad}{inner}{pad}{fence}"
 
 
+def code_block(text: str) -> str:
+    """Return the lines of *text* as a code block that nothing in it can end."""
+    fence = "`" * max(3, 1 + max(map(len, _RUN.findall(text)), default=0))
+    return f"{fence}\n{text}\n{fence}"
+
+
 def markdown_table(
     titles: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = "l"
 ) -> str:

@@ -128,6 +128,22 @@ class GitHub:
         """Return every comment on the issue *number*."""
         return self.listed(f"issues/{number}/comments?", Comment)
 
+    def permission(self, user: str) -> str:
+        """Return what *user* may do in the repository: admin, write, read or none.
+
+        https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user
+        """
+        answer = self._ask("GET", f"collaborators/{quote(user, safe='')}/permission")
+        return str(answer.get("permission", "none"))
+
+    def dispatch(self, workflow: str, branch: str, inputs: Mapping[str, str]) -> None:
+        """Start *workflow*, a file name, as it is on *branch*.
+
+        https://docs.github.com/rest/actions/workflows#create-a-workflow-dispatch-event
+        """
+        path = f"actions/workflows/{workflow}/dispatches"
+        self._ask("POST", path, {"ref": branch, "inputs": dict(inputs)})
+
     def create(
         self, path: str, content: Mapping[str, object], existing: Callable[[], object | None]
     ) -> None:
@@ -280,6 +296,7 @@ class GitHub:
 
     def _failure(self, code: int, method: str, path: str, reason: str) -> RemoteError:
         right = "actions: read" if path.startswith("actions/") else "issues: write"
+        right = "actions: write" if path.endswith("/dispatches") else right
         hints = {
             401: "GITHUB_TOKEN is not valid, or has expired.",
             403: f"The job needs the permission {right}.",

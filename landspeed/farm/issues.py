@@ -135,7 +135,12 @@ def _is_same(one: str | None, other: str) -> bool:
 def comment(github: GitHub, number: int, reports: Sequence[AnyReport]) -> IssueAction:
     """Put *reports* of a bisection under the issue *number*; the same bisection has one comment."""
     mark = f"<!-- landspeed-bisection {digest_text(reports[0].identity)[:16]} -->"
-    text = f"{mark}\n{reports_markdown(reports)}\n"
+    return put_comment(github, number, mark=mark, text=reports_markdown(reports))
+
+
+def put_comment(github: GitHub, number: int, *, mark: str, text: str) -> IssueAction:
+    """Put *text* under the issue *number*: in the comment that begins with *mark*, if any does."""
+    text = f"{mark}\n{text}\n"
 
     def existing() -> Comment | None:
         found = github.comments(number)

@@ -26,13 +26,14 @@ from tests.kits.verbs import every_command, every_verb
 
 PROJECT = Path(__file__).resolve().parents[2]
 FILES = sorted(WORKFLOWS.glob("*.yml"))
-ACTIONS = sorted(WORKFLOWS.parent.glob("actions/*/action.yml"))
+IN_A_FORK = PROJECT / "action.yml"
+ACTIONS = [IN_A_FORK, *sorted(WORKFLOWS.parent.glob("actions/*/action.yml"))]
 SETUP = "./.github/actions/setup"
 HOSTED = re.compile(r"ubuntu-\d\d\.\d\d")
 # A hosted machine, unless the farm's owner keeps its results on a machine of theirs.
 WHERE_RESULTS_ARE = "${{ vars.LANDSPEED_RESULTS_LABEL || 'ubuntu-24.04' }}"
 ALLOWED_RIGHTS = {
-    "actions": {"read"},
+    "actions": {"read", "write"},
     "contents": {"read", "write"},
     "issues": {"write"},
     "pages": {"write"},
@@ -101,7 +102,7 @@ def test_every_action_is_pinned_to_a_full_sha_with_its_version_beside_it(path):
 
 def test_one_action_has_one_version_everywhere():
     refs: dict[str, set[str]] = {}
-    for action, ref in third_party(PROJECT / ".github"):
+    for action, ref in [*third_party(PROJECT / ".github"), *third_party(IN_A_FORK)]:
         refs.setdefault(action, set()).add(ref)
     assert {action: found for action, found in refs.items() if len(found) > 1} == {}
 
@@ -155,7 +156,8 @@ def test_every_job_sets_up_by_the_one_local_action_before_anything_measured_can_
         assert [uses[number] for number in local] in ([], [SETUP]), name
         assert not local or uses[0].startswith("actions/checkout@"), name
     run = [step["run"] for _, step in steps() if "run" in step]
-    assert [one for one in run if "tools/setup" in one] == ['tools/setup "$OPTION"']
+    # of a job's action, and of the one for forks
+    assert [one for one in run if "tools/setup" in one] == ['tools/setup "$OPTION"'] * 2
 
 
 def test_a_checkout_leaves_no_token_behind():
@@ -209,11 +211,33 @@ def test_a_step_is_one_command_of_at_most_three_lines():
 
 def test_no_event_from_outside_reaches_a_machine_of_ours():
     for path in FILES:
-        if triggers(path) & set(FROM_OUTSIDE):
+        if triggers(path) & set(FROM_OUTSIDE) and path.name != "request.yml":
             assert triggers(path) <= {"pull_request", "push"}, path.name
             for name, job in workflow(path)["jobs"].items():
                 assert is_hosted(job), f"{path.name}:{name}"
                 assert set(job["permissions"].values()) <= {"read"}, f"{path.name}:{name}"
+
+
+def test_a_comment_starts_one_job_for_those_who_may_write_and_no_shell_sees_its_text():
+    (path,) = [path for path in FILES if triggers(path) & {"issue_comment", "issues"}]
+    assert path.name == "request.yml"
+    assert triggers(path) == {"issue_comment"}
+    ((_, job),) = workflow(path)["jobs"].items()
+    assert is_hosted(job)
+    assert job["permissions"] == {"contents": "read", "issues": "write", "actions": "write"}
+    assert "author_association" in job["if"]
+    assert "github.event" not in str(job["steps"])
+    assert [step["run"] for step in job["steps"] if "run" in step] == [
+        '.venv/bin/landspeed farm issues --request "$GITHUB_EVENT_PATH"'
+    ]
+    # no other job may start workflows
+    writers = {name for name, job in jobs() if job["permissions"].get("actions") == "write"}
+    assert writers == {"request.yml:start"}
+
+
+def test_what_a_patch_of_anybody_leaves_reaches_no_results_branch():
+    publish = workflow(WORKFLOWS / "compare.yml")["jobs"]["publish"]
+    assert "needs.check.outputs.listed == 'true'" in publish["if"]
 
 
 def test_what_comes_by_a_pull_request_is_given_no_secret():
@@ -221,6 +245,16 @@ def test_what_comes_by_a_pull_request_is_given_no_secret():
         if "pull_request" in triggers(path):
             assert "secrets" not in path.read_text()
             assert "token" not in path.read_text()
+
+
+def test_the_action_for_forks_needs_no_secret_and_saves_a_cache_before_the_branchs_code_runs():
+    text = IN_A_FORK.read_text()
+    assert "secrets" not in text
+    assert "token" not in text.partition("runs:")[2]
+    names = [step["name"] for step in workflow(IN_A_FORK)["runs"]["steps"]]
+    assert names.index("Save the base's counts") < names.index("Compare")
+    for step in workflow(IN_A_FORK)["runs"]["steps"][: names.index("Save the base's counts")]:
+        assert "github.sha" not in str(step) or "--dry-run" in step["run"], step["name"]
 
 
 def test_a_job_after_one_that_may_be_skipped_says_itself_when_it_runs():
@@ -246,7 +280,7 @@ def test_dependabot_looks_after_every_action_and_every_package():
     assert {one["package-ecosystem"] for one in config["updates"]} == {"github-actions", "pip"}
     (actions,) = [one for one in config["updates"] if "directories" in one]
     assert actions["directories"] == ["/", "/.github/actions/*"]
-    assert {path.parent.parent for path in ACTIONS} == {WORKFLOWS.parent / "actions"}
+    assert {path.parent.parent for path in ACTIONS[1:]} == {WORKFLOWS.parent / "actions"}
 
 
 def test_every_job_ends_by_itself():
@@ -270,7 +304,7 @@ def test_what_the_environment_sets_is_an_option_that_there_is():
         for parameter in command.params
     }
     verbs = "|".join(every_verb())
-    for path in FILES:
+    for path in [*FILES, IN_A_FORK]:
         for name in re.findall(rf"^ +(LANDSPEED_(?:{verbs.upper()})_\w+):", path.read_text(), re.M):
             assert name in known, f"{path.name}: {name}"
 
@@ -306,7 +340,7 @@ def linter(name: str) -> str:
     "argv",
     [
         ["actionlint"],
-        ["zizmor", "--offline", "--no-progress", "--persona=auditor", ".github"],
+        ["zizmor", "--offline", "--no-progress", "--persona=auditor", ".github", "action.yml"],
     ],
     ids=lambda argv: argv[0],
 )

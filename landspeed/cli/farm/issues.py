@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -11,11 +12,15 @@ import click
 from base.errors import LandspeedError, UsageError
 from landspeed.bisect.note import BisectionNote
 from landspeed.bisect.report_markdown import parse_reports
+from landspeed.campaign.suite_compare import SuiteComparison
+from landspeed.campaign.suite_report import suite_mail
 from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.cli.options.common import dry_run_option, emit, emit_json, json_option, read_json
+from landspeed.console.markdown import code_block
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
-from landspeed.farm.issues import IssueUpdate, comment, update_issues
+from landspeed.farm.issues import IssueUpdate, comment, put_comment, update_issues
+from landspeed.farm.on_request import CommentEvent, answer
 from landspeed.farm.regressions import regressions
 from landspeed.session.session import Session
 
@@ -28,10 +33,18 @@ from landspeed.session.session import Session
     "comment_on",
     type=click.IntRange(1),
     metavar="NUMBER",
-    help="Instead, add FILE, the JSON report of a bisection, to this issue as a comment.",
+    help="Instead, add FILE, the JSON report of a bisection or of a comparison over a suite, to "
+    "this issue as a comment.",
+)
+@click.option(
+    "--request",
+    is_flag=True,
+    help="Instead, start the comparison that a comment asks for; FILE is GitHub's event.",
 )
 @json_option
-def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json: bool) -> None:
+def issues_(
+    *, file: Path | None, dry_run: bool, comment_on: int | None, request: bool, as_json: bool
+) -> None:
     """Keep one GitHub issue for each confirmed regression.
 
     Opens an issue for a new regression, updates it when something changes, and closes it when the
@@ -44,14 +57,21 @@ def issues_(*, file: Path | None, dry_run: bool, comment_on: int | None, as_json
       landspeed farm issues
       landspeed farm issues --comment 42 bisect.json
       landspeed farm issues --comment 42 --dry-run
+      landspeed farm issues --request "$GITHUB_EVENT_PATH"
     """
     if dry_run and comment_on is not None:
         say(f"would comment on issue {comment_on}")
         return
-    if (file is None) != (comment_on is None):
-        raise UsageError("--comment NUMBER and FILE go together", hint="Give both, or neither.")
+    if (file is None) == (request or comment_on is not None):
+        raise UsageError(
+            "FILE goes together with --comment NUMBER or --request", hint="Give both, or neither."
+        )
     if file is not None and comment_on is not None:
         _comment(comment_on, file)
+        return
+    if file is not None:
+        event = CommentEvent.parse(read_json(str(file), hint="GitHub wrote no event."))
+        say(answer(GitHub.find(say), event))
         return
     session = Session.open()
     github = None if dry_run else GitHub.find(say)
@@ -85,12 +105,19 @@ def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
 
 
 def _comment(number: int, file: Path) -> None:
-    facts = read_json(str(file), hint='Write it with "landspeed bisect --json".')
-    if facts is None:
-        say("the report is empty: nothing to comment")
-        return
-    reports = parse_reports(facts)
-    say(f"comment on issue {number}: {comment(GitHub.find(say), number, reports)}")
+    """Comment with the report in *file*; without one with the address of this run of a workflow."""
+    hint = 'Write it with "landspeed bisect --json" or "landspeed compare --suite … --json".'
+    facts = read_json(str(file), hint=hint) if file.exists() else None
+    github, run = GitHub.find(say), os.environ.get("GITHUB_RUN_ID", "")
+    if facts is None or "changes" in facts:
+        text = f"There is no report. The log of workflow run {run} says why."
+        if facts is not None:
+            # the job that wrote it ran code of others: nothing in it may be Markdown
+            text = code_block(suite_mail(SuiteComparison.parse(facts)))
+        done = put_comment(github, number, mark=f"<!-- landspeed-run {run} -->", text=text)
+    else:
+        done = comment(github, number, parse_reports(facts))
+    say(f"comment on issue {number}: {done}")
 
 
 def _number(one: IssueUpdate) -> str:

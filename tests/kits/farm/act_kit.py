@@ -152,12 +152,14 @@ class Hub:
     """A repository on a GitHub of the test's own; ``stubs`` has artifacts and caches.
 
     ``environment`` is that of the runner, ``variables`` are the repository's, ``secrets`` too.
+    ``actions`` are directories with actions that are not stood in for, by OWNER/NAME.
     """
 
     root: Path
     environment: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=lambda: {"GITHUB_TOKEN": "a-token"})
+    actions: dict[str, Path] = field(default_factory=dict)
     name: str = "example/landspeed"
     _numbers: Iterator[int] = field(default_factory=lambda: count(1001))
 
@@ -182,7 +184,7 @@ class Hub:
         written = {
             **{name: (CHECKOUT / name).read_text() for name in ("asv.conf.json", "landspeed.toml")},
             ".gitignore": (CHECKOUT / ".gitignore").read_text(),
-            "tools/setup": _setup(landspeed),
+            "tools/setup": pretended_setup(landspeed),
             **files,
         }
         for name, text in written.items():
@@ -323,9 +325,14 @@ class Hub:
             yield from ("--var", f"{key}={value}")
         for key in self.secrets:
             yield from ("--secret", key)  # its value is in act's environment
-        for action, ref_ in third_party(self.repository / ".github"):
+        places = [
+            self.repository / ".github",
+            *(one / "action.yml" for one in self.actions.values()),
+        ]
+        for action, ref_ in (one for place in places for one in third_party(place)):
             if action != CHECKOUT_ACTION:
-                yield from ("--local-repository", f"{action}@{ref_}={_stub(action)}")
+                directory = self.actions.get(action) or _stub(action)
+                yield from ("--local-repository", f"{action}@{ref_}={directory}")
 
     def _environment(self, work: Path) -> dict[str, str]:
         passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
@@ -340,9 +347,10 @@ class Hub:
 
 
 def third_party(directory: Path) -> list[tuple[str, str]]:
-    """The actions that workflows below *directory* use, OWNER/NAME and the ref each is at."""
+    """The actions that workflows in or below *directory* use, OWNER/NAME and each one's ref."""
     found = []
-    for path in sorted(directory.rglob("*.y*ml")):
+    paths = sorted(directory.rglob("*.y*ml")) if directory.is_dir() else [directory]
+    for path in paths:
         found += [(action, ref) for action, _, ref in _USES.findall(path.read_text())]
     return list(dict.fromkeys(found))
 
@@ -353,7 +361,8 @@ def _stub(action: str) -> Path:
     return path
 
 
-def _setup(landspeed: Sequence[str]) -> str:
+def pretended_setup(landspeed: Sequence[str]) -> str:
+    """Return a tools/setup that makes only ``.venv/bin/landspeed``, the command *landspeed*."""
     return f"""#!/usr/bin/env bash
 # The tests' stand-in: the environment that the tests run in serves.
 set -euo pipefail

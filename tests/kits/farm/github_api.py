@@ -46,6 +46,8 @@ class GitHubApi:
     tokens: set[str] = field(default_factory=set)
     failures: list[Failure] = field(default_factory=list)
     runs: list[dict[str, Any]] = field(default_factory=list)
+    permissions: dict[str, str] = field(default_factory=dict)
+    dispatched: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     stubs: Path | None = None
 
     def ended(
@@ -119,6 +121,11 @@ class GitHubApi:
                 return 200, {"artifacts": _page(some, query)}
             case "GET", ["actions", "artifacts", identifier, "zip"]:
                 return 302, {"location": f"{self.url}/blob/{identifier}"}
+            case "GET", ["collaborators", user, "permission"]:
+                return 200, {"permission": self.permissions.get(user, "read")}
+            case "POST", ["actions", "workflows", workflow, "dispatches"]:
+                self.dispatched.append((workflow, facts))
+                return 204, None
             case "GET", ["issues"]:
                 assert query["state"] == "all"
                 found = [one for one in self.issues if query["labels"] in one["labels"]]

@@ -334,5 +334,10 @@ def test_the_verb_comments_what_a_file_holds(tmp_path: Path, api):
     )
     assert "is not JSON" in done.stderr
     file.write_text("")
-    done = farm.landspeed("farm", "issues", "--comment", "3", str(file), **api.environment())
-    assert "nothing to comment" in done.stderr
+    told = api.environment() | {"GITHUB_RUN_ID": "77"}
+    farm.landspeed("farm", "issues", "--comment", "3", str(file), **told)
+    file.unlink()
+    farm.landspeed("farm", "issues", "--comment", "3", str(file), **told)
+    assert [one["body"].splitlines()[1] for one in api.comments[3][1:]] == [
+        "There is no report. The log of workflow run 77 says why."
+    ]

@@ -224,6 +224,47 @@ def test_a_patch_of_a_listed_remote_is_compared_and_of_no_other(hub, made, tmp_p
     assert json.loads(answer.read_text())["findings"][0]["verdict"] == "SAME"
 
 
+def test_a_maintainers_comment_starts_a_comparison_and_a_strangers_starts_no_machine(hub):
+    def commented(body: str, association: str) -> ActRun:
+        user = {"login": "somebody"}
+        comment = {"id": 9, "body": body, "user": user, "author_association": association}
+        payload = {
+            "action": "created",
+            "comment": comment,
+            "issue": {"number": 42},
+            "repository": {"default_branch": "main"},
+        }
+        return hub.run("request.yml", "issue_comment", payload=payload)
+
+    with github_api() as api:
+        api.permissions["somebody"] = "write"
+        hub.environment |= api.environment()
+        for body, association in (
+            ("/landspeed compare mine", "NONE"),
+            ("/landspeed compare mine", "CONTRIBUTOR"),
+            ("Thanks!\n/landspeed compare mine", "OWNER"),
+        ):
+            assert commented(body, association).cells == []
+        hostile = commented('/landspeed compare "$(touch pwned)"`touch pwned`', "OWNER")
+        assert_fine(hostile)
+        assert api.dispatched == []
+        assert "this is no request" in api.comments[42][0]["body"]
+        assert list(hub.root.rglob("pwned")) == []
+        assert_fine(commented("/landspeed compare cf/5000", "COLLABORATOR"))
+    inputs = {"patch": "cf/5000", "suite": "standard", "issue": "42"}
+    assert api.dispatched == [("compare.yml", {"ref": "main", "inputs": inputs})]
+
+
+def test_what_a_request_names_and_nobody_has_is_answered_on_the_issue(hub, made):
+    with github_api() as api:
+        hub.environment |= api.environment()
+        inputs = {"base": "master", "patch": "nobody/has-it", "suite": "small", "issue": "42"}
+        run = hub.run("compare.yml", inputs=inputs)
+    assert run.jobs == {"check": "failure", "comment": "success"}, run.told()
+    (comment,) = api.comments[42]
+    assert f"There is no report. The log of workflow run {run.number}" in comment["body"]
+
+
 # --- publish ---------------------------------------------------------------------------------
 
 

@@ -14,8 +14,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
 from base.errors import StorageError, VariantError
 from base.files import read_json
-from base.typed import from_json, to_json
-from base.version import Version
+from base.typed import AnyVersion, from_json, to_json
 
 BUILD_JSON = "BUILD.json"
 BLOCK_SIZES = (1, 2, 4, 8, 16, 32)
@@ -244,7 +243,7 @@ class Build:
 
     prefix: Path
     identifier: str
-    version: Annotated[Version, PlainValidator(Version.parse), PlainSerializer(str)]
+    version: AnyVersion
     origin: Origin
     variant: AnyVariant
     build_system: str

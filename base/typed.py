@@ -7,12 +7,20 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PlainSerializer,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+)
 
 from base.errors import UsageError
 from base.version import Version, VersionRange
 
-_Edge = Annotated[Version, PlainValidator(Version.parse)]
+AnyVersion = Annotated[Version, PlainValidator(Version.parse), PlainSerializer(str)]
+"""A version that files have as its text."""
 
 
 class Row(BaseModel):
@@ -24,8 +32,8 @@ class Row(BaseModel):
 class RangedRow(Row):
     """A row for the versions from ``since`` to before ``until``."""
 
-    since: _Edge | None = None
-    until: _Edge | None = None
+    since: AnyVersion | None = None
+    until: AnyVersion | None = None
 
     @property
     def versions(self) -> VersionRange:

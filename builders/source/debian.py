@@ -7,12 +7,12 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from base.errors import SourceError
 from base.files import canonical_json, write_atomic
+from base.typed import AnyVersion, from_json, to_json
 from base.version import Version
 from builders.source.apt import Apt
 
@@ -44,23 +44,9 @@ class Index:
     ``refreshed`` is when the lists were last fetched, ``attempted`` when that was last tried.
     """
 
-    packages: dict[Version, Package] = field(default_factory=dict)
+    packages: dict[AnyVersion, Package] = field(default_factory=dict)
     refreshed: float = 0.0
     attempted: float = 0.0
-
-    def to_json(self) -> str:
-        """Return this index as JSON."""
-        packages = {str(version): asdict(package) for version, package in self.packages.items()}
-        return canonical_json(
-            {"packages": packages, "refreshed": self.refreshed, "attempted": self.attempted}
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> Index:
-        """Return the index in *text*; ValueError, KeyError or TypeError for anything else."""
-        facts: dict[str, Any] = json.loads(text)
-        packages = {Version.parse(k): Package(**v) for k, v in facts.pop("packages").items()}
-        return cls(packages=packages, **facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +64,8 @@ class DebianArchive:
     def index(self) -> Index:
         """Return what the archive is known to offer, without asking it."""
         try:
-            return Index.from_json(self._path.read_text())
-        except (OSError, ValueError, KeyError, TypeError):
+            return from_json(Index, json.loads(self._path.read_text()))
+        except (OSError, ValueError):
             return Index()
 
     def is_due(self) -> bool:
@@ -112,7 +98,7 @@ class DebianArchive:
             refreshed=old.refreshed if problem else now,
             attempted=now,
         )
-        write_atomic(self._path, index.to_json())
+        write_atomic(self._path, canonical_json(to_json(index)))
 
     def download(self, package: Package, into: Path) -> Path:
         """Return the upstream tarball in *package*, verified by apt against Debian's signature."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from base.errors import RecordError
+from base.typed import from_json, to_json
 from landspeed.bisect.commit_range import Candidate, RangeKind
 from landspeed.bisect.journal import Verification
 from landspeed.console.format import counted
@@ -19,10 +20,10 @@ Answer = Literal["culprit", "range", "no culprit", "reversed", "undecided", "ref
 culprit did not differ from its parent when they were compared."""
 
 
-def validated(adapter: TypeAdapter[Report], facts: Any) -> Report:
+def validated(kind: type[Report], facts: Any) -> Report:
     """Return the report that *facts* (parsed JSON) hold; RecordError if they hold none."""
     try:
-        return adapter.validate_python(facts)
+        return from_json(kind, facts)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -168,11 +169,11 @@ class BisectReport:
     @classmethod
     def parse(cls, facts: Any) -> Self:
         """Return the report that *facts* (parsed JSON) hold; RecordError if they hold none."""
-        return validated(_ADAPTER, facts)  # type: ignore[return-value]
+        return validated(cls, facts)
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""
-        return dict(_ADAPTER.dump_python(self, mode="json"))
+        return to_json(self)
 
     @property
     def title(self) -> str:
@@ -206,6 +207,3 @@ class BisectReport:
         by_position = {one.position: one for one in self.measurements}
         good, bad = by_position.get(0), by_position.get(self.candidates)
         return None if good is None or bad is None else (good, bad)
-
-
-_ADAPTER = TypeAdapter(BisectReport)

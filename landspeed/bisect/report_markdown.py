@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.workloads.cell_name import CellName
 from landspeed.bisect.report import BisectReport, CandidateSpan, Measurement, validated
-from landspeed.bisect.sweep import SWEEP_ADAPTER, SweepReport, sweep_markdown
+from landspeed.bisect.sweep import SweepReport, sweep_markdown
 from landspeed.console.format import change, counted, number, percent
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.progress import duration
@@ -240,6 +240,6 @@ def parse_reports(facts: Any) -> list[AnyReport]:
     RecordError if it is something else.
     """
     if isinstance(facts, dict) and "order" in facts:
-        return [validated(SWEEP_ADAPTER, facts)]
+        return [validated(SweepReport, facts)]
     listed = facts if isinstance(facts, list) and facts else [facts]
     return [BisectReport.parse(one) for one in listed]

@@ -19,10 +19,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from base.build import BLOCK_SIZES, WAL_BLOCK_SIZES, Build, Variant
 from base.errors import MeasureError, UsageError, raise_if
+from base.typed import to_json
 from benchmarks.machine.lock import measuring
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.points import Point, count_samples
@@ -88,10 +88,7 @@ class SweepReport:
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""
-        return dict(SWEEP_ADAPTER.dump_python(self, mode="json"))
-
-
-SWEEP_ADAPTER = TypeAdapter(SweepReport)
+        return to_json(self)
 
 
 def timed_sweep(

@@ -143,7 +143,8 @@ def test_a_slower_branch_is_told_by_workload_size_and_function(fork):
     # the same again fails where that is asked for, and counts nothing
     fork.hub.variables["FAIL_ON"] = "0.5%"
     again = fork.hub.run("cost.yml", "push", ref="refs/heads/slow", timeout=3000)
-    assert again.steps("cost")["Compare"] == "failure", again.told()
+    assert again.jobs == {"cost": "failure"}, again.told()
+    assert "--fail-on allows less than 0.5 %" in again.log("cost")
     assert again.summary("cost") == summary
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from base.errors import RefError, SourceError
+from base.errors import RefError, SourceError, UsageError
 from base.files import storage_errors, write_atomic
 from base.version import Version
 from builders.config import SourceConfig
@@ -121,8 +121,15 @@ class Upstream:
         if not clone.is_dir():
             raise SourceError(f"There is no {clone}.")
         inside = clone / ".git" if (clone / ".git").exists() else clone
-        form = "--path-format=absolute"
-        found = Git(directory=inside).text("rev-parse", form, "--git-path", "objects")
+        asked = ("--path-format=absolute", "--git-path", "objects", "--is-shallow-repository")
+        found, shallow = Git(directory=inside).text("rev-parse", *asked).splitlines()
+        if shallow == "true":
+            raise UsageError(
+                "the git upstream is a shallow clone",
+                detail=f"{clone} lacks history.",
+                hint='Complete it by "git fetch --unshallow"; in a workflow check out with '
+                '"fetch-depth: 0".',
+            )
         former = [path for path in self._lenders() if path != found and Path(path).is_dir()]
         write_atomic(self._alternates, "\n".join([found, *former, ""]))
 

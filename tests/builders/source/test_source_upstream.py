@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from base.errors import RefError, SourceError
+from base.errors import RefError, SourceError, UsageError
 from builders.source import Sources, upstream
 from tests.kits.builds.sourcekit import GitUpstream, Harness, release
 
@@ -270,3 +270,11 @@ def test_a_branch_that_was_pushed_since_the_last_fetch_is_found(
     sources.resolve("master")
     postgres.git("branch", "newbranch")
     assert sources.resolve("newbranch").origin.commit == postgres.git("rev-parse", "newbranch")
+
+
+def test_a_shallow_clone_is_refused_with_what_completes_it(postgres, tmp_path):
+    origin = f"file://{postgres.directory}"
+    postgres.git("clone", "--quiet", "--depth=1", origin, str(tmp_path / "shallow"))
+    with pytest.raises(UsageError, match="shallow clone") as caught:
+        sources_of(Harness(tmp_path), str(tmp_path / "shallow")).resolve("master")
+    assert "git fetch --unshallow" in caught.value.hint

@@ -18,8 +18,9 @@ from benchmarks.counted.profiles import kept_profile
 from benchmarks.records.record import Record
 from landspeed.console.table import rich_table
 
-# Suffixes that gcc and clang give to parts and copies of a function.
-_PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+$")
+# Suffixes that gcc and clang give to parts and copies of a function; callgrind's "'2" stands behind
+# them where a function calls itself.
+_PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+(?=$|'\d+$)")
 _SHOWN_FILES = 40
 _CHANGED = 3
 # Less than an instruction is rounding.

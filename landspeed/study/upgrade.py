@@ -170,7 +170,6 @@ def _given_back(found: SuiteComparison, settings: Sequence[OldSetting]) -> Itera
     if not effects:
         yield "No setting: nothing that changed goes with a default, or with a plan's settings."
         return
-    rows = []
     for spelled, some in effects.items():
         some.sort(key=lambda pair: -abs(pair[1] - 1))
         ways = [known.get(word.partition("=")[0], _NO_WAY) for word in spelled.split(", ")]
@@ -180,12 +179,11 @@ def _given_back(found: SuiteComparison, settings: Sequence[OldSetting]) -> Itera
         ]
         if len(some) > _EXAMPLES:
             shown.append(f"{len(some) - _EXAMPLES} more")
-        how = "; ".join(dict.fromkeys(way.how for way in ways if way.how))
+        how = "; ".join(dict.fromkeys(way.how for way in ways if way.how)) or "postgresql.conf"
         price = " ".join(
             dict.fromkeys(f"{way.price}{f' <{way.see}>' if way.see else ''}" for way in ways)
         )
-        rows.append((code(spelled), how or "in postgresql.conf", "; ".join(shown), price))
-    yield markdown_table(("setting", "how", "what it gives back", "price"), rows)
+        yield f"- **{code(spelled)}** ({how})\n  - {'; '.join(shown)}\n  - Price: {price}"
 
 
 def _table(changes: Sequence[SuiteChange]) -> str:

@@ -32,7 +32,7 @@ from landspeed.session.session import Session
 from landspeed.site.update import has_dots, update_site
 from landspeed.study.ablation import NameValue
 from landspeed.study.plan import StudyPlan, plan_study, study_facts
-from landspeed.study.report import table_sections
+from landspeed.study.report import StudyReport
 from landspeed.study.request import StudyRequest
 from landspeed.study.run import run_study
 from landspeed.study.schema import DISK, Axes, Size, load_study
@@ -122,15 +122,16 @@ def study_(
         raise UsageError(f'study "{name}" counts no suite', hint='"upgrade" counts one.')
     plan = None
     if upgrade is None or metric != INSTRUCTIONS:
-        plan = plan_study(session, name, upgrade.study if upgrade else study, request)
+        plan = plan_study(session, name, study, request)
     facts = study_facts(session, plan) if plan else {}
     if dry_run:
         texts = [str(upgrade) if upgrade else "", render_study(facts) if plan else ""]
         show_dry_run("\n".join(filter(None, texts)), facts, as_json=as_json)
         return
     found = upgrade.compared(session) if upgrade else None
-    tally, page, timed = _timed(session, plan, facts) if plan else (Tally(), Path(), [])
+    tally, report, page = _measured(session, plan, facts) if plan else (Tally(), None, Path())
     if upgrade and found:
+        timed = upgrade.timed(report) if report else ()
         page = upgrade.write(found, timed, session.paths.results, typed_command())
     if has_dots(session):
         update_site(session)
@@ -154,17 +155,16 @@ def _request(preset: str, refs: tuple[str, ...], axes: Mapping[str, Any]) -> Stu
     )
 
 
-def _timed(
+def _measured(
     session: Session, plan: StudyPlan, facts: Mapping[str, Any]
-) -> tuple[Tally, Path, list[str]]:
-    """Measure *plan*; return the tally, the page and the tables of its report."""
+) -> tuple[Tally, StudyReport, Path]:
+    """Measure *plan*; return the tally, and the report with its page."""
     for left in plan.skipped:
         say(f"not available: {left}")
     say(f"{facts['runs']} runs in all, about {duration(facts['about_seconds'])}; {facts['disk']}")
     tally, report, page = run_study(session, plan)
     say(summary(tally))
-    tables = [text for table in plan.study.table for text in table_sections(report, table)]
-    return tally, page, tables
+    return tally, report, page
 
 
 def render_study(facts: Mapping[str, Any]) -> str:

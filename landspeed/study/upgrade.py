@@ -22,7 +22,7 @@ from landspeed.console.format import change, counted, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
-from landspeed.study.report import FACTS, MARKDOWN
+from landspeed.study.report import FACTS, MARKDOWN, StudyReport, table_sections
 from landspeed.study.schema import OldSetting, Study
 from landspeed.study.tables import PAGE, study_page
 
@@ -35,10 +35,7 @@ _NO_WAY = OldSetting(name="", how="", price="See the release notes.")
 
 @dataclass(frozen=True, kw_only=True)
 class Upgrade:
-    """Two servers and the workloads to count on both.
-
-    ``study`` is the one that was asked for, with tables that compare with the first server.
-    """
+    """Two servers, the workloads to count on both, and the study that was asked for."""
 
     study: Study
     sides: tuple[Target, Target]
@@ -59,9 +56,8 @@ class Upgrade:
                 hint='Name two, such as "landspeed study upgrade 17 18".',
             )
         before, after = targets
-        against = [one.model_copy(update={"against": before.ref}) for one in study.table]
         return cls(
-            study=study.model_copy(update={"table": tuple(against)}),
+            study=study,
             sides=(before, after),
             workloads=tuple(choose((), suite or study.suite)),
         )
@@ -75,6 +71,12 @@ class Upgrade:
         before, after = self.sides
         sides = Sides(before=before, after=after)
         return compare_suite(session, sides, self.workloads, COUNTED_DIFFERENCE)
+
+    def timed(self, report: StudyReport) -> list[str]:
+        """Return the tables of *report* as sections that compare with the first server."""
+        first = {"against": report.names.get(self.sides[0].ref)}
+        tables = (one.model_copy(update=first) for one in self.study.table)
+        return [text for table in tables for text in table_sections(report, table)]
 
     def write(
         self, found: SuiteComparison, timed: Sequence[str], results: Path, command: str

@@ -10,8 +10,11 @@ from base.errors import UsageError
 from landspeed.campaign.suite_causes import CauseKind
 from landspeed.campaign.suite_compare import SuiteComparison
 from landspeed.cli.study import study_
-from landspeed.study.schema import load_study
+from landspeed.study.plan import plan_study
+from landspeed.study.request import StudyRequest
+from landspeed.study.schema import Axes, load_study
 from landspeed.study.upgrade import Upgrade
+from tests.kits.made_up.study_kit import pretended, reported
 from tests.landspeed.campaign.test_suite_compare import CODE, DEFAULT, comparison
 
 STUDY = load_study(Path(__file__).parents[3], "upgrade")
@@ -58,3 +61,15 @@ def test_an_upgrade_has_two_servers_and_other_studies_no_suite(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         study_.main(words, standalone_mode=False)
+
+
+def test_what_was_timed_is_compared_with_the_first_server(tmp_path: Path) -> None:
+    upgrade = Upgrade.of(STUDY, ("9.6", "18"), "small")
+    assert upgrade is not None
+    request = StudyRequest(axes=Axes(refs=("9.6", "18")))
+    plan = plan_study(pretended(tmp_path), "upgrade", STUDY, request)
+    report = reported(plan, lambda point: 2.0 if point.build.origin.name.startswith("18") else 1.0)
+    title, *_, rows = upgrade.timed(report)
+    assert title == "## pgbench, timed"
+    assert "change from 9.6.24, 95 %" in rows
+    assert "-50" in next(line for line in rows.splitlines() if line.startswith("| 18"))

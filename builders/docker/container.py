@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from base.build import Compiler, Variant
 from base.errors import BuildError, VariantError
@@ -36,7 +36,7 @@ from builders.recipe import BuildStep, Recipe
 from builders.sandbox import Sandbox, inside
 from builders.sandbox.failure import SETUP_HINT
 from builders.sandbox.jobserver import JobServer
-from builders.sandbox.steps import Worker, Workplace
+from builders.sandbox.steps import StepResult, Worker, Workplace
 
 _SOURCE, _TREE, _STAGE = "/landspeed/source", "/landspeed/tree", "/landspeed/stage"
 _CCACHE, _LOG, _LIBRARY = "/landspeed/ccache", "/landspeed/log", "/landspeed/lib"
@@ -140,12 +140,12 @@ class Container(Sandbox):
     def _discard(self, place: Workplace) -> None:
         run("rm", "--force", place.container)
 
-    def _last_words(self, worker: Worker, place: Workplace, log: Path) -> dict[str, Any]:
+    def _last_words(self, worker: Worker, place: Workplace, log: Path) -> StepResult:
         code, words = worker.ended()
         if code == _DOCKER_FAILED:
             raise refusal(f"could not start a container of {self.tools.name}", words)
         kills = memory_kills(place.container, worker.began)
-        return {**super()._last_words(worker, place, log), "memory_kills": kills}
+        return replace(super()._last_words(worker, place, log), memory_kills=kills)
 
     def _explained(self, error: BuildError, memory_kills: int) -> BuildError:
         if memory_kills:

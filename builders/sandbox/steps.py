@@ -64,6 +64,15 @@ class Workplace:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StepResult:
+    """The exit code of a step, its CPU seconds, and how many processes were killed for memory."""
+
+    code: int
+    seconds: float = 0.0
+    memory_kills: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Worker:
     """A running builders.sandbox.inside, which runs one step at a time.
 
@@ -74,8 +83,8 @@ class Worker:
     process: subprocess.Popen[bytes]
     stderr: IO[bytes]
 
-    def do(self, request: dict[str, Any], tick: Callable[[], None]) -> dict[str, Any] | None:
-        """Return the answer to *request*; None if the worker ended."""
+    def do(self, request: dict[str, Any], tick: Callable[[], None]) -> StepResult | None:
+        """Return the result of *request*; None if the worker ended."""
         requests, answers = self.process.stdin, self.process.stdout
         if requests is None or answers is None:
             return None
@@ -84,8 +93,7 @@ class Worker:
         while not select.select([answers], [], [], _TICK_SECONDS)[0]:
             tick()
         line = answers.readline()
-        answer: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
-        return answer
+        return StepResult(**json.loads(line)) if line.endswith(b"\n") else None
 
     def ended(self) -> tuple[int, str]:
         """Return exit code and stderr of a worker that ended."""
@@ -165,19 +173,18 @@ class Sandbox(ABC):
                 request = self._request(step, place)
                 with log.open("a") as stream:
                     stream.write(f"$ {' '.join(request['argv'])}\n")
-                answer = worker.do(request, tick) or self._last_words(worker, place, log)
-                spent += answer["seconds"]
-                if answer["code"] != 0:
-                    killed = answer["memory_kills"]
+                result = worker.do(request, tick) or self._last_words(worker, place, log)
+                spent += result.seconds
+                if result.code != 0:
                     error = failure(
                         recipe,
                         step,
-                        code=answer["code"],
+                        code=result.code,
                         source=place.tree,
                         log=log,
-                        memory_kills=killed,
+                        memory_kills=result.memory_kills,
                     )
-                    raise self._explained(error, killed)
+                    raise self._explained(error, result.memory_kills)
         if place.tree != source:
             remove_tree(place.tree)
         return spent
@@ -234,13 +241,13 @@ class Sandbox(ABC):
         """End what still runs in *place*; a killed worker's session is ended anyway."""
         del place
 
-    def _last_words(self, worker: Worker, place: Workplace, log: Path) -> dict[str, Any]:
-        """Return the answer that stands for that of a *worker* that ended."""
+    def _last_words(self, worker: Worker, place: Workplace, log: Path) -> StepResult:
+        """Return the result that stands for that of a *worker* that ended."""
         del place
         code, words = worker.ended()
         with log.open("a") as stream:
             stream.write(f"{words}\nthe worker ended with exit code {code}\n")
-        return {"code": code, "seconds": 0.0, "memory_kills": 0}
+        return StepResult(code=code)
 
     def _explained(self, error: BuildError, memory_kills: int) -> BuildError:
         """Return *error* with the hint that helps in this sandbox."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from base.files import canonical_json, exchange, remove_tree, storage_errors, write_atomic
+from benchmarks.machine.machine import Machine
 from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.record import Record
 from benchmarks.workloads.metrics import metric_named
@@ -61,7 +62,7 @@ class StudyReport:
     """
 
     plan: StudyPlan
-    machine: Mapping[str, Any]
+    machine: Machine
     rows: Sequence[StudyRow]
     records: Mapping[str, Record]
     names: Mapping[str, str]
@@ -70,7 +71,7 @@ class StudyReport:
     @property
     def memory(self) -> int | None:
         """The memory limit of the servers in bytes, None for none."""
-        return self.machine.get("memory_limit")
+        return self.machine.memory_limit
 
     @property
     def series(self) -> Series:
@@ -100,7 +101,7 @@ class StudyReport:
             "study": self.plan.name,
             "title": self.plan.study.title,
             "size": self.plan.request.size.value,
-            "machine": self.machine["name"],
+            "machine": self.machine.name,
             "first": times[0] if times else None,
             "last": times[-1] if times else None,
             "runs": len({row.scalars["id"] for row in self.rows}),
@@ -171,8 +172,8 @@ def _measured(report: StudyReport) -> str:
         f"- {facts['runs']} runs of {preset.seconds} s, {preset.samples} requested for each point; "
         f"size *{request.size}*: {request.about(report.plan.study.amount(request.size), code)}",
         f"- data: {', '.join(f'{tier}, scale {scale}' for tier, scale in scales)}",
-        f"- on {code(machine['name'])}: {code(machine['cpu'])}, {machine['cores']} cores, "
-        f"{gib(machine['memory_bytes'])}",
+        f"- on {code(machine.name)}: {code(machine.cpu)}, {machine.cores} cores, "
+        f"{gib(machine.memory_bytes)}",
         f"- from {facts['first']} to {facts['last']}",
     ]
     number = 1 + max(batches(report.rows).values(), default=0)

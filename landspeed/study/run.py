@@ -44,7 +44,7 @@ def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyRepor
     ids = list({row.scalars["id"]: 0 for row in found})
     return StudyReport(
         plan=plan,
-        machine=session.machine.facts(),
+        machine=session.machine,
         rows=found,
         records={record.id: record for record in session.records.records(ids)},
         names={target.ref: build.origin.name for target, build in campaign.made.items()},

@@ -155,7 +155,7 @@ def reported(plan: StudyPlan, latency: Any = slower_with_small_blocks) -> StudyR
     table = scalars(records)
     return StudyReport(
         plan=plan,
-        machine=MACHINE.facts(),
+        machine=MACHINE,
         rows=[row for name, points in parts for row in rows(name, points, table)],
         records={one["id"]: Record.from_json(one) for one in records},
         names={version.rpartition(".")[0]: version for version in KNOWN},

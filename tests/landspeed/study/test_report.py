@@ -292,7 +292,7 @@ def test_the_same_runs_give_the_same_report_to_the_byte(
 
 def test_words_of_others_are_no_html(report: StudyReport, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
-    machine = {**report.machine, "cpu": evil}
+    machine = replace(report.machine, cpu=evil)
     page = write_report(
         StudyReport(
             plan=report.plan,

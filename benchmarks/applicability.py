@@ -13,6 +13,7 @@ from benchmarks.server.configuration import Configuration, shared_buffers_span
 from benchmarks.server.pooler import MOST_CLIENTS, pooler_reason
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import server_count
+from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import (
     CacheState,
@@ -106,6 +107,8 @@ def _cell_reason(cell: Cell, profile: Configuration) -> str | None:
 
 def _uncounted(cell: Cell) -> str | None:
     profile, mode = Configuration.named(cell.profile), cell.scenario.mode
+    if isinstance(mode, Workload) and mode.timed_only:
+        return f"{mode} is timed only: it needs {mode.clients} clients"
     if isinstance(mode, SysbenchMode) or (isinstance(mode, Script) and len(mode.parts) > 1):
         return "only pgbench is counted, with one script"
     if profile.storage or profile.topology or profile.pooler:

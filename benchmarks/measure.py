@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from base.build import Build
-from base.errors import ClusterError, MeasureError, StorageError
+from base.errors import ClusterError, MeasureError, NotApplicableError, StorageError
 from base.paths import Paths
 from benchmarks.clients.client import Outcome
 from benchmarks.clients.pgbench import Pgbench
@@ -42,7 +42,7 @@ from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import TOPOLOGIES
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script
-from benchmarks.workloads.scenario import Cell
+from benchmarks.workloads.scenario import Cell, Scenario
 from benchmarks.workloads.sysbench_modes import SysbenchMode
 
 _TOO_LITTLE = (
@@ -165,6 +165,8 @@ def measure(
     at *every* so many seconds meanwhile, and statements timed; None: neither. MeasureError if the
     server dies under it; nothing of the Run is left then, and no record.
     """
+    if not cell.scenario.runs_on(build.version):
+        raise NotApplicableError(f"{build.label} does not have {cell.scenario.mode}")
     started = datetime.now(UTC)
     phases = Phases()
     store = templates(paths, pgbench, cell=cell)
@@ -181,7 +183,7 @@ def measure(
     outcome = seen.outcome
     facts = {
         **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
-        "epoch": machine.epoch.facts(),
+        "epoch": replace(machine.epoch, workload=cell.scenario.digest(build.version)).facts(),
         "run": {
             **context,
             "seconds": seconds,
@@ -252,6 +254,7 @@ def _run(
                 cluster.confine(processors)
         with phases.phase("warm"):
             fit = profile.shared_buffers(machine.memory_bytes)
+            _restore(clusters[0], scenario)
             began = begin(clusters, fit, scenario, store.topology)
         first = clusters[0]
         with (
@@ -300,10 +303,21 @@ def _servers(
         topology=store.topology,
         settings=Configuration.named(cell.profile).settings(
             known_settings(build), machine.memory_bytes
-        ),
+        )
+        | cell.scenario.settings_of(known_settings(build)),
+        database=cell.scenario.dataset or DATABASE,
         keep=not cell.scenario.mode.writes,
         memory_limit=machine.memory_limit,
     )
+
+
+def _restore(cluster: Cluster, scenario: Scenario) -> None:
+    """Bring the tables of a workload of the catalog into the state in which it begins."""
+    if not isinstance(scenario.mode, Workload):
+        return
+    with cluster.connect() as connection:
+        for statement in scenario.mode.before:
+            connection.execute(statement.encode())
 
 
 def _looked_at(
@@ -343,7 +357,7 @@ def _drive(
         outcome = client.run(
             host,
             user=SUPERUSER,
-            database=DATABASE,
+            database=first.database,
             cell=cell,
             cores=cores,
             seconds=seconds,

@@ -99,7 +99,7 @@ def _counted(cell: Cell, metric: Metric) -> dict[str, Any]:
     wanted = ComparableCounts(
         machine=machine,
         pgbench_version=pgbench.version,
-        epoch=count_environment(cell, build.version).identifier,
+        epochs=[count_environment(cell, build.version).identifier],
     )
     rows = rows_of(wanted.of(records.table()), Point(build=build, cell=cell).key)
     if rows.num_rows:

@@ -40,6 +40,7 @@ _READ_SAMPLING, _WRITE_SAMPLING = 0.05, 0.5
 # A server under valgrind is some fifty times slower, and the machine may be loaded.
 _COUNTED_SECONDS = 600.0
 _LOG_PREFIX = "transactions"
+_BEGUN = "landspeed_begun"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Pgbench:
             if not isinstance(mode, Script):
                 continue
             with TemporaryDirectory() as here:
-                argv = [*self._base(Path(here), "nobody"), "-n", *_files(mode, Path(here))]
+                argv = [*self._base(Path(here), "nobody"), "-n", *_files(_parts(mode), Path(here))]
                 said = self._run(argv, cwd=Path(here), timeout=None).stderr
             if re.search(rf"{mode.name}(-\d+)?\.sql", said):
                 raise UsageError(
@@ -115,8 +116,11 @@ class Pgbench:
         With *statements* each statement's latency is told, where a transaction has several.
         """
         scenario = cell.scenario
-        options = [*_scripts(scenario, scratch), *self._options(cell, cores, seconds, seed)]
+        options = [*scripts_of(scenario, scratch), *self._options(cell, cores, seconds, seed)]
         told = ["-r"] if statements and scenario.mode.writes else []
+        mode = scenario.mode
+        if isinstance(mode, Workload) and mode.connects:
+            told, user = [*told, "-C"], mode.role
         argv = [*self._base(host, user), "-n", *options, *told, database]
         done = self._run(argv, cwd=scratch, timeout=seconds + GRACE_SECONDS, processors=processors)
         if done.status != 0:
@@ -202,21 +206,39 @@ class Pgbench:
         )
 
 
-def _scripts(scenario: Scenario, scratch: Path) -> list[str]:
+def scripts_of(scenario: Scenario, scratch: Path) -> list[str]:
     """Return the options that say what a transaction does; writes a Script's files to *scratch*."""
     if isinstance(scenario.mode, Workload):
-        raise UsageError("workloads of the catalog are counted, not timed")
+        text = _with_session(scenario.mode)
+        return ["-D", f"{_BEGUN}=0", *_files({scenario.mode.name: (text, 1)}, scratch)]
     if not isinstance(scenario.mode, Script):
         return [_SCRIPTS[scenario.mode]]
     # pgbench asks the server for the scale only where it runs a script of its own
-    return ["-s", str(scenario.scale), *_files(scenario.mode, scratch)]
+    return ["-s", str(scenario.scale), *_files(_parts(scenario.mode), scratch)]
 
 
-def _files(script: Script, scratch: Path) -> list[str]:
-    """Write the files of *script* to *scratch*; return the options that name them."""
+def _with_session(workload: Workload) -> str:
+    """Return the script of *workload*, which begins each session with the statements for that."""
+    session = "".join(f"{statement};\n" for statement in workload.session)
+    if session and not workload.connects:
+        session = f"\\if :{_BEGUN} = 0\n{session}\\set {_BEGUN} 1\n\\endif\n"
+    return session + workload.script
+
+
+def _parts(script: Script) -> dict[str, tuple[str, int]]:
+    """Return the parts of *script*, text and weight, by the names of their files."""
+    several = len(script.parts) > 1
+    return {
+        f"{script.name}-{number}" if several else script.name: part
+        for number, part in enumerate(script.parts, start=1)
+    }
+
+
+def _files(parts: Mapping[str, tuple[str, int]], scratch: Path) -> list[str]:
+    """Write files with *parts* of a script to *scratch*; return the options that name them."""
     options = []
-    for number, (text, weight) in enumerate(script.parts, start=1):
-        name = f"{script.name}-{number}.sql" if len(script.parts) > 1 else f"{script.name}.sql"
+    for stem, (text, weight) in parts.items():
+        name = f"{stem}.sql"
         with storage_errors(f'write "{scratch / name}"', scratch):
             (scratch / name).write_text(text)
             (scratch / name).chmod(0o644)

@@ -35,7 +35,8 @@ def parse_summary(
 
     pattern = r"number of transactions actually processed: (\d+)"
     transactions = transactions_in("pgbench", stdout, pattern)
-    tps = float(field(r"tps = ([\d.]+) \(without initial connection time\)"))
+    # with -C connecting is part of each transaction
+    tps = float(field(r"tps = ([\d.]+) \((?:without initial |including re)connection times?\)"))
     stddev = re.search(r"latency stddev = ([\d.]+) ms", stdout)
     percentiles: list[float | None] = [None, None, None]
     if len(latencies_us):
@@ -49,7 +50,7 @@ def parse_summary(
         tps=tps,
         transactions=transactions,
         failed=int(field(r"number of failed transactions: (\d+)")),
-        connection_ms=float(field(r"initial connection time = ([\d.]+) ms")),
+        connection_ms=float(field(r"(?:initial|average) connection time = ([\d.]+) ms")),
         measured_seconds=round(transactions / tps, 6),
     )
 

@@ -43,9 +43,7 @@ def work_of(cell: Cell) -> Workload:
 
 def count_environment(cell: Cell, version: Version) -> CountEnvironment:
     """Return what counts of *cell* on *version* must share to be compared."""
-    mode = cell.scenario.mode
-    digest = mode.digest(version) if isinstance(mode, Workload) else ""
-    return replace(count_epoch(), workload=digest)
+    return replace(count_epoch(), workload=cell.scenario.digest(version))
 
 
 def own_servers(cell: Cell) -> bool:

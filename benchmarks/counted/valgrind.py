@@ -8,7 +8,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -84,11 +84,12 @@ def count_epoch() -> CountEnvironment:
     return CountEnvironment.detect()
 
 
-def comparable_counts(machine: Machine, pgbench_version: str) -> ComparableCounts:
-    """What counts must share to stand for one that is made here and now."""
-    return ComparableCounts(
-        machine=machine, pgbench_version=pgbench_version, epoch=count_epoch().identifier
-    )
+def comparable_counts(
+    machine: Machine, pgbench_version: str, digests: Iterable[str] = ("",)
+) -> ComparableCounts:
+    """What counts must share to stand for one that is made here and now of these *digests*."""
+    epochs = [replace(count_epoch(), workload=one).identifier for one in digests]
+    return ComparableCounts(machine=machine, pgbench_version=pgbench_version, epochs=epochs)
 
 
 def valgrind() -> str:

@@ -11,7 +11,13 @@ from base.errors import MeasureError
 from base.files import digest_text
 from base.version import Version
 from benchmarks.server.home import PORT, ServerHome
-from benchmarks.workloads.catalog import Dataset, dataset_for, dataset_names, dataset_texts
+from benchmarks.workloads.catalog import (
+    DATASETS_SIZE,
+    Dataset,
+    dataset_for,
+    dataset_names,
+    dataset_texts,
+)
 
 # Every version has a default of its own; what ANALYZE finds must not depend on it.
 _STATISTICS_TARGET = "SET default_statistics_target = 100"
@@ -21,8 +27,7 @@ class DatasetLoader:
     """Loads a template with all datasets that its version can have, as pgbench loads its tables."""
 
     load = ""
-    size = 20.0
-    """The disk space of all datasets, in units of pgbench's scale: 300 MB."""
+    size = DATASETS_SIZE
 
     @property
     def data(self) -> str:

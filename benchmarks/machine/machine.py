@@ -31,7 +31,8 @@ class Epoch:
     """A span of time in which a machine's numbers may be compared with each other.
 
     A new kernel, processor, microcode or C library begins a new one, and so does a new way of
-    landspeed to measure.
+    landspeed to measure. ``workload`` is the digest of a workload of the catalog: one that is
+    changed begins anew.
     """
 
     kernel: str
@@ -39,6 +40,7 @@ class Epoch:
     microcode: str
     libc: str
     method: str = METHOD
+    workload: str = ""
 
     @classmethod
     def detect(cls, root: Path = ROOT) -> Self:
@@ -53,11 +55,17 @@ class Epoch:
     @property
     def identifier(self) -> str:
         """Ten hex digits: the same for the same kernel, cpu, microcode, libc and method."""
-        return digest_text(canonical_json(asdict(self)))[:10]
+        return digest_text(canonical_json(self._told))[:10]
+
+    @property
+    def _told(self) -> dict[str, str]:
+        facts = asdict(self)
+        # other modes have no workload in their identifier
+        return facts if self.workload else {k: v for k, v in facts.items() if k != "workload"}
 
     def facts(self) -> dict[str, str]:
         """Return what the raw record says of it."""
-        return {"identifier": self.identifier, **asdict(self)}
+        return {"identifier": self.identifier, **self._told}
 
 
 @dataclass(frozen=True, kw_only=True)

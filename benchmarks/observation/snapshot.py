@@ -14,7 +14,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from benchmarks.machine.processes import storage_bytes
-from benchmarks.server.cluster import DATABASE, Cluster
+from benchmarks.server.cluster import Cluster
 
 _DATABASE_VIEW = "pg_stat_database"
 # Set by initdb or by the build, and so not "changed", but worth knowing.
@@ -226,10 +226,10 @@ def _wait_until_alone(connection: psycopg.Connection[Any], *, residents: bool) -
     Where some are *residents*, that is until none has ended for a while.
     """
     began = since = time.monotonic()
-    query = "SELECT count(*) - 1 FROM pg_stat_activity WHERE datname = %s"
+    query = "SELECT count(*) - 1 FROM pg_stat_activity WHERE datname = current_database()"
     last = None
     while (now := time.monotonic()) < began + _LAG_SECONDS:
-        row = connection.execute(query, [DATABASE]).fetchone()
+        row = connection.execute(query).fetchone()
         others = row[0] if row else 0
         if others != last:
             last, since = others, now
@@ -266,7 +266,7 @@ def _statistics(connection: psycopg.Connection[Any], views: Sequence[str]) -> St
     for view in views:
         query = sql.SQL("SELECT * FROM {}").format(sql.Identifier(view))
         if view == _DATABASE_VIEW:
-            query += sql.SQL(" WHERE datname = {}").format(sql.Literal(DATABASE))
+            query += sql.SQL(" WHERE datname = current_database()")
         with connection.cursor(row_factory=dict_row) as cursor:
             rows = cursor.execute(query).fetchall()
         several = view in _VIEWS_OF_ROWS

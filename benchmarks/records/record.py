@@ -126,6 +126,8 @@ class EpochFacts(Facts):
     microcode: str | None = None
     libc: str | None = None
     method: int | str | None = None
+    workload: str | None = None
+    """The digest of a workload of the catalog that was timed."""
     valgrind: str | None = None
     libc_sha256: str | None = None
     shown_cpu: str | None = None

@@ -174,6 +174,7 @@ class Cluster:
         environment: Mapping[str, str] | None = None,
         memory_limit: int | None = None,
         beside: bool = False,
+        database: str = DATABASE,
     ) -> None:
         self.build = build
         self.data = data
@@ -184,6 +185,7 @@ class Cluster:
         self._environment = dict(environment or {})
         self.memory_limit = memory_limit
         self._beside = beside
+        self.database = database
         self._group: Cgroup | None = None
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -299,8 +301,10 @@ class Cluster:
         """How many of its processes the kernel killed because of its memory limit."""
         return self._group.kills if self._group else 0
 
-    def connect(self, database: str = DATABASE) -> psycopg.Connection[Any]:
+    def connect(self, database: str = "") -> psycopg.Connection[Any]:
         """Return a connection of the superuser in autocommit mode; ClusterError if there is none.
+
+        Without a *database* it is to the one that is measured.
 
         Nothing in the caller's environment (PGSERVICE, PGOPTIONS, …) may send us to
         another server or change how this one is used, so it is forgotten.
@@ -312,7 +316,7 @@ class Cluster:
                 host=str(self.host),
                 port=PORT,
                 user=SUPERUSER,
-                dbname=database,
+                dbname=database or self.database,
                 connect_timeout=30,
                 application_name="landspeed",
                 autocommit=True,
@@ -351,6 +355,7 @@ def serving(
     settings: Mapping[str, str],
     keep: bool,
     memory_limit: int | None = None,
+    database: str = DATABASE,
 ) -> Iterator[tuple[Cluster, ...]]:
     """Yield the servers of *build* on *data*, each with a run directory of its own; see Cluster.
 
@@ -367,6 +372,7 @@ def serving(
                 keep=keep,
                 memory_limit=memory_limit,
                 beside=topology is not None,
+                database=database,
             )
             for place in places(topology, data)
         )

@@ -29,8 +29,11 @@ CATALOG = "catalog"
 PGBENCH = "pgbench"
 """The dataset that pgbench itself loads, at any scale."""
 
+DATASETS_SIZE = 20.0
+"""The disk space of all datasets, in units of pgbench's scale: 300 MB."""
+
 SUITES = ("small", "standard", "all")
-"""Each suite contains the ones before it."""
+"""Each suite contains the ones before it; one that is timed only is in none."""
 
 _HERE = Path(__file__).parent
 _SQL = _HERE / "sql"
@@ -61,7 +64,8 @@ class Workload:
     ``lengths`` are the numbers of executions in a short and in a long series; their difference is
     what is counted. ``guards`` says which part of PostgreSQL would show in it. Where it
     ``connects``, each execution is a session of its own, of ``role``. ``settings`` are those that
-    its server needs.
+    its server needs. ``clients`` is the number of clients that it is made for, None for any; one
+    that is made for several is timed only.
     """
 
     name: str
@@ -80,12 +84,14 @@ class Workload:
     connects: bool = False
     role: str = "postgres"
     settings: tuple[tuple[str, str], ...] = ()
+    clients: int | None = None
 
     @classmethod
     def parse(cls, family: str, row: dict[str, Any]) -> Self:
         """Return the workload of a row of *family*'s TOML file."""
         path = _SQL / family / f"{row.get('file', row['name'])}.sql"
-        short, long = row["lengths"]
+        # one that is timed only has none
+        short, long = row.get("lengths", (1, 2))
         return cls(
             name=row["name"],
             family=family,
@@ -98,11 +104,13 @@ class Workload:
             session=tuple(row.get("session", ())),
             before=tuple(row.get("before", ())),
             lengths=(short, long),
-            writes=row.get("writes", False),
+            # what restores tables before a series writes too
+            writes=row.get("writes", "before" in row),
             suite=row.get("suite", "all"),
             connects=row.get("connects", False),
             role=row.get("role", "postgres"),
             settings=tuple(row.get("settings", {}).items()),
+            clients=row.get("clients"),
         )
 
     @property
@@ -116,12 +124,17 @@ class Workload:
     @property
     def size(self) -> float:
         """How many times as large as pgbench's own its tables are."""
-        return 1.0
+        return DATASETS_SIZE
 
     @property
     def data(self) -> str:
-        """What tells its tables from those of other modes at the same scale."""
-        return self.dataset
+        """What tells its tables from those of modes that are not in the catalog."""
+        return CATALOG
+
+    @property
+    def timed_only(self) -> bool:
+        """Whether it needs several clients, so that its instructions cannot be counted."""
+        return self.clients is not None and self.clients > 1
 
     def facts(self) -> dict[str, Any]:
         """Return the workload as JSON can hold it."""
@@ -134,11 +147,21 @@ class Workload:
             "protocol": self.protocol.value,
             "versions": str(self.range),
             "suite": self.suite,
+            **({"clients": self.clients} if self.clients else {}),
         }
 
     def digest(self, version: Version) -> str:
         """Return a digest of all that decides what is counted: SQL, dataset, series."""
         dataset = dataset_for(self.dataset, version)
+        return self._digest(dataset.sql if dataset else "")
+
+    @property
+    def digests(self) -> frozenset[str]:
+        """Its digests on all versions, which differ in how they spell the dataset."""
+        spelled = [one.sql for one in _datasets() if one.name == self.dataset]
+        return frozenset(map(self._digest, spelled or [""]))
+
+    def _digest(self, dataset: str) -> str:
         told = [
             self.script,
             *self.session,
@@ -148,7 +171,7 @@ class Workload:
             *([self.role] if self.connects else []),
             *(f"{name} = {value}" for name, value in self.settings),
         ]
-        return digest_text("\n".join([*told, dataset.sql if dataset else ""]))[:10]
+        return digest_text("\n".join([*told, dataset]))[:10]
 
     def runs_on(self, version: Version) -> bool:
         """Return whether servers of *version* understand the workload and its dataset."""
@@ -179,7 +202,8 @@ def choose(patterns: Sequence[str], suite: str | None = None) -> list[Workload]:
     chosen = {
         one.name
         for one in workloads()
-        if suite is not None and SUITES.index(one.suite) <= SUITES.index(suite)
+        if suite is not None and not one.timed_only
+        if SUITES.index(one.suite) <= SUITES.index(suite)
     }
     for pattern in patterns:
         matched = {one.name for one in workloads() if fnmatchcase(one.name, pattern)}

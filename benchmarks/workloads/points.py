@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -86,12 +87,14 @@ class Point:
 class Comparable:
     """What timed samples must share to count as samples of the same point.
 
-    The machine and its epoch, the pgbench, and at least as many seconds a Run.
+    The machine and its epoch, the pgbench, and at least as many seconds a Run. ``digests`` are
+    those of their scenarios.
     """
 
     machine: Machine
     pgbench_version: str
     seconds: int
+    digests: Collection[str] = ("",)
 
     def of(self, table: pa.Table) -> pa.Table:
         """The rows of *table* (RecordStore.table()) that count."""
@@ -103,9 +106,10 @@ class Comparable:
         They are for whoever weighs each Run's likelihood, to which it is all the same when the
         Runs ended; a median of them leans.
         """
+        epochs = [replace(self.machine.epoch, workload=one).identifier for one in self.digests]
         return table.filter(
             (pc.field("machine") == self.machine.name)
-            & (pc.field("epoch") == self.machine.epoch.identifier)
+            & pc.field("epoch").isin(epochs)
             & (pc.field("pgbench_version") == self.pgbench_version)
             & (pc.field("seconds") >= self.seconds)
         )
@@ -115,22 +119,28 @@ class Comparable:
 class ComparableCounts:
     """What counted samples must share to count as samples of the same point.
 
-    The machine's name, because a trend belongs to one machine; the CountEnvironment; and the
-    version of pgbench. Not the processor, the kernel or the duration.
+    The machine's name, because a trend belongs to one machine; the CountEnvironment, of which
+    ``epochs`` are the identifiers; and the version of pgbench. Not the processor, the kernel or
+    the duration.
     """
 
     machine: Machine
     pgbench_version: str
-    epoch: str
+    epochs: Collection[str]
 
     def of(self, table: pa.Table) -> pa.Table:
         """The rows of *table* (RecordStore.table()) that count."""
         return table.filter(
             (pc.field("machine") == self.machine.name)
-            & (pc.field("epoch") == self.epoch)
+            & pc.field("epoch").isin(list(self.epochs))
             & (pc.field("pgbench_version") == self.pgbench_version)
             & pc.field("instructions").is_valid()
         )
+
+
+def digests_of(points: Iterable[Point]) -> frozenset[str]:
+    """Return the digests that the scenarios of *points* have on any version."""
+    return frozenset({""}.union(*(point.cell.scenario.digests for point in points)))
 
 
 def count_samples(table: pa.Table) -> Counter[PointKey]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import product
 from typing import Any
 
 from base.errors import UsageError
+from base.version import Version
 from benchmarks.machine.machine import Limits
 from benchmarks.workloads.catalog import Workload, named
 from benchmarks.workloads.custom_scripts import Script
@@ -109,6 +110,24 @@ class Scenario:
         return "" if isinstance(self.mode, Mode) else self.mode.data
 
     @property
+    def dataset(self) -> str:
+        """The dataset of the catalog, a database of that name; empty if it uses none."""
+        return self.mode.dataset if isinstance(self.mode, Workload) else ""
+
+    def runs_on(self, version: Version) -> bool:
+        """Return whether servers of *version* understand it."""
+        return not isinstance(self.mode, Workload) or self.mode.runs_on(version)
+
+    def digest(self, version: Version) -> str:
+        """Return a digest of a workload of the catalog; empty for other modes."""
+        return self.mode.digest(version) if isinstance(self.mode, Workload) else ""
+
+    @property
+    def digests(self) -> frozenset[str]:
+        """Its digests on all versions."""
+        return self.mode.digests if isinstance(self.mode, Workload) else frozenset({""})
+
+    @property
     def settings(self) -> tuple[tuple[str, str], ...]:
         """The settings that its servers need, over those of the configuration."""
         return self.mode.settings if isinstance(self.mode, Workload) else ()
@@ -120,6 +139,8 @@ class Scenario:
     @property
     def indexes(self) -> tuple[tuple[str, str, str], ...]:
         """The indexes that grow with the scale: table, column, and one that is not in it."""
+        if isinstance(self.mode, Workload):
+            return ()
         if isinstance(self.mode, SysbenchMode):
             return (("sbtest1", "id", "c"), ("sbtest1", "k", "c"))
         return (("pgbench_accounts", "aid", "abalance"),)
@@ -304,9 +325,16 @@ def plan_cells(
     axes = product(
         preset.profiles, preset.tiers, preset.modes, preset.protocols, preset.client_counts
     )
-    for profile, tier, mode, protocol, clients in axes:
-        scenario = Scenario(mode=mode, protocol=protocol, tier=tier, scale=scales[tier])
-        cell = Cell(scenario=scenario, clients=clients, profile=profile)
+    cells = (
+        Cell(
+            scenario=Scenario(mode=mode, protocol=protocol, tier=tier, scale=scales[tier]),
+            clients=clients,
+            profile=profile,
+        )
+        for profile, tier, mode, protocol, clients in axes
+    )
+    for cell in dict.fromkeys(map(_own, cells)):
+        scenario, clients, profile = cell.scenario, cell.clients, cell.profile
         reasons = (
             _disk_reason(scenario, limits, servers),
             _connection_reason(clients, max_connections),
@@ -315,6 +343,15 @@ def plan_cells(
         )
         planned.append(Planned(cell=cell, reason=next(filter(None, reasons), None)))
     return planned
+
+
+def _own(cell: Cell) -> Cell:
+    """Return *cell* as a workload of the catalog has it: its protocol and scale, maybe clients."""
+    mode = cell.scenario.mode
+    if not isinstance(mode, Workload):
+        return cell
+    scenario = Scenario(mode=mode, protocol=mode.protocol, tier=Tier.SMALL, scale=1)
+    return replace(cell, scenario=scenario, clients=mode.clients or cell.clients)
 
 
 def _disk_reason(scenario: Scenario, limits: Limits, servers: int) -> str | None:

@@ -136,7 +136,9 @@ class Atlas:
     def cells(self) -> dict[str, Cell]:
         """The cell of each workload that the first commit can run, by the workload's name."""
         request = self.request
-        able = [one for one in request.workloads if one.runs_on(self.version)]
+        able = [
+            one for one in request.workloads if one.runs_on(self.version) and not one.timed_only
+        ]
         return {one.name: counted_cell(request.session, one) for one in able}
 
     @property

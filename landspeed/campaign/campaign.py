@@ -33,7 +33,7 @@ from benchmarks.records.identical_builds import SERVER_COLUMNS, IdenticalBuild
 from benchmarks.records.record import Record
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
-from benchmarks.workloads.points import Comparable, Point, PointKey, count_samples
+from benchmarks.workloads.points import Comparable, Point, PointKey, count_samples, digests_of
 from benchmarks.workloads.scenario import Cell, Preset, Tier
 from builders.source import Source
 from landspeed.campaign.disk import DiskEstimate, data_of
@@ -42,7 +42,7 @@ from landspeed.console.format import counted
 from landspeed.console.progress import Meter, duration, meter, say
 from landspeed.results.points import origins_by_digest
 from landspeed.results.warnings import RunWarning, count_warnings_by_point
-from landspeed.sampling.counted import count_all, uncounted
+from landspeed.sampling.counted import count_all, points_of, uncounted
 from landspeed.sampling.rounds import OVERHEAD_SECONDS, Turn, turns
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -149,12 +149,8 @@ class Campaign:
                 held.enter_context(self.session.builder.store.in_use([self._pgbench.build]))
                 self._pgbench.require_scripts(m for r in self.requests for m in r.preset.modes)
                 self.made = self._build_all(sources, cells, held)
-                points = [
-                    Point(build=build, cell=cell)
-                    for builds, asked in zip(self.builds, cells, strict=True)
-                    for build in builds
-                    for cell in asked
-                ]
+                asked = zip(self.builds, cells, strict=True)
+                points = [one for pair in asked for one in points_of(*pair)]
                 held.enter_context(measuring(counting=self._counted))
                 if self._counted:
                     self._count_all(points)
@@ -238,6 +234,8 @@ class Campaign:
         # Measure one ordinary sample early, so that a new site shows a dot during the builds.
         if self.publish is None or self._counted or self.session.paths.site.exists():
             return
+        if not point.cell.scenario.runs_on(point.build.version):
+            return
         try:
             with measuring():
                 self._measure_all([point], samples=1)
@@ -248,7 +246,7 @@ class Campaign:
 
     def _measure_all(self, points: list[Point], samples: int | None = None) -> None:
         preset = self._preset
-        have = self._have()
+        have = self._have(points)
         wanted = samples or preset.samples
         due = list(turns(points, have, samples=wanted, seed=random.SystemRandom().getrandbits(32)))
         before = len({p.key for p in points}) * wanted - len(due)
@@ -313,11 +311,12 @@ class Campaign:
                 except LandspeedError as error:
                     self._report(error)
 
-    def _have(self) -> Counter[PointKey]:
+    def _have(self, points: Iterable[Point]) -> Counter[PointKey]:
         comparable = Comparable(
             machine=self.session.machine,
             pgbench_version=str(self._pgbench.build.version),
             seconds=self._preset.seconds,
+            digests=digests_of(points),
         )
         return count_samples(comparable.of(self.session.records.table()))
 

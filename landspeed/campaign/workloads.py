@@ -125,13 +125,14 @@ def _due(
     tally: Tally,
 ) -> list[tuple[Build, list[Cell]]]:
     """Return what is left to count on each build that lacks something."""
+    if timed := [one.name for one in workloads if one.timed_only]:
+        say(f"not counted: {', '.join(timed)}, which need several clients and are only timed")
     have = recorded_counts(session, pgbench)
     due = []
     for build in builds:
         known = [one for one in workloads if one.runs_on(build.version)]
-        if len(known) < len(workloads):
-            missing = counted(len(workloads) - len(known), "workload")
-            say(f"not applicable: {missing} that {build.label} does not have")
+        if other := [one.name for one in workloads if one not in known]:
+            say(f"not applicable: {', '.join(other)}, which {build.label} does not have")
         able = cells_of(session, known)
         left = [
             cell
@@ -158,6 +159,8 @@ def cells_of(session: Session, workloads: Iterable[Workload]) -> list[Cell]:
     """Return the cells in which *workloads* are counted: warm, pgbench's reads cold as well."""
     found = []
     for workload in workloads:
+        if workload.timed_only:
+            continue
         cell = counted_cell(session, workload)
         found.append(cell)
         if workload.dataset == PGBENCH and not workload.writes:
@@ -176,7 +179,9 @@ def count_side_by_side(
     loaded or no server can be kept running.
     """
     # those that share a template stand together
-    cells = sorted(cells, key=lambda one: isinstance(one.scenario.mode, Workload))
+    cells = sorted(
+        cells, key=lambda one: (isinstance(one.scenario.mode, Workload), one.scenario.settings)
+    )
     for cell in {isinstance(one.scenario.mode, Workload): one for one in cells}.values():
         counter.load(cell)
     lock, at_once = threading.Lock(), min(counter.machine.cores, len(cells))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from benchmarks.workloads.catalog import choose
+from benchmarks.workloads.catalog import workloads as workload_list
 from landspeed.campaign.inventory import listing, render_listing
 from landspeed.cli.options.common import emit_either, json_option
 from landspeed.cli.options.workloads import catalog_text
@@ -24,7 +24,7 @@ def list_(*, workloads: bool, as_json: bool) -> None:
       landspeed list --workloads
     """
     if workloads:
-        chosen = choose([], "all")
+        chosen = workload_list()
         emit_either(catalog_text(chosen), [one.facts() for one in chosen], as_json=as_json)
         return
     rows = listing(Session.open())

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from base.build import Variant
-from base.errors import UsageError, raise_if
+from base.errors import raise_if
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
@@ -23,6 +23,7 @@ from landspeed.cli.options.common import (
     memory_option,
     metric_option,
     require_limit,
+    require_none_of,
     variant_options,
 )
 from landspeed.cli.options.preset import chosen_preset, preset_options
@@ -33,6 +34,12 @@ from landspeed.console.format import counted
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
+
+# A workload of the catalog is counted once, in a cell of its own.
+_NOT_COUNTED = (
+    *("preset", "scales", "tiers", "modes", "protocols", "clients", "configurations", "samples"),
+    *("seconds", "script", "load"),
+)
 
 
 @click.command("run")
@@ -67,8 +74,8 @@ def run_(
 
     With --metric instructions, landspeed counts the instructions, WAL bytes and blocks of one
     transaction, with warm and with cold buffers, for one client and each mode and protocol of the
-    preset. Counts are exact on any machine. --workload and --suite count workloads of the catalog
-    instead, see "landspeed list --workloads".
+    preset. Counts are exact on any machine. --workload and --suite measure workloads of the catalog
+    instead of the preset's modes, see "landspeed list --workloads".
 
     \b
     Examples:
@@ -80,15 +87,18 @@ def run_(
       landspeed run 18 18:bs4 --preset regular --dry-run
       landspeed run 13 18 --workload 'sort-*' --metric instructions
       landspeed run 17 18 --suite small --metric instructions
+      landspeed run 17 18 --workload sort-text --clients 4
+      landspeed run 17 18 --script mine.sql --load mine-setup.sql --metric instructions
     """
     targets = parse_targets(refs, variant)
-    if workloads:
+    if workloads and metric == INSTRUCTIONS:
         require_limit(memory, counted=True)
-        _run_workloads(targets, workloads, metric, publish_too, dry_run=dry_run, as_json=as_json)
+        require_none_of(_NOT_COUNTED, "--workload")
+        _run_workloads(targets, workloads, publish_too, dry_run=dry_run, as_json=as_json)
         return
     request = Request(
         targets=targets,
-        preset=chosen_preset(preset or "quick", **changes),
+        preset=chosen_preset(preset or "quick", workloads, **changes),
         scales=parse_scales(scales),
         counted=metric == INSTRUCTIONS,
     )
@@ -105,18 +115,12 @@ def run_(
 def _run_workloads(
     targets: Sequence[Target],
     workloads: list[Workload],
-    metric: str,
     publish_too: bool,
     *,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Count *workloads* of the catalog on *targets*; UsageError for any other metric."""
-    if metric != INSTRUCTIONS:
-        raise UsageError(
-            "workloads of the catalog are counted, not timed",
-            hint="Add --metric instructions.",
-        )
+    """Count *workloads* of the catalog on *targets*."""
     if dry_run:
         facts = [one.facts() for one in workloads]
         emit_either(catalog_text(workloads), facts, as_json=as_json)

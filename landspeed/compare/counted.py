@@ -10,7 +10,7 @@ from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
 from benchmarks.workloads.metrics import Metric
-from benchmarks.workloads.points import Point, rows_of
+from benchmarks.workloads.points import Point, digests_of, rows_of
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.verdict import Comparison
 from landspeed.console.format import counted
@@ -37,7 +37,7 @@ def compare_counted(session: Session, plan: ComparePlan, *, fresh: bool = False)
         )
     if missing:
         _count(session, plan, missing)
-    comparable = comparable_counts(session.machine, plan.pgbench.version)
+    comparable = comparable_counts(session.machine, plan.pgbench.version, digests_of(points))
     table = comparable.of(session.records.table())
     ids = [rows_of(table, point.key)["id"].to_pylist()[-1] for point in points]
     by_id = {one.id: one for one in session.records.records(ids)}

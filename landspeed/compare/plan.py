@@ -72,6 +72,8 @@ class ComparePlan:
             "pgbench": self.pgbench.version,
             "preset": self.preset,
         }
+        if (digests := self.sides[0].cell.scenario.digests) != {""}:
+            facts["workload"] = sorted(digests)
         return digest_text(canonical_json(facts))[:12]
 
     @property

@@ -55,6 +55,9 @@ def plan_comparison(
         for side in sides
         if isinstance(build := builds[side.target], Build)
     ]
+    for side in built:
+        if not side.cell.scenario.runs_on(side.build.version):
+            raise NotApplicableError(f"{side.label} does not have {side.cell.scenario.mode}")
     if copies is not None:
         if len({one.key for one in built}) == 1:
             preset = AA_PRESET

@@ -1,25 +1,41 @@
-"""Count instructions of several points at a time, on all cores."""
+"""Which points there are; count instructions of several at a time, on all cores."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
+from base.build import Build
 from base.errors import LandspeedError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import count
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.records.record import Record
-from benchmarks.workloads.points import Point, count_samples
-from landspeed.console.progress import meter
+from benchmarks.workloads.points import Point, count_samples, digests_of
+from benchmarks.workloads.scenario import Cell
+from landspeed.console.progress import meter, say
 from landspeed.session.session import Session
+
+
+def points_of(builds: Iterable[Build], cells: Sequence[Cell]) -> list[Point]:
+    """Return the points of *builds* in those of *cells* that they know, and say what is left out.
+
+    A workload of the catalog has a range of versions.
+    """
+    found = []
+    for build in builds:
+        known = [cell for cell in cells if cell.scenario.runs_on(build.version)]
+        if left := {str(cell.scenario.mode) for cell in cells if cell not in known}:
+            say(f"not applicable: {', '.join(sorted(left))}, which {build.label} does not have")
+        found += [Point(build=build, cell=cell) for cell in known]
+    return found
 
 
 def uncounted(points: Sequence[Point], session: Session, pgbench: Pgbench) -> list[Point]:
     """Return those of *points* without a recorded count; MeasureError if none can be made here."""
-    comparable = comparable_counts(session.machine, pgbench.version)
+    comparable = comparable_counts(session.machine, pgbench.version, digests_of(points))
     have = count_samples(comparable.of(session.records.table()))
     unique = {point.key: point for point in points}
     return [point for key, point in unique.items() if not have[key]]

@@ -39,9 +39,12 @@ class Sampler:
     def comparable(self) -> Comparable | ComparableCounts:
         """What recorded runs must share with new ones to count as samples of the same point."""
         machine, version = self.session.machine, self.pgbench.version
+        digests = self.cell.scenario.digests
         if self.metric.exact:
-            return comparable_counts(machine, version)
-        return Comparable(machine=machine, pgbench_version=version, seconds=self.seconds)
+            return comparable_counts(machine, version, digests)
+        return Comparable(
+            machine=machine, pgbench_version=version, seconds=self.seconds, digests=digests
+        )
 
     def values(self, build: Build, table: pa.Table) -> list[float]:
         """Return the metric of each run of *build* in *table*, of those that have it."""

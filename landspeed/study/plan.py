@@ -25,6 +25,7 @@ from benchmarks.workloads.scenario import (
     Preset,
     Protocol,
     Tier,
+    mode_named,
 )
 from benchmarks.workloads.sysbench_modes import SYSBENCH_SCRIPTS
 from builders.recipe import recipe
@@ -216,10 +217,14 @@ class _Planner:
             return script
         if word in SYSBENCH_SCRIPTS:
             return sysbench_mode(word)
-        if word in list(Mode):
-            return Mode(word)
-        known = ", ".join([*Mode, *SYSBENCH_SCRIPTS, *self.scripts])
-        raise UsageError(f'study "{self.name}" has no mode "{word}"', hint=f"Its modes: {known}.")
+        try:
+            return mode_named(word)
+        except UsageError as error:
+            known = ", ".join([*Mode, *SYSBENCH_SCRIPTS, *self.scripts])
+            raise UsageError(
+                f'study "{self.name}" has no mode "{word}"',
+                hint=f"Its modes: {known}, and the workloads of the catalog.",
+            ) from error
 
     def targets(self, part: Part) -> tuple[list[Target], list[Skipped]]:
         """Return the targets of *part*, and those that are not available."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from base.errors import LandspeedError
 from base.files import write_atomic
-from benchmarks.workloads.points import Comparable, Point
+from benchmarks.workloads.points import Comparable, Point, digests_of
 from landspeed.campaign.campaign import Campaign, Tally
 from landspeed.console.markdown import code
 from landspeed.session.session import Session
@@ -34,6 +34,12 @@ def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyRepor
         machine=session.machine,
         pgbench_version=str(session.pgbench_build().version),
         seconds=plan.preset.seconds,
+        digests=digests_of(
+            Point(build=build, cell=planned.cell)
+            for part, builds in zip(plan.parts, campaign.builds, strict=True)
+            for planned in part.cells
+            for build in builds
+        ),
     )
     table = comparable.of(session.records.table())
     found: list[StudyRow] = []

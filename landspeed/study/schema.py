@@ -17,7 +17,7 @@ from benchmarks.server.configuration import Configuration
 from benchmarks.server.pooler import POOLERS
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import TOPOLOGIES
-from benchmarks.workloads.catalog import SUITES
+from benchmarks.workloads.catalog import SUITES, workloads
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.scenario import Mode, Protocol, Tier
@@ -317,11 +317,12 @@ class Study(_Schema):
     @model_validator(mode="after")
     def _words_are_known(self) -> Self:
         known = {*Mode, *SYSBENCH_SCRIPTS, *(one.name for one in self.script)}
+        catalog = {one.name for one in workloads()}
         parts = {part.name for part in self.part}
         amounts = (self.quick, self.regular, self.full)
         for axes in (*self.part, *(amount.axes for amount in amounts)):
             for mode in axes.modes or ():
-                if mode not in known:
+                if mode not in known | catalog:
                     raise ValueError(
                         f'unknown mode or script "{mode}"; known are {", ".join(sorted(known))}'
                     )

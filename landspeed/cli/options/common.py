@@ -220,9 +220,10 @@ def typed_command() -> str:
 
 def require_none_of(names: Iterable[str], option: str) -> None:
     """UsageError if one of the options *names* was given, which do not go with *option*."""
-    if wrong := [name for name in names if name in given()]:
+    parameters = click.get_current_context().command.params
+    if wrong := [one.opts[-1] for one in parameters if one.name in names and one.name in given()]:
         raise UsageError(
-            f"{option} does not go with --{wrong[0]}",
+            f"{option} does not go with {wrong[0]}",
             detail="It counts the instructions of workloads of the catalog.",
             hint="Leave it out; --suite and --workload choose what is counted.",
         )

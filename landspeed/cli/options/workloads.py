@@ -38,12 +38,12 @@ def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--workload",
         multiple=True,
         metavar="PATTERN",
-        help="Count the workloads whose names match, like 'copy-*'; may be repeated.",
+        help="Measure the workloads whose names match, like 'copy-*'; may be repeated.",
     )
     @click.option(
         "--suite",
         type=click.Choice(SUITES),
-        help="Count the workloads of this suite; each contains the ones before it.",
+        help="Measure the workloads of this suite; each contains the ones before it.",
     )
     @wraps(command)
     def packed(*, workload: tuple[str, ...], suite: str | None, **given: Any) -> Any:

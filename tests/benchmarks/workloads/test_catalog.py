@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from base.errors import UsageError
 from base.version import Version
+from benchmarks.clients.pgbench import scripts_of
 from benchmarks.counted.cells import together, workload_cell
+from benchmarks.machine.machine import Limits, Machine
 from benchmarks.workloads.catalog import FAMILIES, PGBENCH, choose, dataset_for, named, workloads
-from benchmarks.workloads.scenario import Mode
+from benchmarks.workloads.scenario import Mode, Planned, Tier, mode_named, plan_cells, preset_named
 
 
 def test_names_are_unique_and_pgbenchs_own_scripts_are_the_rows_of_its_family() -> None:
@@ -48,7 +52,7 @@ def test_the_long_series_is_longer_than_the_short_one() -> None:
 def test_a_suite_contains_the_smaller_ones() -> None:
     chosen = [{one.name for one in choose([], suite)} for suite in ("small", "standard", "all")]
     assert all(smaller <= larger for smaller, larger in pairwise(chosen))
-    assert chosen[-1] == {one.name for one in workloads()}
+    assert chosen[-1] == {one.name for one in workloads() if not one.timed_only}
 
 
 def test_patterns_choose_by_name_in_the_order_of_the_catalog() -> None:
@@ -82,3 +86,51 @@ def test_a_server_gets_the_settings_of_a_workload_that_it_knows_and_shares_no_ot
     assert plain.digest(Version.parse("18")) != named("logical-decoding").digest(
         Version.parse("18")
     )
+
+
+def cells(mode: str, **changes: Any) -> list[Planned]:
+    preset = replace(preset_named("quick"), modes=(mode_named(mode),), **changes)
+    return plan_cells(
+        preset,
+        Limits(cores=2, memory_bytes=1 << 40, disk_bytes=1 << 40),
+        dict.fromkeys(Tier, 7),
+        shared_buffers={"default": 1},
+        max_connections=1000,
+    )
+
+
+def test_a_workload_is_timed_with_its_own_protocol_and_scale_by_every_number_of_clients() -> None:
+    found = [one.cell for one in cells("insert-100-rows", tiers=tuple(Tier))]
+    assert [cell.clients for cell in found] == [1, 4, 16]
+    assert {cell.scenario for cell in found} == {workload_cell(named("insert-100-rows")).scenario}
+
+
+@pytest.mark.parametrize(("name", "clients"), [("create-database", 1), ("copy-in-concurrent", 8)])
+def test_a_workload_that_is_made_for_a_number_of_clients_has_only_that(
+    name: str, clients: int
+) -> None:
+    assert [one.cell.clients for one in cells(name)] == [clients]
+    assert named(name).timed_only is (clients > 1)
+    assert (named(name) in choose((), "all")) is not named(name).timed_only
+
+
+def test_an_edited_workload_has_no_earlier_times() -> None:
+    one = named("sort-text")
+    edited = replace(one, script="SELECT 2;\n")
+    machine = Machine.detect("elephant")
+    assert one.digests.isdisjoint(edited.digests)
+    assert len(named("partitions-100").digests) == 2
+    (digest,) = one.digests
+    assert one.digest(Version.parse("18")) == digest
+    timed = replace(machine.epoch, workload=digest)
+    assert timed.identifier != machine.epoch.identifier
+    assert timed.facts()["workload"] == digest
+    assert "workload" not in machine.epoch.facts()
+
+
+def test_each_session_of_a_timed_workload_begins_with_its_own_statements(tmp_path: Path) -> None:
+    told = scripts_of(workload_cell(named("logical-decoding")).scenario, tmp_path)
+    text = (tmp_path / "logical-decoding.sql").read_text()
+    assert "landspeed_begun=0" in told
+    assert text.index("\\if :landspeed_begun = 0") < text.index("pg_create") < text.index("\\endif")
+    assert text.endswith(named("logical-decoding").script)

@@ -1,0 +1,1 @@
+UPDATE counters SET val = val + 1 WHERE id = 1;

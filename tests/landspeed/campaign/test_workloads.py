@@ -1,0 +1,176 @@
+"""Counting a suite when things go wrong: one message each, the others go on, nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from base.build import Build, Origin, Variant
+from base.errors import BuildError, LandspeedError, MeasureError, StorageError
+from benchmarks.machine.machine import Machine
+from benchmarks.records.record import Record
+from benchmarks.records.store import RecordStore
+from benchmarks.workloads.catalog import Workload, choose, named
+from benchmarks.workloads.scenario import Cell
+from landspeed.campaign import workloads as module
+from landspeed.campaign.campaign import Tally
+from landspeed.session.target import Target
+from tests.kits.made_up.stand_ins import made_up_build, timed_record
+
+MACHINE = replace(Machine.detect("elephant"), cores=1)
+NAMES = ("select-1-simple", "sort-text", "insert-one")
+
+
+def build(release: str) -> Build:
+    origin = Origin(release=release, commit=None, tree="a" * 40, date="2025-01-01")
+    return made_up_build(f"{release}-bs8", origin, version=release, digest=release)
+
+
+@dataclass
+class Servers:
+    """Stands for Counter: counts, or fails as it is told to."""
+
+    failing: dict[str, LandspeedError] = field(default_factory=dict)
+    unloadable: str = ""
+    interrupted_at: str = ""
+    counted: list[str] = field(default_factory=list)
+
+    def of(self, _session: Any, build: Build, _pgbench: Any, _preset: str) -> Any:
+        return SimpleNamespace(
+            machine=MACHINE,
+            stop=threading.Event(),
+            load=lambda _cell: self._load(build),
+            count=lambda cells: self._count(build, cells),
+        )
+
+    def _load(self, build: Build) -> None:
+        if build.origin.release == self.unloadable:
+            raise StorageError("not enough disk space to load a template (0.8 GB)")
+
+    def _count(self, build: Build, cells: Sequence[Cell]) -> Iterator[Record | LandspeedError]:
+        for cell in cells:
+            name = str(cell.scenario.mode)
+            if name == self.interrupted_at:
+                raise KeyboardInterrupt
+            self.counted.append(f"{build.origin.release} {name}")
+            yield self.failing.get(name) or timed_record(
+                build=build,
+                cell=cell,
+                machine=MACHINE,
+                run={"preset": "catalog", "round": 1},
+                sample={"instructions": 1000.0},
+                epoch={"identifier": "e"},
+            )
+
+
+@pytest.fixture
+def servers(monkeypatch: pytest.MonkeyPatch) -> Servers:
+    made = Servers()
+    environment = SimpleNamespace(identifier="e")
+    for name, stand_in in {
+        "counter_of": made.of,
+        "require_countable": lambda: None,
+        "count_environment": lambda *_: environment,
+        "measuring": lambda **_: nullcontext(),
+        "note_identical_builds": lambda *_: None,
+    }.items():
+        monkeypatch.setattr(module, name, stand_in)
+    return made
+
+
+@dataclass
+class Session:
+    """A session whose builds are made up; those in ``broken`` do not build."""
+
+    records: RecordStore
+    machine: Machine = MACHINE
+    broken: str = ""
+
+    @property
+    def builder(self) -> Any:
+        return SimpleNamespace(store=SimpleNamespace(in_use=lambda _: nullcontext()))
+
+    def pgbench_build(self) -> Build:
+        return build("18.1")
+
+    def build_all(self, targets: Sequence[Target], jobs: None) -> dict[Target, Any]:
+        return {
+            one: BuildError("could not build") if one.ref == self.broken else build(one.ref)
+            for one in targets
+        }
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Any:
+    return Session(records=RecordStore(tmp_path))
+
+
+def counted(session: Any, *releases: str, workloads: Sequence[Workload] | None = None) -> Tally:
+    targets = [Target.parse(one, Variant()) for one in releases]
+    return module.count_workloads(session, targets, workloads or choose(NAMES))
+
+
+def test_a_workload_that_fails_is_one_message_and_the_same_command_tries_only_it_again(
+    session: Any, servers: Servers
+) -> None:
+    servers.failing = {"sort-text": MeasureError("could not count sort-text on 18.1 bs8")}
+    tally = counted(session, "17", "18")
+    assert [error.message for error in tally.errors] == [
+        "could not count sort-text on 18.1 bs8"
+    ] * 2
+    assert tally.measured == 4
+    servers.failing, servers.counted = {}, []
+    again = counted(session, "17", "18")
+    assert servers.counted == ["17 sort-text", "18 sort-text"]
+    assert (again.measured, again.present) == (2, 4)
+
+
+def test_data_that_do_not_fit_the_disk_are_one_message_and_other_builds_are_counted(
+    session: Any, servers: Servers
+) -> None:
+    servers.unloadable = "17"
+    tally = counted(session, "17", "18")
+    (error,) = tally.errors
+    assert isinstance(error, StorageError)
+    assert {one.split()[0] for one in servers.counted} == {"18"}
+
+
+def test_a_build_that_fails_is_one_message_and_the_others_are_counted(
+    session: Any, servers: Servers
+) -> None:
+    session.broken = "17"
+    assert len(counted(session, "17", "18").errors) == 1
+    assert len(servers.counted) == len(NAMES)
+
+
+def test_ctrl_c_keeps_what_is_counted_and_the_same_command_goes_on(
+    session: Any, servers: Servers
+) -> None:
+    servers.interrupted_at = "insert-one"
+    with pytest.raises(KeyboardInterrupt):
+        counted(session, "18")
+    done = len(servers.counted)
+    assert 0 < done < len(NAMES)
+    servers.interrupted_at = ""
+    again = counted(session, "18")
+    assert (again.measured, again.present) == (len(NAMES) - done, done)
+    assert len(set(servers.counted)) == len(servers.counted) == len(NAMES)
+
+
+def test_what_a_version_does_not_have_and_what_is_only_timed_is_named_and_left_out(
+    session: Any, servers: Servers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    eight = replace(named("insert-one"), name="many-at-once", clients=8)
+    tally = counted(session, "9.3", workloads=[*choose(["brin", "sort-text"]), eight])
+    assert servers.counted == ["9.3 sort-text"]
+    assert not tally.errors
+    said = capsys.readouterr().err
+    assert "not applicable: brin, which 9.3 bs8 does not have" in said
+    assert "many-at-once" in said

@@ -374,9 +374,11 @@ def _drive(
         seen = server_error(error.message, ill.log_text())
         if isinstance(seen, StorageError):
             raise seen from error
+        clients = f"{cell.clients} client{'s' if cell.clients > 1 else ''}"
         raise MeasureError(
-            error.message,
-            detail=f"{error.detail}\nThe server of {ill.build.label} said:\n{seen.detail}",
+            f"could not time {cell.scenario.mode} with {clients} on {ill.build.label}",
+            detail=f"{error.message}\n{error.detail}\nThe server of {ill.build.label} said:\n"
+            f"{seen.detail}",
             hint=_TOO_LITTLE if ill.memory_kills else error.hint or seen.hint,
         ) from error
     return outcome

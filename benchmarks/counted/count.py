@@ -141,7 +141,8 @@ class Counter:
     def count(self, cells: Sequence[Cell]) -> Iterator[Record | LandspeedError]:
         """Count *cells*; yield the record of each, or the error that it ended with.
 
-        One that fails does not stop the others: where the server died, a new one is started.
+        One that fails does not stop the others. They get a new server: this one may be dying, or
+        have tables that were left half changed.
         MeasureError is raised where nothing can be counted, or the data cannot be loaded.
         """
         require_countable()
@@ -163,7 +164,10 @@ class Counter:
                     and server.cluster.is_well
                     and together(first, left[0])
                 ):
-                    yield self._tried(left.pop(0), on_server)
+                    outcome = self._tried(left.pop(0), on_server)
+                    yield outcome
+                    if isinstance(outcome, LandspeedError):
+                        break
 
     def templates(self, cell: Cell) -> Templates:
         """Return where the data of *cell* are loaded."""

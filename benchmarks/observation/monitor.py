@@ -27,7 +27,7 @@ from benchmarks.machine.kernel_counters import (
 )
 from benchmarks.machine.processes import busy_seconds
 from benchmarks.observation.activity import WORKERS, Activity, Doing, add
-from benchmarks.server.cluster import Cluster
+from benchmarks.server.cluster import DATABASE, Cluster
 
 EVERY = 1.0
 """Seconds from one look to the next; the first comes after half of them."""
@@ -109,7 +109,9 @@ def watching(cluster: Cluster, *workers: Cluster, every: float = EVERY) -> Itera
     """
     device = Device.of(cluster.data)
     with ExitStack() as stack:
-        connections = [stack.enter_context(one.connect(_DATABASE)) for one in (cluster, *workers)]
+        # a workload of the catalog has a database of its own, and may copy template1
+        database = _DATABASE if cluster.database == DATABASE else DATABASE
+        connections = [stack.enter_context(one.connect(database)) for one in (cluster, *workers)]
         looker = _Looker(connections, device, every)
         hot = throttled()
         watch = Monitor(device=device, before=Counters.read(device))

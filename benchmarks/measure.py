@@ -45,6 +45,8 @@ from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import Cell, Scenario
 from benchmarks.workloads.sysbench_modes import SysbenchMode
 
+_TABLES = """SELECT quote_ident(c.relname::text) FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'public'"""
 _TOO_LITTLE = (
     "The kernel killed processes of the server because of its memory limit: "
     "give it more (--memory), or take fewer --clients."
@@ -312,12 +314,14 @@ def _servers(
 
 
 def _restore(cluster: Cluster, scenario: Scenario) -> None:
-    """Bring the tables of a workload of the catalog into the state in which it begins."""
+    """Bring the tables of a workload of the catalog into the state in which it begins: warm."""
     if not isinstance(scenario.mode, Workload):
         return
     with cluster.connect() as connection:
         for statement in scenario.mode.before:
             connection.execute(statement.encode())
+        for (table,) in connection.execute(_TABLES).fetchall():
+            connection.execute(b"SELECT count(*) FROM " + table.encode())
 
 
 def _looked_at(

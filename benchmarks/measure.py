@@ -255,10 +255,9 @@ def _run(
             for cluster in clusters:
                 cluster.confine(processors)
         with phases.phase("warm"):
-            fit = profile.shared_buffers(machine.memory_bytes)
-            _restore(clusters[0], scenario)
+            fit, first = profile.shared_buffers(machine.memory_bytes), clusters[0]
+            _restore(first, scenario)
             began = begin(clusters, fit, scenario, store.topology)
-        first = clusters[0]
         with (
             phases.phase(store.client.name),
             _reached(first, profile, machine) as pooler,

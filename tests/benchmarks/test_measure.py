@@ -68,7 +68,7 @@ def test_a_run_leaves_a_whole_record_and_nothing_else(
 ) -> None:
     record = run(mode, seconds=2)
     assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
-    assert record.schema == 1
+    assert record.schema_ == 1
     assert record.build.to_json() == newest_build.facts()
     assert record.machine.name == "here"
     assert record.cell.mode == mode

@@ -17,8 +17,10 @@ from landspeed.cli.options.scenario import SCENARIO_WORDS
 from landspeed.cli.options.workloads import workload_options
 from landspeed.console.format import percent
 from landspeed.console.github_log import put_summary
+from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target
+from landspeed.site.atlas_pages import write_atlas_pages
 
 ALL_SIZE = 0.01
 # Two counts of one server may be 0.2 % apart.
@@ -125,6 +127,8 @@ def bisect_all(
             return None
         complete = atlas.run()
         report = atlas_report(atlas, command, complete=complete)
+    page = write_atlas_pages(report, session.paths.results)
+    say(f"its page: {page}; landspeed publish adds it to the site")
     text = atlas_markdown(report)
     put_summary(text)
     emit_either(text, report.facts(), as_json=as_json)

@@ -24,6 +24,7 @@ from landspeed.results.run import origin_of
 from landspeed.results.show import epoch_text
 from landspeed.results.warnings import count_warnings
 from landspeed.results.where_time_went import client_text, evidence_rows
+from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.study.ablation import Ablation
 from landspeed.study.effects import Attribution
 from landspeed.study.plan import StudyPlan
@@ -31,13 +32,11 @@ from landspeed.study.plots import Series, axis_name, draw, draw_rankings
 from landspeed.study.samples import StudyRow, batches, grouped, missing_axes
 from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
 from landspeed.study.tables import (
-    PAGE,
     caption,
     exhibit,
     heading_of,
     ranking_table,
     ranking_text,
-    study_page,
     study_table,
 )
 
@@ -122,7 +121,7 @@ def write_report(report: StudyReport, directory: Path) -> Path:
         text = "\n\n".join(_sections(report, fresh)) + "\n"
         write_atomic(fresh / MARKDOWN, text)
         below = f"{report.plan.name}/{report.plan.request.size.value}"
-        write_atomic(fresh / PAGE, study_page(below, report.plan.study.title, text))
+        write_atomic(fresh / PAGE, report_page(below, report.plan.study.title, text))
         write_atomic(fresh / FACTS, canonical_json(report.facts()))
         _write_data(report, fresh)
         exchange(fresh, directory)

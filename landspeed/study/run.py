@@ -12,10 +12,11 @@ from landspeed.campaign.campaign import Campaign, Tally
 from landspeed.console.markdown import code
 from landspeed.session.session import Session
 from landspeed.site.pages.frame import STUDIES
+from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.study.plan import StudyPlan
 from landspeed.study.report import FACTS, StudyReport, write_report
 from landspeed.study.samples import StudyRow, rows
-from landspeed.study.tables import PAGE, study_page, study_table
+from landspeed.study.tables import study_table
 
 
 def run_study(session: Session, plan: StudyPlan) -> tuple[Tally, StudyReport, Path]:
@@ -76,5 +77,5 @@ def write_index(reports: Path) -> Path | None:
         lines.append([link, *rest])
     text = "# Studies\n\n`landspeed study NAME` measures a study and writes its report.\n\n"
     text += study_table(titles, lines, 5)
-    write_atomic(reports / PAGE, study_page("", "Studies", text))
+    write_atomic(reports / PAGE, report_page("", "Studies", text))
     return reports / PAGE

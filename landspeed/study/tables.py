@@ -1,16 +1,12 @@
-"""The tables and the words of a study's report, as Markdown, and its page. Pure."""
+"""The tables and the words of a study's report, as Markdown. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-
-from markdown_it import MarkdownIt
 
 from benchmarks.workloads.metrics import metric_named
 from landspeed.console.format import number
 from landspeed.console.markdown import markdown_table, plain
-from landspeed.site.pages.frame import STUDIES, SitePage, page
 from landspeed.study.ablation import Ablation
 from landspeed.study.effects import SURE, Attribution, ScreeningResult, StudyContext
 from landspeed.study.plots import axis_name
@@ -125,35 +121,6 @@ def _base(
     return next(
         (g for k, g in groups.items() if str(k[0]) == table.against and k[1:] == key[1:]), []
     )
-
-
-PAGE = "index.html"
-_A_SENTENCE = 60  # A table cell with more characters is text, and is given more width.
-
-
-def study_page(directory: str, title: str, markdown: str, *, below: str = STUDIES) -> str:
-    """Return the HTML of *markdown* as the page *title*, in *directory* below that of the studies.
-
-    *directory* is "" for the list of studies. *below* is another one of REPORTS.
-    HTML in *markdown* is shown as text.
-    """
-    heading, _, text = markdown.partition("\n")
-    if not heading.startswith("# "):
-        raise ValueError("a report begins with its title")
-    markdown_it = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = markdown_it.parse(text)
-    for token, inner in pairwise(tokens):
-        # The Content-Security-Policy of the pages refuses inline styles.
-        if token.attrs.pop("style", None) == "text-align:right":
-            token.attrSet("class", "number")
-        elif token.type == "td_open" and len(inner.content) > _A_SENTENCE:
-            token.attrSet("class", "text")
-    body = markdown_it.renderer.render(tokens, markdown_it.options, {})
-    body = body.replace("<table>", '<div class="scroll"><table>').replace(
-        "</table>", "</table></div>"
-    )
-    address = "/".join(filter(None, (below, directory, PAGE)))
-    return page(SitePage(address=address, title=title), body=body, reports=[below])
 
 
 def ranking_table(ranking: Attribution) -> str:

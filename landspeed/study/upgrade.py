@@ -22,9 +22,9 @@ from landspeed.console.format import change, counted, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
+from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.study.report import FACTS, MARKDOWN, StudyReport, table_sections
 from landspeed.study.schema import OldSetting, Study
-from landspeed.study.tables import PAGE, study_page
 
 UPGRADE = "upgrade"
 """The directory of the reports, see REPORTS of landspeed.site.pages.frame."""
@@ -92,7 +92,7 @@ class Upgrade:
         write_atomic(reports / name / MARKDOWN, text)
         write_atomic(reports / name / FACTS, canonical_json(found.facts()))
         title = f"From {found.before} to {found.after}"
-        write_atomic(reports / name / PAGE, study_page(name, title, text, below=UPGRADE))
+        write_atomic(reports / name / PAGE, report_page(name, title, text, below=UPGRADE))
         _write_list(reports)
         return reports / name / PAGE
 
@@ -108,7 +108,7 @@ def _write_list(reports: Path) -> None:
     titles = ("upgrade", "workloads the same", "slower", "faster")
     text = "# Upgrade reports\n\n`landspeed study upgrade 17 18` writes one.\n\n"
     text += markdown_table(titles, rows, align="lr")
-    write_atomic(reports / PAGE, study_page("", "Upgrade reports", text, below=UPGRADE))
+    write_atomic(reports / PAGE, report_page("", "Upgrade reports", text, below=UPGRADE))
 
 
 def upgrade_sections(

@@ -111,7 +111,9 @@ def named(report: dict[str, Any]) -> list[tuple[str, int, list[str]]]:
     ]
 
 
-def test_every_commit_that_changed_a_workload_is_found_with_its_functions(made, monkeypatch):
+def test_every_commit_that_changed_a_workload_is_found_with_its_functions_and_has_a_page(
+    made, monkeypatch, tmp_path
+):
     pretend(Pretence(), monkeypatch.setattr)
     counting = Counting(monkeypatch)
     report = facts(search(made, "--json"))
@@ -127,6 +129,11 @@ def test_every_commit_that_changed_a_workload_is_found_with_its_functions(made, 
     assert len(counting.counted) == len(set(counting.counted)) == report["counts"]
     assert {name for at, name in counting.counted if at in (29, 30, 44, 45)} == set(WORKLOADS)
     assert report["builds"] <= 5 + 4 + 4
+    (page,) = (tmp_path / "results" / "atlas").glob(f"*-{report['bad']['name']}/index.html")
+    point = f'<a href="../../commit.html#{report["changes"][0]["commit"]["ref"]}"><circle class='
+    assert f'{point}"rise"' in page.read_text()
+    listed = (tmp_path / "results" / "atlas" / "index.html").read_text()
+    assert f'<a href="{page.parent.name}/index.html">' in listed
 
 
 def test_the_same_command_counts_nothing_again_and_a_finer_grid_only_what_is_missing(

@@ -18,8 +18,8 @@ from landspeed.compare.aa_rates import aa_report
 from landspeed.site.pages.data import PageInputs, write_page_files
 from landspeed.site.pages.frame import VIEWS, SitePage
 from landspeed.site.pages.noise import write_ledger_page
+from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.site.publish import publish
-from landspeed.study.tables import PAGE, study_page
 from tests.kits.made_up.pages_kit import (
     AUTHORS,
     bisected,
@@ -67,7 +67,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     reports = project.paths.results / "studies"
     for place in ("", "page-size/quick"):
         (reports / place).mkdir(parents=True)
-        (reports / place / PAGE).write_text(study_page(place, "Page size", REPORT))
+        (reports / place / PAGE).write_text(report_page(place, "Page size", REPORT))
     return publish(project.paths, lambda _: None)
 
 

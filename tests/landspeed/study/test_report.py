@@ -16,6 +16,7 @@ from benchmarks import applicability
 from benchmarks.server.configuration import Configuration
 from benchmarks.workloads.points import Point
 from benchmarks.workloads.sysbench_modes import SysbenchMode
+from landspeed.site.pages.report_page import report_page
 from landspeed.study import plan as study_planning
 from landspeed.study.plan import plan_study
 from landspeed.study.report import StudyReport, write_report
@@ -23,7 +24,6 @@ from landspeed.study.request import StudyRequest
 from landspeed.study.run import write_index
 from landspeed.study.samples import Ratio, StudyRow, batches, grouped, summary
 from landspeed.study.schema import Axes, load_study
-from landspeed.study.tables import study_page
 from tests.kits.made_up.study_kit import CHECKOUT, GIB, planned, pretended, reported
 from tests.kits.servers.known_settings import RECORDED
 
@@ -273,7 +273,7 @@ def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_p
 
 def test_a_cell_that_is_to_be_read_is_given_the_width() -> None:
     told = "word " * 20
-    html = study_page("", "Studies", f"# Studies\n\n| a | b |\n|---|---|\n| {told} | short |\n")
+    html = report_page("", "Studies", f"# Studies\n\n| a | b |\n|---|---|\n| {told} | short |\n")
     assert f'<td class="text">{told.strip()}</td>' in html
     assert "<td>short</td>" in html
 

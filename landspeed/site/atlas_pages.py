@@ -1,0 +1,74 @@
+"""The pages of searches over many workloads: each a time line and a table, and their list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from base.files import canonical_json, write_atomic
+from landspeed.atlas.report import ATLAS_ADAPTER, AtlasReport, CommitChange, atlas_markdown
+from landspeed.console.format import change, percent
+from landspeed.console.markdown import code, markdown_table
+from landspeed.site.pages.report_page import PAGE, report_page
+from landspeed.site.pages.timeline import TimelinePoint, timeline
+
+ATLAS = "atlas"
+"""The directory of the reports, see REPORTS of landspeed.site.pages.frame."""
+
+_FACTS, _MARKDOWN = "report.json", "report.md"
+
+
+def write_atlas_pages(report: AtlasReport, results: Path) -> Path:
+    """Write the pages of *report* below *results*, and the list of all; return its page."""
+    reports = results / ATLAS
+    name = f"{report.good.name}-{report.bad.name}".replace("/", "-")
+    text = atlas_markdown(report)
+    picture = timeline(
+        [point for one in report.changes for point in _points(one)],
+        report.good.date,
+        report.bad.date,
+    )
+    title = f"From {report.good.name} to {report.bad.name}"
+    write_atomic(reports / name / _MARKDOWN, text + "\n")
+    write_atomic(reports / name / _FACTS, canonical_json(report.facts()))
+    page = report_page(name, title, text, below=ATLAS, picture=picture)
+    write_atomic(reports / name / PAGE, page)
+    _write_list(reports)
+    return reports / name / PAGE
+
+
+def _points(one: CommitChange) -> list[TimelinePoint]:
+    """Return a point for each family that *one* changed, with its largest change."""
+    largest = {workload.family: workload for workload in reversed(one.workloads)}
+    return [
+        TimelinePoint(
+            row=family,
+            day=one.commit.date,
+            ratio=workload.after / workload.before,
+            title=f"{one.commit.name} {workload.workload} "
+            f"{change(workload.after / workload.before)}: {one.commit.subject}",
+            link=f"../../commit.html#{one.commit.ref}",
+        )
+        for family, workload in largest.items()
+    ]
+
+
+def _write_list(reports: Path) -> None:
+    rows = []
+    for path in sorted(reports.glob(f"*/{_FACTS}")):
+        report = ATLAS_ADAPTER.validate_json(path.read_text())
+        rows.append(
+            (
+                f"[{report.good.name} to {report.bad.name}]({path.parent.name}/{PAGE})",
+                f"{report.good.date} to {report.bad.date}",
+                f"{report.commits:,}",
+                str(len(report.workloads)),
+                percent(report.size),
+                str(len(report.changes)),
+                "yes" if report.complete else "not yet",
+            )
+        )
+    titles = ("range", "dates", "commits", "workloads", "size", "found", "searched to the end")
+    listed = markdown_table(titles, rows, align="llrrrrl")
+    command = code("landspeed bisect A B --all")
+    text = f"# Atlas\n\nEvery commit that changed a workload, as {command} finds it.\n\n{listed}\n"
+    write_atomic(reports / PAGE, report_page("", "Atlas", text, below=ATLAS))

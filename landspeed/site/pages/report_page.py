@@ -1,0 +1,50 @@
+"""The page of a report that is written as Markdown. Pure."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+
+from landspeed.site.pages.frame import STUDIES, SitePage, page
+
+PAGE = "index.html"
+_A_SENTENCE = 60  # A table cell with more characters is text, and is given more width.
+
+
+def report_page(
+    directory: str, title: str, markdown: str, *, below: str = STUDIES, picture: str = ""
+) -> str:
+    """Return the HTML of *markdown* as the page *title*, in *directory* below that of the studies.
+
+    *directory* is "" for the list of studies. *below* is another one of REPORTS. *picture* is HTML
+    that stands before the text; HTML in *markdown* is shown as text.
+    """
+    heading, _, text = markdown.partition("\n")
+    if not heading.startswith("# "):
+        raise ValueError("a report begins with its title")
+    markdown_it = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown_it.parse(text)
+    titles, column = [], 0
+    for token, inner in pairwise(tokens):
+        # The Content-Security-Policy of the pages refuses inline styles.
+        if token.attrs.pop("style", None) == "text-align:right":
+            token.attrSet("class", "number")
+        elif token.type == "td_open" and len(inner.content) > _A_SENTENCE:
+            token.attrSet("class", "text")
+        if token.type == "table_open":
+            titles = []
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "th_open":
+            titles.append(inner.content)
+        elif token.type == "td_open":
+            # on a phone each row is a card, whose first cell is its name
+            token.attrSet("data-title", titles[column] if column else "")
+            column += 1
+    body = markdown_it.renderer.render(tokens, markdown_it.options, {})
+    body = body.replace("<table>", '<div class="scroll"><table class="cards">').replace(
+        "</table>", "</table></div>"
+    )
+    address = "/".join(filter(None, (below, directory, PAGE)))
+    return page(SitePage(address=address, title=title), body=picture + body, reports=[below])

@@ -25,7 +25,8 @@ def report_page(
         raise ValueError("a report begins with its title")
     markdown_it = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown_it.parse(text)
-    titles, column = [], 0
+    titles: list[str] = []
+    column = 0
     for token, inner in pairwise(tokens):
         # The Content-Security-Policy of the pages refuses inline styles.
         if token.attrs.pop("style", None) == "text-align:right":
@@ -40,10 +41,11 @@ def report_page(
             titles.append(inner.content)
         elif token.type == "td_open":
             # on a phone each row is a card, whose first cell is its name
-            token.attrSet("data-title", titles[column] if column else "")
+            if column:
+                token.attrSet("data-title", titles[column])
             column += 1
     body = markdown_it.renderer.render(tokens, markdown_it.options, {})
-    body = body.replace("<table>", '<div class="scroll"><table class="cards">').replace(
+    body = body.replace("<table>", '<div class="scroll"><table class="cards report">').replace(
         "</table>", "</table></div>"
     )
     address = "/".join(filter(None, (below, directory, PAGE)))

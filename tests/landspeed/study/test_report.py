@@ -260,7 +260,7 @@ def test_a_report_has_numbers_plots_data_and_commands(report: StudyReport, tmp_p
     assert len(drawn) == 4
     assert all((page.parent / name).read_text().startswith("<?xml") for name in drawn)
     html = page.read_text()
-    assert '<td class="number">3</td>' in html
+    assert re.search(r'<td class="number" data-title="[^"]+">3</td>', html)
     assert "style=" not in html
     assert not re.search(r"(src|href)=\"(https?:)?//", html.replace('<a href="https://', ""))
     runs = {row.scalars["id"] for row in report.rows}
@@ -275,7 +275,7 @@ def test_a_cell_that_is_to_be_read_is_given_the_width() -> None:
     told = "word " * 20
     html = report_page("", "Studies", f"# Studies\n\n| a | b |\n|---|---|\n| {told} | short |\n")
     assert f'<td class="text">{told.strip()}</td>' in html
-    assert "<td>short</td>" in html
+    assert '<td data-title="b">short</td>' in html
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 # Every line here is a command a person could type; the work is in tools/setup and landspeed.
 
-.PHONY: setup lock demo preview docker-base test test-quick fuzz lint docs perf replay clean
+.PHONY: setup lock demo atlas preview docker-base test test-quick fuzz lint docs perf replay clean
 
 setup:
 	tools/setup
@@ -14,6 +14,10 @@ demo: setup
 	.venv/bin/landspeed run 18 17 15 13 18:bs4 --preset quick --publish
 	.venv/bin/landspeed run 18 17 15 13 18:bs4 --preset quick --metric instructions --publish
 	.venv/bin/landspeed compare 17 18 --workload 'read-*' --brief
+
+# the site of the results in examples/atlas, in build/atlas/site: nothing is built or measured
+atlas: setup
+	tools/atlas
 
 preview: setup
 	.venv/bin/landspeed preview

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ SEED = 7
 
 _FILE_SECONDS = 60.0
 _POLL_SECONDS = 0.01
+# Bytes for the names of the data directory, of the server and of its libraries.
+_NAMED = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +66,10 @@ class CountedServer:
             run.own(counts)
         for left_over in counts.iterdir():
             left_over.unlink()
+        placed = _at_fixed_place(build, run)
         cluster = Cluster(
-            build=_at_fixed_place(build, run),
+            build=placed,
+            environment=_padding(data, placed.prefix),
             data=data,
             run=run,
             settings={**settings, **exact_settings(known_settings(build))},
@@ -146,6 +151,16 @@ def explained(cluster: Cluster) -> Iterator[None]:
             detail=f"{error.detail}\nThe server of {cluster.build.label} said:\n{said}".strip(),
             hint=error.hint,
         ) from error
+
+
+def _padding(data: Path, prefix: Path) -> dict[str, str]:
+    """Return what makes a server's arguments and environment as long wherever its files are.
+
+    Both are above its stack. In six data directories with names of other lengths, a prepared
+    SELECT 1 on 18.6 took 19,071 to 19,122 instructions; with the padding 19,071 to 19,073.
+    """
+    named = len(os.fsencode(data)) + 2 * len(os.fsencode(prefix))
+    return {"LANDSPEED_PADDING": "x" * max(0, _NAMED - named)}
 
 
 def _at_fixed_place(server: Build, run: RunDirectory) -> Build:

@@ -1,0 +1,48 @@
+"""The recorded results that come with landspeed, and the site that ``make atlas`` makes of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+ARCHIVE = PROJECT / "examples" / "atlas" / "results.tar.xz"
+MOST_BYTES = 15 << 20
+
+
+def test_the_archive_is_small_and_holds_nothing_but_results() -> None:
+    assert ARCHIVE.stat().st_size < MOST_BYTES
+    with tarfile.open(ARCHIVE) as archive:
+        members = archive.getmembers()
+    assert all(one.isfile() or one.isdir() for one in members)
+    assert {PurePosixPath(one.name).parts[0] for one in members} == {"results"}
+    assert not any(".." in PurePosixPath(one.name).parts for one in members)
+
+
+@pytest.mark.slow
+def test_its_site_needs_no_server_and_shows_releases_the_upgrade_and_the_commit(
+    tmp_path: Path,
+) -> None:
+    # tools/atlas works in the checkout around it
+    for name in ("asv.conf.json", "landspeed.toml", "tools", "examples", ".venv"):
+        (tmp_path / name).symlink_to(PROJECT / name)
+    script = tmp_path / "atlas"
+    script.write_text((PROJECT / "tools/atlas").read_text().replace('"$(dirname "$0")/.."', "."))
+    environment = os.environ | {"LANDSPEED_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        ["bash", str(script)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    site = tmp_path / "build" / "atlas" / "site"
+    assert "fc415edf8c" in (site / "atlas/e26810d01d-433d8f40e9/index.html").read_text()
+    assert "data_checksums" in (site / "upgrade/17.11-bs8-18.6-bs8/index.html").read_text()
+    assert (site / "landspeed" / "workloads.html").is_file()

@@ -17,7 +17,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from base.build import Build, Variant
@@ -33,7 +32,7 @@ from landspeed.farm.github import GitHub
 from landspeed.sampling import counted, sampler
 from landspeed.session.session import Session
 from landspeed.session.target import Target
-from tests.kits.made_up.stand_ins import nothing, timed_record
+from tests.kits.made_up.stand_ins import MadeUpCountEnvironment, nothing, timed_record
 
 BASE = 40_000.0
 
@@ -187,7 +186,7 @@ def main() -> None:
     for module in (campaign, sampler):
         module.measure = world.measure  # type: ignore[assignment]
     for module in (search, valgrind):
-        module.count_epoch = lambda: SimpleNamespace(identifier="counted")
+        module.count_epoch = MadeUpCountEnvironment
     for module in (campaign, run):
         module.measuring = nothing  # type: ignore[assignment]
     campaign.prepare = lambda **_: None  # type: ignore[assignment]

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -33,7 +32,13 @@ from landspeed.sampling import counted as campaign_counted
 from landspeed.sampling import sampler
 from landspeed.session.session import Session
 from tests.kits.builds.sourcekit import IDENTITY, GitUpstream
-from tests.kits.made_up.stand_ins import counted_pass, made_up_build, nothing, timed_record
+from tests.kits.made_up.stand_ins import (
+    MadeUpCountEnvironment,
+    counted_pass,
+    made_up_build,
+    nothing,
+    timed_record,
+)
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -153,7 +158,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     for module in (sampler, campaign_counted):
         patch(module, "count", pretence.counted)
     for module in (search, valgrind):
-        patch(module, "count_epoch", lambda: SimpleNamespace(identifier="counted"))
+        patch(module, "count_epoch", MadeUpCountEnvironment)
     patch(prepare, "require_countable", lambda: None)
     for module in (run, timed, counted, sweep):
         patch(module, "measuring", nothing)

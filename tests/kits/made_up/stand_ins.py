@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,14 @@ from benchmarks.workloads.scenario import Cell
 
 AMPLE = Limits(cores=4, memory_bytes=16 << 30, disk_bytes=4000 << 30)
 """What a machine can give that has room for everything."""
+
+
+@dataclass(frozen=True)
+class MadeUpCountEnvironment:
+    """Where made-up counts are made, whichever workload they are of."""
+
+    workload: str = ""
+    identifier: str = "counted"
 
 
 def nothing(*_: object, **__: object) -> AbstractContextManager[None]:

@@ -76,6 +76,7 @@ def test_a_workload_costs_the_same_alone_and_among_others_and_a_broken_one_stops
         (error,) = [each for each in together if isinstance(each, LandspeedError)]
     assert "could not count broken" in error.message
     assert "no_such_function" in error.detail
+    assert not [each for each in alone if isinstance(each, LandspeedError)]
     found = counts(together)
     assert set(found) == {"select-1-simple", "insert-one", "sort-text"}
     assert 20_000 < found["select-1-simple"] < 60_000

@@ -274,6 +274,8 @@ def test_a_report_is_reached_from_asvs_pages_and_its_numbers_stand_on_the_right(
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == colour
+    # wider than a phone, where each row is a card
+    page.set_viewport_size({"width": 1280, "height": 800})
     number = page.get_by_role("cell", name="1,000")
     assert number.evaluate("one => getComputedStyle(one).textAlign") == "right"
 

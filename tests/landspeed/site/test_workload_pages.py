@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from base.build import Origin
+from base.build import Origin, Variant
 from benchmarks.records.columns import COLUMNS
+from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.workloads.catalog import choose
 from landspeed.results.points import dots
 from landspeed.site.pages.data import PageInputs, write_page_files
@@ -121,9 +121,9 @@ def test_a_delay_is_that_of_commits_made_since_the_branch_is_followed() -> None:
 
 
 def test_a_failed_build_is_listed_until_its_source_is_measured(table: pa.Table) -> None:
-    def note(release: str, time: str) -> dict[str, Any]:
-        origin = asdict(Origin(release=release, commit=None, tree="t", date="2026-01-01"))
-        return {"origin": origin, "variant": "bs8", "time": time, "message": "gcc\u202e failed"}
+    def note(release: str, time: str) -> FailedBuild:
+        origin = Origin(release=release, commit=None, tree="t", date="2026-01-01")
+        return FailedBuild(origin=origin, variant=Variant(), time=time, message="gcc\u202e failed")
 
     notes = [note("18.1", "2026-01-01"), note("9.0.1", "2026-01-02"), note("9.1.1", "2026-01-03")]
     failures = status_facts(dots(table), place_of, notes)["failures"]

@@ -33,6 +33,7 @@ from landspeed.campaign.suite_causes import (
     configuration_of,
     records_of,
 )
+from landspeed.campaign.suite_compare import built
 from landspeed.campaign.workloads import count_due, count_key, counted_cell, recorded_counts
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -82,7 +83,9 @@ def labelled_cases() -> list[LabelledCase]:
 def told(session: Session, case: LabelledCase) -> tuple[ChangePart, ...]:
     """Return the parts of the change of *case*; MeasureError if it cannot be counted."""
     pgbench = Pgbench(build=session.pgbench_build())
-    before, after = (_built(session, ref) for ref in (case.before, case.after))
+    before, after = (
+        built(session, Target.parse(ref, Variant())) for ref in (case.before, case.after)
+    )
     workload = named(case.workload)
     old_cell = replace(counted_cell(session, workload), buffers=CacheState(case.state))
     new_cell = old_cell
@@ -104,14 +107,6 @@ def told(session: Session, case: LabelledCase) -> tuple[ChangePart, ...]:
         planted=case.settings if case.plant == "default" else {},
     )
     return finder.parts([new_cell])[cell_key(new_cell)]
-
-
-def _built(session: Session, ref: str) -> Build:
-    target = Target.parse(ref, Variant())
-    outcome = session.build_all([target], jobs=None)[target]
-    if isinstance(outcome, LandspeedError):
-        raise outcome
-    return outcome
 
 
 def _counted(

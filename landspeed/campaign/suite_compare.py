@@ -100,7 +100,7 @@ def compare_suite(
     What is recorded is not counted again. LandspeedError if nothing can be counted on both.
     """
     targets = (sides.before, sides.after)
-    before, after = (_built(session, side) for side in targets)
+    before, after = (built(session, side) for side in targets)
     tally = count_workloads(session, targets, workloads)
     pgbench = Pgbench(build=session.pgbench_build())
     cells = cells_of(session, workloads)
@@ -153,7 +153,8 @@ def _edited(
     return executed_of(session.paths, after, names, [record.id for record in counts.values()])
 
 
-def _built(session: Session, target: Target) -> Build:
+def built(session: Session, target: Target) -> Build:
+    """Return the build of *target*, made now if need be; raise the error if it cannot be."""
     outcome = session.build_all([target], jobs=None)[target]
     if isinstance(outcome, LandspeedError):
         raise outcome

@@ -270,7 +270,7 @@ class Fetcher:
         offers = self.offers()
         package = offers.packages.get(version)
         if package is None:
-            raise SourceError(self._debian_prospect(version, offers)[1])
+            return self._from_pool(version, self._debian_prospect(version, offers)[1])
         archive = self.debian.download(package, self.downloads)
         actual, release = digest_file(archive), self.catalog.get(version)
         listed = release.sha256 if release and package.file.endswith(".bz2") else None
@@ -283,6 +283,24 @@ class Fetcher:
                 )
         origin = f"debian {package.name} {package.version} {package.file} sha256 {actual}"
         return self._import(version, archive, origin)
+
+    def _from_pool(self, version: Version, why: str) -> TreeRef:
+        """Return the tree of a *version* that Debian's index does not name; *why* says that.
+
+        A mirror may have new lists before it has the new files, and it keeps the old files for some
+        days: until then the release before the newest is all that it has.
+        """
+        release = self.catalog.get(version)
+        if release is None or release.sha256 is None:
+            raise SourceError(why)
+        name = f"postgresql-{version.major_text}"
+        file = f"{name}_{version}.orig.tar.bz2"
+        url = f"{self.debian.apt.mirror}/pool/main/p/{name}/{file}"
+        try:
+            archive = Download(url=url, sha256=release.sha256, directory=self.downloads).fetch()
+        except SourceError as error:
+            raise SourceError(why, detail=f"{error.message}: {error.detail}") from error
+        return self._import(version, archive, f"{url} sha256 {release.sha256}")
 
     def _import(self, version: Version, archive: Path, origin: str) -> TreeRef:
         _log.info(f"importing {archive.name}")

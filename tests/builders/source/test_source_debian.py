@@ -159,6 +159,29 @@ def test_a_release_of_debian_that_the_catalog_has_not_is_known(
     assert not list(harness.paths.downloads.glob("*.bz2"))
 
 
+def test_what_the_lists_have_no_more_is_taken_from_the_pool_while_the_newest_is_not_there(
+    archive: BuildArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # lists that name a release whose file the mirror does not have yet
+    with (archive.root / "Sources").open("a") as stream:
+        stream.write(debian_stanza("17.12", "a" * 64))
+    (archive.root / "no.orig.tar.bz2").touch()
+    pool = tmp_path / "mirror" / "pool/main/p/postgresql-17"
+    pool.mkdir(parents=True)
+    tarball = make_tarball(pool, "17.11").rename(pool / "postgresql-17_17.11.orig.tar.bz2")
+    known = release("17.11", "2026-08-13", digest_file(tarball))
+    monkeypatch.setattr("builders.source.fetch.debian_mirror", lambda: f"file://{tmp_path}/mirror")
+    harness = Harness(tmp_path)
+    sources = harness.sources(known, order=("tarball", "debian"))
+    assert sources.resolve("17").origin.release == "17.11"
+    # what is not in the pool either is an error that names both
+    other = release("17.10", "2026-05-14", "0" * 64)
+    with pytest.raises(SourceError) as caught:
+        harness.sources(known, other, order=("tarball", "debian")).resolve("17.10")
+    assert "the archive has 17.12" in caught.value.detail
+    assert "17_17.10.orig.tar.bz2" in caught.value.detail
+
+
 def test_what_is_here_needs_no_network(archive: BuildArchive, tmp_path: Path) -> None:
     archive.publish("17.11")
     harness = Harness(tmp_path)

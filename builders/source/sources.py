@@ -112,7 +112,9 @@ class Sources:
             if version in here:
                 return self._source(here[version])
             can_wait = some_here and self._fetcher.failed_recently(version)
-            if can_wait or not self._is_within_reach(version):
+            # the release before one that cannot be had may be in a mirror's pool, listed or not
+            is_next = len(failures) == 1
+            if can_wait or not (is_next or self._is_within_reach(version)):
                 continue
             try:
                 return self._source(self._obtain(version))

@@ -217,7 +217,7 @@ class MadeUpServers:
         stand_ins: dict[Any, dict[str, Any]] = {
             suite_compare: both
             | {
-                "_built": lambda session, target: self.builds[target],
+                "built": lambda session, target: self.builds[target],
                 "count_workloads": lambda *_: Tally(),
                 "cells_of": lambda *_: self.cells,
             },

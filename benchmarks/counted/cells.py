@@ -49,11 +49,14 @@ def count_environment(cell: Cell, version: Version) -> CountEnvironment:
 def own_servers(cell: Cell) -> bool:
     """Return whether each series of *cell* needs a server of its own.
 
-    A script of pgbench's that writes meets other rows, and longer tables, the later it comes.
+    Rows that were changed make the next execution dearer, and pages that were read a cheaper one.
     """
-    if isinstance(cell.scenario.mode, Workload | Script):
+    mode = cell.scenario.mode
+    if isinstance(mode, Script):
         return False
-    return cell.buffers is CacheState.COLD or cell.scenario.mode.writes
+    return work_of(cell).own_servers or (
+        cell.buffers is CacheState.COLD and not isinstance(mode, Workload)
+    )
 
 
 def together(one: Cell, other: Cell) -> bool:

@@ -1,9 +1,9 @@
 """Count what one execution of a workload costs: instructions, WAL bytes and blocks.
 
 Each number is a slope, (long series - short series) / executions between them: what starting costs
-cancels. It is taken twice; the two slopes' distance is told with it. A workload of the catalog, and
-one that only reads warm pages, has all its series in one session of one server. Other series begin
-on servers of their own, with the same data and the same random numbers.
+cancels. It is taken twice; the two slopes' distance is told with it. Most workloads have all their
+series in one session of one server. Where an execution's cost depends on those before it, and where
+pages are to be cold, series begin on servers of their own, with the same data and random numbers.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ class Counter:
             dialect=cluster.dialect,
         )
         script = server.run.scratch / "series.sql"
-        if own_servers(cell) and cell.buffers is CacheState.WARM:
+        if work.dataset == PGBENCH and own_servers(cell) and cell.buffers is CacheState.WARM:
             # the script is executed once more at each end of a series
             self._warm(server, cell, plan.executions + 2, script)
         _write(script, plan.script)

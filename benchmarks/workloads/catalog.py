@@ -64,8 +64,9 @@ class Workload:
     ``lengths`` are the numbers of executions in a short and in a long series; their difference is
     what is counted. ``guards`` says which part of PostgreSQL would show in it. Where it
     ``connects``, each execution is a session of its own, of ``role``. ``settings`` are those that
-    its server needs. ``clients`` is the number of clients that it is made for, None for any; one
-    that is made for several is timed only.
+    its server needs. With ``own_servers`` each series has a server of its own, on the same data:
+    what an execution costs depends on those before it. ``clients`` is the number of clients that
+    it is made for, None for any; one that is made for several is timed only.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Workload:
     connects: bool = False
     role: str = "postgres"
     settings: tuple[tuple[str, str], ...] = ()
+    own_servers: bool = False
     clients: int | None = None
 
     @classmethod
@@ -110,6 +112,7 @@ class Workload:
             connects=row.get("connects", False),
             role=row.get("role", "postgres"),
             settings=tuple(row.get("settings", {}).items()),
+            own_servers=row.get("own_servers", False),
             clients=row.get("clients"),
         )
 
@@ -169,6 +172,7 @@ class Workload:
             self.protocol.value,
             *map(str, self.lengths),
             *([self.role] if self.connects else []),
+            *(["own servers"] if self.own_servers else []),
             *(f"{name} = {value}" for name, value in self.settings),
         ]
         return digest_text("\n".join([*told, dataset]))[:10]

@@ -12,10 +12,20 @@ import pytest
 from base.errors import UsageError
 from base.version import Version
 from benchmarks.clients.pgbench import scripts_of
-from benchmarks.counted.cells import together, workload_cell
+from benchmarks.counted.cells import exact_cell, own_servers, together, workload_cell
 from benchmarks.machine.machine import Limits, Machine
 from benchmarks.workloads.catalog import FAMILIES, PGBENCH, choose, dataset_for, named, workloads
-from benchmarks.workloads.scenario import Mode, Planned, Tier, mode_named, plan_cells, preset_named
+from benchmarks.workloads.protocol import Protocol
+from benchmarks.workloads.scenario import (
+    CacheState,
+    Mode,
+    Planned,
+    Scenario,
+    Tier,
+    mode_named,
+    plan_cells,
+    preset_named,
+)
 
 
 def test_names_are_unique_and_pgbenchs_own_scripts_are_the_rows_of_its_family() -> None:
@@ -134,3 +144,19 @@ def test_each_session_of_a_timed_workload_begins_with_its_own_statements(tmp_pat
     assert "landspeed_begun=0" in told
     assert text.index("\\if :landspeed_begun = 0") < text.index("pg_create") < text.index("\\endif")
     assert text.strip().endswith(named("logical-decoding").script.strip())
+
+
+def test_a_workload_whose_cost_depends_on_its_past_has_servers_of_its_own() -> None:
+    plain, indexed = (workload_cell(named(name)) for name in ("insert-one", "insert-many-indexes"))
+    assert [own_servers(plain), own_servers(indexed)] == [False, True]
+    assert not together(plain, indexed)
+    for mode, state, own in (
+        (Mode.READ_ONLY, CacheState.WARM, False),
+        (Mode.READ_ONLY, CacheState.COLD, True),
+        (Mode.READ_WRITE, CacheState.WARM, True),
+    ):
+        scenario = Scenario(mode=mode, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=1)
+        assert own_servers(exact_cell(scenario, "default", state)) == own
+    alike = replace(named("insert-many-indexes"), own_servers=False)
+    newest = Version.parse("18.0")
+    assert alike.digest(newest) != named("insert-many-indexes").digest(newest)

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,9 @@ def table_of(commits: list[str], first: int, runs: int) -> pa.Table:
         "commit": commits,
         "digest": [f"{commit}d" for commit in commits],
         "tree": commits,
-        "origin_date": [str(START + 3600 * number) for number in numbered],
+        "origin_date": [
+            datetime.fromtimestamp(START + 3600 * number, UTC).isoformat() for number in numbered
+        ],
     }
     per_cell: dict[str, list[Any]] = {
         "protocol": [p for p, _ in CELLS],
@@ -70,6 +73,7 @@ def table_of(commits: list[str], first: int, runs: int) -> pa.Table:
     }
     same: dict[str, Any] = {
         "time": "2026-01-01T00:00:00.000Z",
+        "build": "master-bs8",
         "version": "19devel",
         "cc": "gcc",
         "libc": "glibc",
@@ -89,6 +93,7 @@ def table_of(commits: list[str], first: int, runs: int) -> pa.Table:
         "profile": "default",
         "preset": "regular",
         "scale": 5,
+        "threads": 1,
         "seconds": 10.0,
     }
     numbers: dict[str, Any] = {"latency_ms": latency, "tps": 1000 / latency}

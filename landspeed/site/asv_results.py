@@ -7,12 +7,15 @@ wrote are replaced.
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +28,11 @@ from asv.results import Results, get_filename
 from asv.runner import BenchmarkResult
 
 from base.build import Origin, Variant
+from base.errors import LandspeedError
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.workloads.metrics import benchmark_name, metrics_of
+from builders.builder import cores
 from landspeed.results.arrays import Groups, Ints, both, codes, lasts
 from landspeed.results.params import (
     Asked,
@@ -50,6 +55,8 @@ The result is the full hash and its date in ms since 1970, or None where asv has
 _ANY = "--------"
 _STAMPS = ".derived.json.stamps"
 _SCRATCH = ".asv-derive-"
+# So many files are worth a process more.
+_SHARE = 100
 # Part of every stamp: increment it when the same records must give other files.
 _FORM = 5
 
@@ -139,9 +146,10 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
         there = result_files(layout.results)
         drawn = np.flatnonzero(np.array([p is not None for p in positions], bool)[found.whose])
         files = _named(_files(found, drawn, positions), layout)
-        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
-            written = _write_files(found, files, there, layout, Path(scratch))
-            _write_frame(found, drawn, files.values(), layout, Path(scratch))
+        written = _outdated(files, there, layout)
+        _write_on_all_cores(found, {name: files[name] for name in written}, layout)
+        with _scratch(layout) as scratch:
+            _write_frame(found, drawn, files.values(), layout, scratch)
         there |= {name: file_stat(layout.results / name) for name in written}
         stale = there.keys() - files.keys()
         for name in stale:
@@ -213,25 +221,60 @@ def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
     }
 
 
-def _write_files(
-    found: Dots,
-    files: Mapping[str, _File],
-    there: Mapping[str, FileStat],
-    layout: AsvLayout,
-    scratch: Path,
+def _outdated(
+    files: Mapping[str, _File], there: Mapping[str, FileStat], layout: AsvLayout
 ) -> list[str]:
-    """Write the *files* that are missing or outdated; return their names."""
+    """Return the names of the *files* that are missing or must be written again."""
     stamps = _load_stamps(layout)
-    written = []
-    for name, file in files.items():
-        # A result file that asv run has overwritten has another size or time.
-        if name in there and stamps.get(name) == [file.stamp, *there[name]]:
-            continue
-        _results(found, file, layout).save(str(scratch))
-        (saved,) = (scratch / file.machine["machine"]).glob("*.json")
-        _move(saved, layout.results / name)
-        written.append(name)
-    return written
+    # A result file that asv run has overwritten has another size or time.
+    return [
+        name
+        for name, file in files.items()
+        if name not in there or stamps.get(name) != [file.stamp, *there[name]]
+    ]
+
+
+def _write_on_all_cores(found: Dots, files: Mapping[str, _File], layout: AsvLayout) -> None:
+    """Write the *files*, in several processes if there are many."""
+    shares = max(1, min(cores(), len(files) // _SHARE))
+    names = [list(files)[number::shares] for number in range(shares)]
+    fork = get_context("fork")  # a copy of the process need not read the records
+    helpers = [
+        fork.Process(target=_help, args=(found, files, share, layout)) for share in names[1:]
+    ]
+    for helper in helpers:
+        helper.start()
+    try:
+        _write_files(found, files, names[0], layout)
+    finally:
+        for helper in helpers:
+            helper.join()
+    for helper, share in zip(helpers, names[1:], strict=True):
+        if helper.exitcode != 0:  # Where it failed, this process says why.
+            _write_files(found, files, share, layout)
+
+
+def _help(found: Dots, files: Mapping[str, _File], names: Sequence[str], layout: AsvLayout) -> None:
+    try:
+        _write_files(found, files, names, layout)
+    except (LandspeedError, OSError, KeyboardInterrupt):
+        sys.exit(1)
+
+
+def _write_files(
+    found: Dots, files: Mapping[str, _File], names: Sequence[str], layout: AsvLayout
+) -> None:
+    with _scratch(layout) as scratch:
+        for name in names:
+            _results(found, files[name], layout).save(str(scratch))
+            (saved,) = (scratch / files[name].machine["machine"]).glob("*.json")
+            _move(saved, layout.results / name)
+
+
+@contextmanager
+def _scratch(layout: AsvLayout) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as path:
+        yield Path(path)
 
 
 def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:

@@ -16,6 +16,7 @@ import numpy as np
 
 from landspeed.stats.glr import (
     CLIP,
+    LONGEST,
     MIN_HISTORY,
     MIN_LEVEL,
     RHOS,
@@ -267,9 +268,9 @@ def _best_split(values: Floats, first: int, end: int) -> int:
 
 
 def _residuals(task: _Task, log: Floats, at: int) -> Floats:
-    """Return the residuals of all levels of the series of *task* that end before *at*."""
+    """Return the last LONGEST residuals of the levels of the series of *task* before *at*."""
     level = log[task.start : at]
-    return np.concatenate([task.old, level - np.median(level)])
+    return np.concatenate([task.old, level - np.median(level)])[-LONGEST:]
 
 
 def _judged(log: Floats, places: Sequence[_Place]) -> Scan:

@@ -61,6 +61,7 @@ MAY_START_PROCESSES = (
     "benchmarks.server.storage",
     "benchmarks.counted.valgrind",
     "landspeed.site.asv_incremental.make",
+    "landspeed.site.asv_results",
 )
 MAY_COMPARE_VERSIONS = ("base.version", "builders.catalog")
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60

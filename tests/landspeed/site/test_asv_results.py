@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import sha1
@@ -21,6 +23,7 @@ from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.metrics import VARIANT_NAMES
 from landspeed.results.points import dots
+from landspeed.site import asv_results
 from landspeed.site.asv_results import AsvLayout, derive
 from tests.kits.made_up.synthetic import RELEASES, START, Point, counted_record, record
 from tests.kits.made_up.synthetic import records as synthetic_records
@@ -180,6 +183,29 @@ def test_files_from_scratch_are_the_files_that_grew(tmp_path: Path) -> None:
     scratch.of(*made)
     left, right = (sorted(tree(d.layout.results).values()) for d in (grown, scratch))
     assert left == right
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_several_processes_write_the_files_that_one_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    alone, several = Derivation(tmp_path / "a"), Derivation(tmp_path / "b")
+    alone.of(*synthetic_records())
+    monkeypatch.setattr(asv_results, "_SHARE", 1)
+    monkeypatch.setattr(asv_results, "cores", lambda: 3)
+    me, save = os.getpid(), asv_results.Results.save
+
+    def only_here(results: Results, directory: str) -> None:
+        if fails and os.getpid() != me:
+            raise OSError(errno.ENOSPC, "full")
+        save(results, directory)
+
+    monkeypatch.setattr(asv_results.Results, "save", only_here)
+    derived = several.of(*synthetic_records())
+    assert derived.written == len(RELEASES)
+    left, right = (sorted(tree(d.layout.results).values()) for d in (alone, several))
+    assert left == right
+    assert not [*tmp_path.rglob(".asv-derive-*")]
 
 
 def test_what_asv_run_wrote_over_is_restored(derivation: Derivation) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from landspeed.stats import glr
 from landspeed.stats.changepoint_online import (
     LEVEL,
     SHORTEST,
@@ -184,6 +185,25 @@ def test_series_scanned_together_are_judged_as_if_alone() -> None:
     lines = [noisy(seed, {40 + seed: 1.2}, commits=80 + 7 * seed) for seed in range(10)]
     together = scan_points(lines)
     assert together == [scan_points([line])[0] for line in lines]
+
+
+def test_a_score_depends_only_on_the_last_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glr, "LONGEST", 100)
+    late = noisy(1, {60: 1.1}, commits=120)
+    early = [noisy(seed, {}, commits=40) * level for seed, level in ((2, 1.0), (3, 7.0))]
+    scores = [
+        glr.scores(
+            glr.Batch(
+                current=np.log(np.concatenate([line, late]))[None, :],
+                lengths=np.array([160]),
+                old=np.zeros((1, 0)),
+                ages=np.array([0]),
+                levels=np.array([0]),
+            )
+        )[0, 140:]
+        for line in early
+    ]
+    assert scores[0].tolist() == scores[1].tolist()
 
 
 def test_a_short_series_shows_nothing() -> None:

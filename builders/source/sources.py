@@ -272,8 +272,6 @@ class Sources:
         """What lies between the commits that are here."""
         return History(git=self._repository.git)
 
-    # -- the branch that asv draws -----------------------------------------------------------
-
     def releases_branch(self) -> dict[str, str]:
         """Release name → commit on the ``releases`` branch, rebuilt if its inputs changed.
 

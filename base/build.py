@@ -22,7 +22,7 @@ WAL_BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64)
 # PostgreSQL accepts any number of GB and recommends powers of two. Larger segments overflow the
 # 31 bits in which the server counts a segment's blocks of 1 kB.
 SEGMENT_SIZES = tuple(2**power for power in range(11))
-FLAGS = ("O3", "native", "lto")
+FLAGS = ("O3", "native", "lto", "align1", "align32", "align64", "align128")
 """Optimisations beyond the default ``-O2``, in the order in which names list them.
 
 ``recipes.toml`` says what each one means to a compiler.
@@ -152,11 +152,14 @@ class Variant:
 def parse_flags(words: Iterable[str]) -> tuple[str, ...]:
     """Return the FLAGS in *words*, where "O2" stands for none, in their fixed order.
 
-    Raises ValueError for an unknown flag, and for a flag or a level that is given twice.
+    Raises ValueError for an unknown flag, and for a flag, a level or an alignment that is given
+    twice.
     """
     given = list(words)
+    alignments = [word for word in given if word.startswith("align")]
     unknown = set(given) - {*FLAGS, _NO_FLAG}
-    if unknown or len(set(given)) < len(given) or {_NO_FLAG, "O3"} <= set(given):
+    twice = len(set(given)) < len(given) or len(alignments) > 1
+    if unknown or twice or {_NO_FLAG, "O3"} <= set(given):
         raise ValueError(f'"{"-".join(map(str, given))}" are not flags of a build variant')
     return tuple(flag for flag in FLAGS if flag in given)
 
@@ -165,7 +168,8 @@ def _no_variant(name: str) -> VariantError:
     return VariantError(
         f'"{name}" is not a build variant',
         hint="Variants are spelled like bs4, bs8-wal16 (block sizes in kB), bs8-seg2 (segments in "
-        "GB), bs8-clang, bs8-O3, bs8-native, bs8-lto, or several of these in this order.",
+        "GB), bs8-clang, bs8-O3, bs8-native, bs8-lto, bs8-align64, or several of these in this "
+        "order.",
     )
 
 

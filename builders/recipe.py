@@ -193,6 +193,7 @@ def _meson_steps(
     build = MESON_BUILD_DIRECTORY
     client = table.client.targets if version in table.client.versions else ()
     targets = (*table.meson.targets, *client)
+    c_args = [cflag for flag in table.flags_of(variant) for cflag in flag.c_args]
     options = [
         f"--prefix={table.common.prefix}",
         *table.meson.options,
@@ -203,6 +204,7 @@ def _meson_steps(
         ),
         *(option for q in quirks for option in q.meson),
         *(option for flag in table.flags_of(variant) for option in flag.meson),
+        *([f"-Dc_args={','.join(c_args)}"] if c_args else []),
     ]
     meson = ("{python}", "-m", "mesonbuild.mesonmain")
     return (

@@ -1,4 +1,4 @@
-"""All figures, one JSON line each: ``make perf``. About 95 minutes on two cores."""
+"""All figures, one JSON line each: ``make perf``. About 110 minutes on two cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _MODULES = (
     ("perf.bisect",),
     ("perf.track",),
     ("perf.publish_one",),
-    ("perf.heat_map",),
+    ("perf.workloads.heat_map",),
+    ("perf.workloads.suite",),
     ("perf.second_demo",),
 )
 

@@ -112,9 +112,8 @@ class Sources:
             if version in here:
                 return self._source(here[version])
             can_wait = some_here and self._fetcher.failed_recently(version)
-            # the release before one that cannot be had may be in a mirror's pool, listed or not
-            is_next = len(failures) == 1
-            if can_wait or not (is_next or self._is_within_reach(version)):
+            # a mirror's pool may have the release before the one that its lists name in vain
+            if can_wait or not (len(failures) == 1 or self._is_within_reach(version)):
                 continue
             try:
                 return self._source(self._obtain(version))

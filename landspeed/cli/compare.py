@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import wraps
@@ -14,7 +14,7 @@ import click
 from base.build import Build, Variant
 from base.errors import LandspeedError, SlowerError, UsageError
 from benchmarks.workloads.catalog import Workload
-from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
+from benchmarks.workloads.metrics import INSTRUCTIONS, Metric, metric_named
 from builders.source import Source
 from landspeed.campaign.patch import Sides, patched, since_merge_base
 from landspeed.campaign.suite_brief import suite_brief
@@ -30,12 +30,13 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.scenario import SCENARIO_WORDS, comparison_options
 from landspeed.cli.options.workloads import workload_options
+from landspeed.compare.layouts import LayoutCheck, check_layouts, in_layout, require_layouts
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
 from landspeed.compare.run import compare
 from landspeed.compare.side import SCENARIO, SIDE, CompareScenario, Side
-from landspeed.compare.verdict import StoppingRule
+from landspeed.compare.verdict import StoppingRule, Verdict
 from landspeed.console.format import counted, percent
 from landspeed.console.github_log import put_summary
 from landspeed.console.markdown import code_block
@@ -47,7 +48,7 @@ from landspeed.session.target import Target
 
 # A suite is counted: once on each side, in cells of its own.
 _NOT_WITH_A_SUITE = (
-    *("metric", "precision", "budget", "confidence", "narrow", "memory", "aa", "fresh"),
+    *("metric", "precision", "budget", "confidence", "narrow", "memory", "aa", "layouts", "fresh"),
     *("configuration", *SCENARIO_WORDS),
 )
 
@@ -67,6 +68,50 @@ class _Suite:
     patches: tuple[Path, ...]
     tips: bool
     fail_on: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Comparing:
+    """How sides are compared; with ``copies`` one with a copy of itself, removed at its end."""
+
+    session: Session
+    scenario: CompareScenario
+    metric: Metric
+    budget: float
+    rule: StoppingRule
+    copies: ExitStack | None
+
+    def compared(
+        self, sides: Sequence[Side], *, fresh: bool = False
+    ) -> tuple[ComparePlan, CompareState]:
+        """Compare *sides*."""
+        plan = plan_comparison(
+            self.session,
+            sides,
+            self.scenario,
+            metric=self.metric,
+            budget=self.budget,
+            rule=self.rule,
+            copies=self.copies,
+        )
+        plan.require_different()
+        say(_announced(plan))
+        return plan, compare(self.session, plan, fresh=fresh)
+
+    def report(self, sides: Sequence[Side], *, fresh: bool, layouts: bool, as_json: bool) -> None:
+        """Compare *sides*, and print what was found."""
+        plan, state = self.compared(sides, fresh=fresh)
+        check = self.in_layouts(sides, state) if layouts else None
+        _put(plan, state, check, as_json=as_json)
+
+    def in_layouts(self, sides: Sequence[Side], state: CompareState) -> LayoutCheck | None:
+        """Compare *sides* in other layouts, if they differ by *state*."""
+
+        def verdict_in(flag: str) -> Verdict:
+            _, there = self.compared([in_layout(side, flag) for side in sides])
+            return there.comparison.findings[0].verdict
+
+        return check_layouts(state.comparison.findings[0].verdict, verdict_in)
 
 
 def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,6 +184,12 @@ def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "reached earlier.",
     ),
     click.option("--aa", is_flag=True, help="Compare a server with a copy of itself."),
+    click.option(
+        "--layouts",
+        is_flag=True,
+        help="If one side is faster, build both with functions at other addresses, up to four "
+        "times, and see whether it is faster there too.",
+    ),
     budget=("30min", "Time for all runs together"),
     confidence=("99.9%", "that all verdicts are right"),
 )
@@ -155,6 +206,7 @@ def compare_(
     narrow: bool,
     memory: int | None,
     aa: bool,
+    layouts: bool,
     fresh: bool,
     dry_run: bool,
     as_json: bool,
@@ -174,8 +226,8 @@ def compare_(
       landspeed compare 18:bs2 18:bs4 18 --scenario read-write/prepared/small/c4 --budget 2h
       landspeed compare 18/default 18/tuned --clients 8 --metric tps --json
       landspeed compare 18 --aa --budget 5min
-      landspeed compare 17 18 --suite standard --mail
-      landspeed compare master my-branch --suite standard
+      landspeed compare master my-branch --layouts
+      landspeed compare master my-branch --suite standard --mail
       landspeed compare master --suite small --patch v3-*.patch
     """
     if suite:
@@ -185,23 +237,21 @@ def compare_(
     parsed = [Side.parse(word, variant, scenario.profile) for word in _at_least_two(words)]
     measured = metric_named(metric)
     require_limit(memory, counted=measured.exact)
+    if layouts:
+        require_layouts(parsed, counted=measured.exact)
     session = Session.open(memory=memory, only_counts=measured.exact)
     if dry_run:
         _show_dry_run(session, parsed, metric, as_json=as_json)
         return
     with ExitStack() as copies:
-        plan = plan_comparison(
-            session,
-            parsed,
-            scenario,
+        _Comparing(
+            session=session,
+            scenario=scenario,
             metric=measured,
             budget=budget,
             rule=StoppingRule(precision=precision, confidence=confidence, narrow=narrow),
             copies=copies if aa else None,
-        )
-        plan.require_different()
-        say(_announced(plan))
-        _put(plan, compare(session, plan, fresh=fresh), as_json=as_json)
+        ).report(parsed, fresh=fresh, layouts=layouts, as_json=as_json)
 
 
 def _show_dry_run(session: Session, sides: list[Side], metric: str, *, as_json: bool) -> None:
@@ -291,10 +341,13 @@ def _at_least_two(sides: tuple[str, ...]) -> tuple[str, ...]:
     return sides
 
 
-def _put(plan: ComparePlan, state: CompareState, *, as_json: bool) -> None:
-    put_summary(comparison_markdown(plan, state))
-    text = as_text(comparison_text(plan, state))
-    emit_either(text, comparison_facts(plan, state), as_json=as_json)
+def _put(
+    plan: ComparePlan, state: CompareState, check: LayoutCheck | None, *, as_json: bool
+) -> None:
+    told = f"\n\n{check}" if check else ""
+    put_summary(comparison_markdown(plan, state) + told)
+    facts = comparison_facts(plan, state) | ({"layouts": check.facts()} if check else {})
+    emit_either(as_text(comparison_text(plan, state)) + told, facts, as_json=as_json)
 
 
 def _announced(plan: ComparePlan) -> str:

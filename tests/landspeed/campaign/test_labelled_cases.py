@@ -6,7 +6,7 @@ from collections import Counter
 
 from benchmarks.workloads.catalog import named
 from landspeed.campaign.suite_causes import CauseKind, ChangePart, configuration_of
-from perf.labelled_cases import LabelledCase, labelled_cases
+from perf.workloads.labelled_cases import LabelledCase, labelled_cases
 
 
 def test_there_are_thirty_cases_of_all_kinds_each_of_which_can_be_counted() -> None:

@@ -1,8 +1,8 @@
 """Time until the heat map of 64 workloads x 20 versions x 3 metrics is drawn in a browser.
 
-``python -m perf.heat_map`` makes up the counts, makes the pages, and opens the page of workloads
-in headless Chromium, each time in a browser without a cache. The time is that of the browser's own
-clock, from the start of the navigation to the last row.
+``python -m perf.workloads.heat_map`` makes up the counts, makes the pages, and opens the page of
+workloads in headless Chromium, each time in a browser without a cache. The time is that of the
+browser's own clock, from the start of the navigation to the last row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Changes whose kind is known, told by ``landspeed compare --suite``'s search, and scored.
 
-``python -m perf.labelled_cases [TEXT…]`` prints a JSON line for each case of labelled_cases.toml
-(whose line contains one of the texts), then how many were right. What is recorded in the project is
-not counted again. A kind is right if the largest part of the change has it and names the ``cause``.
+``python -m perf.workloads.labelled_cases [TEXT…]`` prints a JSON line for each case of
+labelled_cases.toml (whose line contains one of the texts), then how many were right. What is
+recorded in the project is not counted again. A kind is right if the largest part of the change has
+it and names the ``cause``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from landspeed.campaign.workloads import count_due, count_key, counted_cell, rec
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 
-CASES = Path(__file__).parents[1] / "tests" / "landspeed" / "campaign" / "labelled_cases.toml"
+CASES = Path(__file__).parents[2] / "tests" / "landspeed" / "campaign" / "labelled_cases.toml"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""Figures of the catalog of workloads: what counting costs, kinds of changes, the heat map."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ _FIELDS = {
     "authored": "%aI",
     "subject": "%s",
 }
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _OURS = "refs/heads"
 _VIEW = "releases"
 
@@ -73,6 +75,21 @@ class History:
         asked = "".join(f"{one}\n" for one in sorted(set(hashes))).encode()
         argv = ("--no-walk=unsorted", "--ignore-missing", "--stdin")
         return {one.hash: one for one in self._log(*argv, stdin=asked)} if asked else {}
+
+    def changing(self, good: str, bad: str, function: str, most: int = 5) -> list[Commit]:
+        """Return the last commits after *good* up to *bad* that changed *function*, newest first.
+
+        There are *most* at the most, and none where *bad* has no such function. It is looked for
+        as PostgreSQL's style has it: the name begins a line.
+        """
+        if not _NAME.fullmatch(function):
+            return []
+        asked = ("grep", "-l", "-E", "-e", f"^{function}\\(", bad, "--", "*.c")
+        if not self.git.test(*asked):
+            return []
+        path = self.git.text(*asked).splitlines()[0].partition(":")[2]
+        lines = f"-L:^{function}(:{path}"
+        return self._log("--no-patch", f"--max-count={most}", lines, f"{good}..{bad}")
 
     def _log(self, *arguments: str, stdin: bytes = b"") -> list[Commit]:
         form = "%x00".join(_FIELDS.values())

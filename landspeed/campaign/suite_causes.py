@@ -6,12 +6,14 @@ plans. What is left is the code's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import log
 
 from base.build import Build
+from base.errors import SourceError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.cells import work_of
 from benchmarks.counted.forced_plans import forcing_settings
@@ -55,6 +57,7 @@ class ChangePart:
 
     ``before`` and ``after`` are the second build's instructions without and with ``cause``: the
     defaults, the plan's first other node, or the functions. ``settings`` take the part away.
+    ``commits`` are those between the builds that changed the functions: hash, date and subject.
     """
 
     kind: CauseKind
@@ -62,6 +65,7 @@ class ChangePart:
     before: float
     after: float
     settings: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -130,14 +134,28 @@ class CauseFinder:
             else:
                 found.append(_part(CauseKind.PLAN, cause, planned, left, forced))
                 left = planned
-        code = _part(CauseKind.CODE, self._functions(old, left), old, left)
+        costs = changed_functions(self.session.paths, old.id, left.id)
+        functions = tuple(f"{cost.function} {cost.own:+,.0f}" for cost in costs)
+        code = _part(CauseKind.CODE, functions, old, left)
         if not found or abs(code.ratio - 1) >= self.size:
-            found.append(code)
+            commits = self._commits(cost.function for cost in costs)
+            found.append(replace(code, commits=commits))
         return tuple(sorted(found, key=lambda one: -abs(log(one.ratio))))
 
-    def _functions(self, old: Record, new: Record) -> tuple[str, ...]:
-        found = changed_functions(self.session.paths, old.id, new.id)
-        return tuple(f"{cost.function} {cost.own:+,.0f}" for cost in found)
+    def _commits(self, functions: Iterable[str]) -> tuple[str, ...]:
+        """Return the commits between the builds that changed *functions*, where these are known."""
+        good, bad = self.before.origin.commit, self.after.origin.commit
+        if good is None or bad is None:
+            return ()
+        history = self.session.builder.sources.history
+        # a part that gcc split off is named after the function
+        names = dict.fromkeys(re.split(r"[.']", function)[0] for function in functions)
+        try:
+            base = history.merge_base(good, bad) or good
+            found = [one for name in names for one in history.changing(base, bad, name)]
+        except SourceError:  # the upstream is another one by now
+            return ()
+        return tuple(dict.fromkeys(f"{one.name} {one.date[:10]} {one.subject}" for one in found))
 
     def _by_defaults(self, cells: Sequence[Cell], values: Values) -> dict[CellKey, Values]:
         """Return the defaults that move what each of *cells* costs, with the first build's values.

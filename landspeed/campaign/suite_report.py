@@ -35,7 +35,7 @@ def suite_markdown(found: SuiteComparison) -> str:
     if found.changes:
         rows = [_row(one, code) for one in found.changes]
         lines.append(markdown_table(_TITLES, rows, align="rlrrl"))
-    return "\n".join([*lines, "", *suite_notes(found)]) + "\n"
+    return "\n".join([*lines, "", *suite_notes(found, code)]) + "\n"
 
 
 def suite_mail(found: SuiteComparison, command: str = "") -> str:
@@ -96,9 +96,16 @@ def _row(one: SuiteChange, mark: Callable[[str], str] = str) -> tuple[str, ...]:
     return change(one.ratio), label_of(one), *numbers, kinds, causes_of(one, mark)
 
 
-def suite_notes(found: SuiteComparison) -> list[str]:
-    """Return what the comparison leaves out, as sentences."""
+def suite_notes(found: SuiteComparison, mark: Callable[[str], str] = str) -> list[str]:
+    """Return which commits may be the cause, and what the comparison leaves out, as sentences.
+
+    What others wrote is passed through *mark*.
+    """
     notes = []
+    parts = [part for one in found.changes for part in one.parts]
+    if commits := list(dict.fromkeys(one for part in parts for one in part.commits)):
+        told = _some([mark(one) for one in commits], "; ")
+        notes.append(f"Commits that changed these functions: {told}.")
     if found.missing:
         notes.append(f"{counted(found.missing, 'workload')} that one of the two does not have.")
     if found.errors:
@@ -122,6 +129,6 @@ def _edited(found: EditedFunctions) -> list[str]:
     return notes
 
 
-def _some(names: Sequence[str]) -> str:
+def _some(names: Sequence[str], between: str = ", ") -> str:
     more = len(names) - _SHOWN_NAMES
-    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return between.join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")

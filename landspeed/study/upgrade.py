@@ -135,7 +135,7 @@ def upgrade_sections(
         "the old defaults, and then with the old plans; a change that remains is the code's, with "
         "the functions that execute most of it."
     )
-    yield from suite_notes(found)
+    yield from suite_notes(found, code)
     yield f"    {command}"
 
 

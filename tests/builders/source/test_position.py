@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from builders.source.git import Git
-from builders.source.history import Position, positions
+from builders.source.history import History, Position, positions
+from tests.kits.builds.sourcekit import GitUpstream
 from tests.kits.made_up.synthetic_project import bare_repository
 
 
@@ -101,3 +102,27 @@ def test_commits_on_no_branch_and_our_own_view_have_no_place(repository: Reposit
 def test_a_repository_without_branches_has_no_places(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "empty.git"], check=True)
     assert positions(Git(directory=tmp_path / "empty.git"), ["0" * 40]) == {}
+
+
+def test_the_commits_that_changed_a_function_are_found_wherever_it_stands(tmp_path: Path) -> None:
+    upstream = GitUpstream(tmp_path / "upstream")
+    scan, other = "int\nExecScan(int x)\n{{\n\treturn x + {};\n}}\n", "int\nOther(void)\n{{\n{}}}\n"
+
+    def commit(subject: str, first: int, second: str) -> str:
+        text = other.format(second) + scan.format(first)
+        (upstream.directory / "execScan.c").write_text(text)
+        return upstream.commit("18devel", subject)
+
+    good = commit("Begin", 1, "")
+    commit("Change the other", 1, "\treturn 1;\n")
+    changed = commit("Add two", 2, "\treturn 1;\n")
+    bad = commit("Say no more", 2, "")
+    history = History(git=Git(directory=upstream.directory / ".git"))
+    assert [one.hash for one in history.changing(good, bad, "ExecScan")] == [changed]
+    assert [one.subject for one in history.changing(good, bad, "Other")] == [
+        "Say no more",
+        "Change the other",
+    ]
+    assert [one.subject for one in history.changing(good, bad, "Other", most=1)] == ["Say no more"]
+    for unknown in ("Exec", "0x1234", "--all", "a:b", ""):
+        assert history.changing(good, bad, unknown) == []

@@ -16,6 +16,7 @@ from benchmarks.records.record import PlanFacts, Record
 from benchmarks.server.configuration import CHECKSUMS, Configuration
 from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.scenario import Cell
+from builders.source.history import Commit
 from landspeed.campaign import suite_causes, suite_compare
 from landspeed.campaign.campaign import Tally
 from landspeed.campaign.patch import Sides
@@ -93,6 +94,17 @@ def test_a_report_names_each_change_with_its_kind_and_its_cause() -> None:
     assert "| -3.50 % | sort-text | 1,000.0 | 965 | code | `ExecScan -610`, `qsort_tuple +4` |" in (
         suite_markdown(comparison(CODE))
     )
+
+
+def test_commits_that_changed_the_functions_are_named_and_their_subjects_are_no_markup() -> (
+    None
+):
+    hostile = "0123456789 2025-01-01 Close #1 for <b>@you</b>"
+    part = replace(CODE.parts[0], commits=(hostile, "abcdefabcd 2025-01-02 Scan"))
+    found = comparison(replace(CODE, parts=(part,)), replace(CODE, parts=(part,)))
+    told = f"Commits that changed these functions: {hostile}; abcdefabcd 2025-01-02 Scan."
+    assert told in as_text(suite_text(found)).replace("\n", " ")
+    assert f"these functions: `{hostile}`; `abcdefabcd" in suite_markdown(found)
 
 
 def test_a_mail_fits_72_columns_and_says_how_to_repeat_it() -> None:
@@ -268,8 +280,9 @@ class MadeUpServers:
                 update={"plan": PlanFacts(shape=shape, lines=(f"plan {shape}",))}
             )
 
-    def compared(self) -> SuiteComparison:
-        session: Any = SimpleNamespace(paths=None, pgbench_build=lambda: build("18"))
+    def compared(self, builder: Any = None) -> SuiteComparison:
+        known = {"paths": None, "pgbench_build": lambda: build("18"), "builder": builder}
+        session: Any = SimpleNamespace(**known)
         return compare_suite(session, Sides(before=SIDES[0], after=SIDES[1]), choose(NAMES), 0.002)
 
 
@@ -303,6 +316,33 @@ def test_a_default_is_named_by_counting_again_and_what_it_does_not_explain_is_th
     assert everything[1] == "-with-data_checksums=off-with-depth=1-with-io_method=sync"
     assert [set(names) for names, _ in alone[:3]] == [{"sort-text", "hash-join"}] * 3
     assert alone[3:] == [(["hash-join"], "-with-depth=1-with-io_method=sync")]
+
+
+def test_commits_of_changed_functions_are_asked_of_the_history_once_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def changing(good: str, bad: str, function: str) -> list[Commit]:
+        asked.append((good, bad, function))
+        return [commit, commit]
+
+    commit = Commit(
+        hash="c" * 40, date="2025-01-01T00:00:00Z", author="", email="", authored="", subject="Scan"
+    )
+    asked: list[tuple[str, str, str]] = []
+    servers = MadeUpServers(monkeypatch, lambda *_: 1100.0, {})
+    costs = [SimpleNamespace(function=f"ExecScan{end}", own=1.0) for end in ("", ".isra.0", "'2")]
+    monkeypatch.setattr(suite_causes, "changed_functions", lambda *_: costs)
+    for number, target in enumerate(SIDES):
+        plain = servers.builds[target]
+        origin = replace(plain.origin, commit=f"{number}" * 40)
+        servers.builds[target] = replace(plain, origin=origin)
+    history = SimpleNamespace(changing=changing, merge_base=lambda good, bad: "b" * 40)
+    found = servers.compared(SimpleNamespace(sources=SimpleNamespace(history=history)))
+    assert {part.commits for one in found.changes for part in one.parts} == {
+        ("cccccccccc 2025-01-01 Scan",)
+    }
+    assert set(asked) == {("b" * 40, "1" * 40, "ExecScan")}
+    assert len(asked) == len(found.changes)
 
 
 def test_what_was_counted_to_explain_a_change_is_not_counted_again(

@@ -96,9 +96,7 @@ def test_a_report_names_each_change_with_its_kind_and_its_cause() -> None:
     )
 
 
-def test_commits_that_changed_the_functions_are_named_and_their_subjects_are_no_markup() -> (
-    None
-):
+def test_commits_that_changed_the_functions_are_named_and_their_subjects_are_no_markup() -> None:
     hostile = "0123456789 2025-01-01 Close #1 for <b>@you</b>"
     part = replace(CODE.parts[0], commits=(hostile, "abcdefabcd 2025-01-02 Scan"))
     found = comparison(replace(CODE, parts=(part,)), replace(CODE, parts=(part,)))

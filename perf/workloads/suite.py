@@ -27,6 +27,7 @@ from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.scenario import Cell
 from landspeed.campaign.suite_compare import built
 from landspeed.campaign.workloads import cells_of, count_side_by_side, counter_of
+from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.progress import meter, say
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -107,6 +108,19 @@ def measure(session: Session, build: Build) -> None:
         value=round(after - before, 1),
         unit="CPU s",
         beside=f"{ALONE}, {time.monotonic() - began_one:.1f} s of wall time; {where}",
+    ).show()
+    first, second = (
+        {(one.cell.mode, one.cell.buffers): one.sample.instructions or 0.0 for one in some}
+        for some in (records, alone)
+    )
+    both = first.keys() & second.keys()
+    apart = [key for key in both if abs(second[key] / first[key] - 1) >= COUNTED_DIFFERENCE]
+    Figure(
+        figure=f"counts of one build that differ by {COUNTED_DIFFERENCE:.1%} from those before",
+        value=len(apart),
+        unit=f"of {len(both)}",
+        goal="0",
+        beside=", ".join(" ".join(filter(None, key)) for key in sorted(apart)) or where,
     ).show()
     spreads = [one.sample.instructions_spread or 0.0 for one in (*records, *alone)]
     Figure(

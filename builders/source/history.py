@@ -91,6 +91,21 @@ class History:
         lines = f"-L:^{function}(:{path}"
         return self._log("--no-patch", f"--max-count={most}", lines, f"{good}..{bad}")
 
+    def functions(self, tree: str, below: str) -> dict[str, set[str]]:
+        """Return the functions in each C file of *tree* that is *below* a directory, or that file.
+
+        A macro that begins a line is among them.
+        """
+        asked = ("grep", "-o", "-E", "-e", r"^[A-Za-z_][A-Za-z0-9_]*\(", tree, "--", f":/{below}")
+        if not self.git.test(*asked):
+            return {}
+        found: dict[str, set[str]] = {}
+        for line in self.git.text(*asked).splitlines():
+            _, path, name = line.split(":", 2)
+            if path.endswith(".c"):
+                found.setdefault(path, set()).add(name.rstrip("("))
+        return found
+
     def _log(self, *arguments: str, stdin: bytes = b"") -> list[Commit]:
         form = "%x00".join(_FIELDS.values())
         text = self.git.run("log", f"--format={form}", *arguments, stdin=stdin)

@@ -6,7 +6,6 @@ plans. What is left is the code's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -148,11 +147,9 @@ class CauseFinder:
         if good is None or bad is None:
             return ()
         history = self.session.builder.sources.history
-        # a part that gcc split off is named after the function
-        names = dict.fromkeys(re.split(r"[.']", function)[0] for function in functions)
         try:
             base = history.merge_base(good, bad) or good
-            found = [one for name in names for one in history.changing(base, bad, name)]
+            found = [one for name in functions for one in history.changing(base, bad, name)]
         except SourceError:  # the upstream is another one by now
             return ()
         return tuple(dict.fromkeys(f"{one.name} {one.date[:10]} {one.subject}" for one in found))

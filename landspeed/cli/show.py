@@ -8,7 +8,7 @@ from base.errors import UsageError
 from benchmarks.records.identical_builds import IdenticalBuild
 from landspeed.cli.options.common import emit, emit_json, json_option
 from landspeed.console.table import as_text
-from landspeed.profiling.guards import guards_of, guards_table
+from landspeed.profiling.guards import guarded_files, guarded_table, guards_of, guards_table
 from landspeed.results.point_query import SPELLING, parse_point
 from landspeed.results.show import details, find_points, overview
 from landspeed.session.session import Session
@@ -18,9 +18,10 @@ from landspeed.session.session import Session
 @click.argument("point", required=False)
 @click.option(
     "--guards",
-    metavar="FUNCTION",
+    metavar="FUNCTION|PATH",
     help="Instead of a point, show which counted workloads execute this function of the server, "
-    "such as ExecHash or 'ExecHash*', and the share of their instructions that is spent there.",
+    "such as ExecHash or 'ExecHash*', and the share of their instructions that is spent there. Of "
+    "a file or directory, such as src/backend/executor, show how many functions they execute.",
 )
 @json_option
 def show_(point: str | None, guards: str | None, as_json: bool) -> None:
@@ -34,8 +35,16 @@ def show_(point: str | None, guards: str | None, as_json: bool) -> None:
       landspeed show 18.6:bs4/read-write/prepared/small/c4
       landspeed show '#read_only.track_latency?p-clients=4&blocksize=8' --json
       landspeed show --guards 'tuplesort_*'
+      landspeed show --guards src/backend/executor
     """
     session = Session.open()
+    if guards is not None and point is None and "/" in guards:
+        files = guarded_files(session.paths, session.records, session.builder, guards)
+        if as_json:
+            emit_json([one.facts() for one in files])
+        else:
+            emit(as_text(guarded_table(files)))
+        return
     if guards is not None and point is None:
         found = guards_of(session.paths, session.records, guards)
         if as_json:

@@ -1,19 +1,26 @@
-"""Which counted workloads execute a function, from the profiles kept with their records."""
+"""Which counted workloads execute a function, from the profiles kept with their records.
+
+And how much of the server's code they execute: which of the functions in a file or below a
+directory, of those that the compiler left as functions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 import pyarrow.compute as pc
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
 from base.errors import RefError
 from base.paths import Paths
 from benchmarks.counted.profiles import kept_profile
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import workloads
+from builders.builder import Builder
+from builders.sandbox import printed
 from landspeed.console.table import rich_table
 from landspeed.profiling.diff import whole_functions
 
@@ -68,6 +75,84 @@ def guards_of(paths: Paths, records: RecordStore, pattern: str) -> list[Guard]:
             "* stands for any letters.",
         )
     return sorted(found, key=lambda one: (-one.inclusive, one.workload, one.function))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardedFile:
+    """The functions of a C file that are in the server's program, and those of them that are
+    executed by a counted workload.
+    """
+
+    path: str
+    functions: tuple[str, ...]
+    executed: tuple[str, ...]
+
+    @property
+    def unguarded(self) -> tuple[str, ...]:
+        """The functions that no workload executes."""
+        return tuple(name for name in self.functions if name not in self.executed)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the file as JSON can hold it."""
+        return asdict(self)
+
+
+def guarded_files(
+    paths: Paths, records: RecordStore, builder: Builder, below: str
+) -> list[GuardedFile]:
+    """Return the C files at or *below* a path of the newest server that was counted here.
+
+    RefError if there are none, or that server is not there any more.
+    """
+    newest = _newest(records)
+    names: set[str] = set()
+    for identifier in newest.values():
+        profile = kept_profile(paths, identifier)
+        names |= whole_functions(profile).own.keys() if profile else set()
+    read = records.records(list(newest.values()))
+    last = max(read, key=lambda one: (one.build.origin.date, one.time), default=None)
+    build = builder.store.find(last.build.identifier) if last else None
+    if build is None:
+        what = f"{last.build.identifier} was removed." if last else "No workload was counted here."
+        raise RefError("there is no server to look at", detail=what)
+    lines = printed("nm", "--defined-only", build.program("postgres")).splitlines()
+    present = {line.split()[-1].partition(".")[0] for line in lines}
+    files = builder.sources.history.functions(build.origin.tree, below)
+    found = [
+        GuardedFile(
+            path=path,
+            functions=tuple(sorted(functions & present)),
+            executed=tuple(sorted(functions & present & names)),
+        )
+        for path, functions in sorted(files.items())
+        if functions & present
+    ]
+    if not found:
+        raise RefError(
+            f'{build.label} has no functions below "{below}"',
+            hint="Name a file or directory of its source, such as src/backend/executor.",
+        )
+    return found
+
+
+def guarded_table(files: Sequence[GuardedFile]) -> RenderableType:
+    """Return how much of each directory, or of a single file, is executed."""
+    groups: dict[str, list[GuardedFile]] = {}
+    for one in files:
+        groups.setdefault(one.path.rpartition("/")[0], []).append(one)
+    groups["all"] = list(files)
+    rows = []
+    for name, some in groups.items():
+        total, executed = (
+            sum(map(len, lists))
+            for lists in ([one.functions for one in some], [one.executed for one in some])
+        )
+        rows.append((name, str(total), str(executed), f"{executed / total:.0%}"))
+    table = rich_table(("directory", "functions", "executed", "share"), rows, align="lrrr")
+    if len(files) > 1:
+        return table
+    unguarded = ", ".join(files[0].unguarded) or "none"
+    return Group(table, f"Functions that no counted workload executes: {unguarded}.")
 
 
 def guards_table(guards: list[Guard]) -> RenderableType:

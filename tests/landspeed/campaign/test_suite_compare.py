@@ -325,8 +325,6 @@ def test_commits_of_changed_functions_are_asked_of_the_history_once_for_each(
     commit = SimpleNamespace(name="cccccccccc", date="2025-01-01T00:00:00Z", subject="Scan")
     asked: list[tuple[str, str, str]] = []
     servers = MadeUpServers(monkeypatch, lambda *_: 1100.0, {})
-    costs = [SimpleNamespace(function=f"ExecScan{end}", own=1.0) for end in ("", ".isra.0", "'2")]
-    monkeypatch.setattr(suite_causes, "changed_functions", lambda *_: costs)
     servers.builds = {one: build(one.ref, one.ref * 20) for one in SIDES}
     history = SimpleNamespace(changing=changing, merge_base=lambda good, bad: "b" * 40)
     found = servers.compared(SimpleNamespace(sources=SimpleNamespace(history=history)))

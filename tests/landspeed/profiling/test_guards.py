@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -17,7 +18,9 @@ from benchmarks.counted.profiles import keep_profile
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import choose
+from landspeed.cli import show
 from landspeed.cli.show import show_
+from landspeed.profiling import guards
 from tests.kits.made_up.stand_ins import made_up_build, timed_record
 
 
@@ -66,3 +69,52 @@ def test_a_function_that_no_workload_executes_is_an_error(project):
 def test_a_point_and_guards_exclude_each_other(project):
     for words in ([], ["18/sort-text", "--guards", "main"]):
         assert isinstance(CliRunner().invoke(show_, words).exception, UsageError)
+
+
+def test_of_a_directory_it_is_shown_how_many_of_its_functions_are_executed(project, monkeypatch):
+    def asked(words: list[str]) -> str:
+        return CliRunner().invoke(show_, ["--guards", *words]).stdout
+
+    files = {
+        "src/backend/executor/nodeHash.c": {"ExecHash", "ExecEndHash", "MACRO"},
+        "src/backend/utils/sort/tuplesort.c": {"tuplesort_performsort"},
+        "src/backend/utils/sort/gone.c": {"inlined"},
+    }
+    build = SimpleNamespace(
+        label="18.6 bs8", program=str, origin=SimpleNamespace(tree="t"), identifier="b"
+    )
+    session = SimpleNamespace(
+        paths=project,
+        records=RecordStore(project.records),
+        builder=SimpleNamespace(
+            store=SimpleNamespace(find={"b": build}.get),
+            sources=SimpleNamespace(
+                history=SimpleNamespace(
+                    functions=lambda tree, below: {
+                        path: names for path, names in files.items() if path.startswith(below)
+                    }
+                )
+            ),
+        ),
+    )
+    monkeypatch.setattr(show, "Session", SimpleNamespace(open=lambda: session))
+    symbols = "0 T ExecHash\n1 t ExecEndHash.cold\n2 T tuplesort_performsort\n"
+    monkeypatch.setattr(guards, "printed", lambda *_: symbols)
+    with pytest.raises(RefError, match="no server to look at"):
+        guards.guarded_files(project, session.records, session.builder, "src/")
+    counted(project, "hash-join", "2024-01-01", {"main": 50.0, "ExecHash.part.0": 5.0})
+    whole = asked(["src/backend/"])
+    assert [line.split() for line in whole.splitlines()[1:]] == [
+        ["src/backend/executor", "2", "1", "50%"],
+        ["src/backend/utils/sort", "1", "0", "0%"],
+        ["all", "3", "1", "33%"],
+    ]
+    assert "no counted workload executes: ExecEndHash." in asked(["src/backend/executor/"])
+    (facts,) = json.loads(asked(["src/backend/utils/", "--json"]))
+    assert facts == {
+        "path": "src/backend/utils/sort/tuplesort.c",
+        "functions": ["tuplesort_performsort"],
+        "executed": [],
+    }
+    with pytest.raises(RefError, match='no functions below "src/pl"'):
+        guards.guarded_files(project, session.records, session.builder, "src/pl")

@@ -26,6 +26,7 @@ from tests.kits.farm.act_kit import ActRun, Hub, needs_act, pretended_setup
 pytestmark = [needs_act, pytest.mark.postgres, pytest.mark.xdist_group("server")]
 
 EXECUTOR, POSTMASTER = "src/backend/executor/execMain.c", "src/backend/postmaster/postmaster.c"
+DIVISION = "src/backend/utils/adt/int.c"
 AFTER_A_TUPLE = "\t\tif (TupIsNull(slot))\n\t\t\tbreak;\n"
 SLOWER = """
 /* Look at all columns of a tuple. */
@@ -166,3 +167,15 @@ def test_a_branch_that_does_not_start_is_one_message_in_the_summary(fork):
     assert re.search(r"error:  the server of [0-9a-f]{10} bs8 (died|did not start)", summary), (
         summary
     )
+
+
+def test_a_branch_whose_regression_tests_fail_is_counted_like_any_other(fork):
+    fork.hub.variables["FAIL_ON"] = "0.5%"
+    message = "division by zero"
+    for expected in ("case", "errors", "numeric"):
+        assert message in fork.hub.git("show", f"master:src/test/regress/expected/{expected}.out")
+    text = fork.hub.git("show", f"master:{DIVISION}")
+    run = fork.push("wrong", DIVISION, text, text.replace(message, "division by naught"))
+    assert run.jobs == {"cost": "success"}, run.told()
+    summary = run.summary("cost")
+    assert "2 of 2 workloads the same" in summary

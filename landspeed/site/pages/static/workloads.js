@@ -110,8 +110,9 @@ function heat(view) {
                 inWords(parts(some.map((row) => [row, changed(view, row, last)]))))))
             : null,
         sorted(view, some).map((row) => line(view, row))));
-    const element = h('table', {class: 'heat'}, h('caption', {}, `${count(rows.length, 'workload')}, `
-        + `${spellMetric(view.index, view.metric)}; changes in %. A cell leads to its trend, plan and profile.`),
+    const {unit} = view.index.metrics[view.metric];
+    const element = h('table', {class: 'heat'}, h('caption', {}, `${count(rows.length, 'workload')}; changes of `
+        + `${view.metric.replaceAll('_', ' ')} in %, the first value of a row in ${unit}. A cell leads to its trend, plan and profile.`),
     h('thead', {}, head), bodies);
     element.addEventListener('click', (event) => {
         const button = event.target.closest('td button');

@@ -71,6 +71,7 @@ class RecordStore:
         self.confirmations = NoteStore(root=root / "confirmations")
         self.bisections = NoteStore(root=root / "bisections")
         self.failures = NoteStore(root=root / "failures")
+        self.queues = NoteStore(root=root / "queues")
         self.profiles = root / PROFILES
         self._read: tuple[list[Path], pa.Table] | None = None
 

@@ -60,7 +60,7 @@ _FARM: Sections = {
     "Commands": {
         "plan": "Plan what to measure of the commits and releases that are new upstream.",
         "results": "Exchange results with the place that all machines share.",
-        "issues": "Keep one GitHub issue for each confirmed regression.",
+        "issues": "Keep one GitHub issue for each confirmed regression and each silent machine.",
     }
 }
 

@@ -15,9 +15,10 @@ from benchmarks.records.segments import read_scalars
 from benchmarks.records.signatures import machine_keys, signed_segments
 from landspeed.bisect.journal import read_journal
 from landspeed.bisect.note import BisectionNote
-from landspeed.changepoints.changepoint import Confirmation
+from landspeed.changepoints.changepoint import Changepoint, Confirmation
 from landspeed.farm.coverage import permanent_name
 from landspeed.farm.merge import JOURNALS, NOTES, RECORDS, RETIRED, Accept, kind_of
+from landspeed.results.queue import Queue
 
 _JOB = re.compile(r"results-(?:time|confirm)-([\w.-]+)")
 
@@ -94,8 +95,8 @@ def _told(path: Path, name: str) -> tuple[set[str], set[str]]:
     if kind == JOURNALS:
         return {str(read_journal(path)[0]["machine"])}, set()
     match read_note(path, NOTES[kind]) if kind in NOTES else None:
-        case Confirmation(changepoint=changepoint):
-            return {changepoint.machine}, set()
+        case Confirmation(changepoint=Changepoint(machine=name)) | Queue(machine=name):
+            return {name}, set()
         case BisectionNote(report=report):
             return {report.machine.name}, set()
         case IdenticalBuild(origin=origin) | FailedBuild(origin=origin):

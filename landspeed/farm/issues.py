@@ -1,19 +1,29 @@
-"""GitHub issues kept in step with the records: one for each regression, opened, updated, closed."""
+"""GitHub issues kept in step with the records: one for each regression and silent machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 
 from base.files import digest_text
 from landspeed.bisect.report_markdown import AnyReport, reports_markdown
+from landspeed.console.markdown import code
 from landspeed.farm.github import Comment, GitHub, Issue, IssuesDisabledError
 from landspeed.farm.issue_text import Mark, SubjectOf, body, title
 from landspeed.farm.regressions import Regression
 from landspeed.results.series import PlaceOf
 
 LABEL = "landspeed-regression"
+SILENT_LABEL = "landspeed-silent"
+_SILENT_AFTER = timedelta(days=1)
+_SILENCE = (
+    "its last result is older than a day. Look whether its runner works: docs/runner.md.\n\n"
+    "landspeed closes this issue when the machine has a new result. If you close it, it stays "
+    "closed until then.\n"
+)
 
 
 class IssueAction(StrEnum):
@@ -94,6 +104,49 @@ def _update(
         return IssueAction.UNCHANGED, issue.number
     github.update(f"issues/{issue.number}", wanted)
     return IssueAction.UPDATED, issue.number
+
+
+def update_silences(
+    lasts: Mapping[str, str], waiting: Collection[str], now: datetime, github: GitHub | None
+) -> Iterator[IssueUpdate]:
+    """Open one issue for each of the machines *waiting* whose last result is older than a day.
+
+    *lasts* has the time of each machine's last result, *waiting* the names of those that have
+    something to measure. An issue is closed when its machine has a new result; one that a person
+    closed stays closed until then. A machine without any result gets none.
+    """
+    digests = {name: digest_text(f"{name} {last}")[:16] for name, last in lasts.items()}
+    marks = {name: f"<!-- {SILENT_LABEL} {digest} -->" for name, digest in digests.items()}
+    try:
+        known = github.issues(SILENT_LABEL) if github else []
+    except IssuesDisabledError:  # said when the regressions were told
+        return
+    for issue in known:
+        if github and issue.state == "open" and _with_mark([issue], *marks.values()) is None:
+            github.update(f"issues/{issue.number}", {"state": "closed"})
+            yield IssueUpdate(
+                action=IssueAction.CLOSED, number=issue.number, title=issue.title, body=""
+            )
+    for name in sorted(lasts.keys() & set(waiting)):
+        if now - datetime.fromisoformat(lasts[name]) < _SILENT_AFTER:
+            continue
+        mark, heading = marks[name], f"{name} has been silent since {lasts[name][:16]} UTC"
+        text = f"{mark}\n{code(name)} has something to measure, but {_SILENCE}"
+        found, action = _with_mark(known, mark), IssueAction.UNCHANGED
+        if github and found is None:
+            content = {"title": heading, "body": text, "labels": [SILENT_LABEL]}
+            github.create("issues", content, partial(_marked, github, mark))
+            action = IssueAction.OPENED
+        number = found.number if found else None
+        yield IssueUpdate(action=action, number=number, title=heading, body=text)
+
+
+def _marked(github: GitHub, mark: str) -> Issue | None:
+    return _with_mark(github.issues(SILENT_LABEL), mark)
+
+
+def _with_mark(issues: Iterable[Issue], *marks: str) -> Issue | None:
+    return next((one for one in issues if (one.body or "").startswith(marks)), None)
 
 
 def _without_duplicates(issues: list[Issue], github: GitHub) -> list[Issue]:

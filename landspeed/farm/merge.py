@@ -30,6 +30,7 @@ from benchmarks.records.store import check_loose
 from landspeed.bisect.journal import read_journal
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Confirmation
+from landspeed.results.queue import Queue
 
 RECORDS, JOURNALS, ASIDE, RETIRED = "records", "bisect", "aside", "retired"
 
@@ -55,6 +56,7 @@ NOTES: Mapping[str, type] = {
     "confirmations": Confirmation,
     "bisections": BisectionNote,
     "failures": FailedBuild,
+    "queues": Queue,
     SIGNATURES: Signature,
     RETIRED: Tombstone,
 }

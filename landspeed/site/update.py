@@ -20,6 +20,7 @@ from landspeed.changepoints.changepoint import Changepoint, Confirmation
 from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.compare.aa_rates import aa_report
 from landspeed.console.progress import say
+from landspeed.results.queue import Queue
 from landspeed.results.series import RELEASES_LINE
 from landspeed.session.session import Session
 from landspeed.session.tracking_config import TrackingConfig
@@ -77,6 +78,7 @@ def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoin
         confirmations=records.confirmations.read(Confirmation),
         bisections=records.bisections.read(BisectionNote),
         failures=records.failures.read(FailedBuild),
+        queues=records.queues.read(Queue),
         commits=session.builder.sources.history.commits(placed.commits),
         unsigned=unsigned_segments(records.root),
     )

@@ -1,10 +1,11 @@
-"""``landspeed farm issues``: one GitHub issue for each confirmed regression."""
+"""``landspeed farm issues``: one GitHub issue for each regression and silent machine."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -19,7 +20,13 @@ from landspeed.cli.options.common import dry_run_option, emit, emit_json, json_o
 from landspeed.console.markdown import code_block
 from landspeed.console.progress import say
 from landspeed.farm.github import GitHub
-from landspeed.farm.issues import IssueUpdate, comment, put_comment, update_issues
+from landspeed.farm.issues import (
+    IssueUpdate,
+    comment,
+    put_comment,
+    update_issues,
+    update_silences,
+)
 from landspeed.farm.on_request import CommentEvent, answer
 from landspeed.farm.regressions import regressions
 from landspeed.session.session import Session
@@ -41,11 +48,24 @@ from landspeed.session.session import Session
     is_flag=True,
     help="Instead, start the comparison that a comment asks for; FILE is GitHub's event.",
 )
+@click.option(
+    "--waiting",
+    multiple=True,
+    metavar="MACHINE",
+    help="A machine that has something to measure; may be repeated. It gets an issue if its last "
+    "result is older than a day.",
+)
 @json_option
 def issues_(
-    *, file: Path | None, dry_run: bool, comment_on: int | None, request: bool, as_json: bool
+    *,
+    file: Path | None,
+    dry_run: bool,
+    comment_on: int | None,
+    request: bool,
+    waiting: tuple[str, ...],
+    as_json: bool,
 ) -> None:
-    """Keep one GitHub issue for each confirmed regression.
+    """Keep one GitHub issue for each confirmed regression and each silent machine.
 
     Opens an issue for a new regression, updates it when something changes, and closes it when the
     regression is gone. An issue that a person has closed stays closed. The issues are those of
@@ -77,7 +97,7 @@ def issues_(
     github = None if dry_run else GitHub.find(say)
     told: list[IssueUpdate] = []
     try:
-        for one in _tell(session, github):
+        for one in (*_tell(session, github), *_silences(session, waiting, github)):
             told.append(one)
             say(f"{one.action}: {_number(one)}{one.title}")
     finally:
@@ -102,6 +122,15 @@ def _tell(session: Session, github: GitHub | None) -> list[IssueUpdate]:
             return ""
 
     return list(update_issues(found, place_of, subject_of, github))
+
+
+def _silences(
+    session: Session, waiting: tuple[str, ...], github: GitHub | None
+) -> list[IssueUpdate]:
+    table = session.records.table(["machine", "time"])
+    rows = table.group_by("machine").aggregate([("time", "max")]).to_pylist()
+    lasts = {row["machine"]: row["time_max"] for row in rows}
+    return list(update_silences(lasts, waiting, datetime.now(UTC), github))
 
 
 def _comment(number: int, file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from landspeed.console.params import spell_duration
 from landspeed.console.progress import duration, say
 from landspeed.farm.jobs import TrackJobs
 from landspeed.farm.plan import Assignment, MeasureKind, TrackingPlan, tracking_plan
+from landspeed.results.queue import Queue
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 from landspeed.session.tracking_config import TrackingConfig
@@ -43,6 +45,11 @@ from landspeed.session.tracking_config import TrackingConfig
     metavar="FILE",
     help="Append the matrices of a workflow to FILE, by default to $GITHUB_OUTPUT.",
 )
+@click.option(
+    "--note",
+    is_flag=True,
+    help="Keep what each machine has left to measure in results/, for the page Status.",
+)
 @json_option
 def plan_(
     *,
@@ -50,6 +57,7 @@ def plan_(
     measure: str | None,
     budget: float | None,
     outputs_to: Path | None,
+    note: bool,
     as_json: bool,
 ) -> None:
     """Plan what to measure of the commits and releases that are new upstream.
@@ -72,9 +80,15 @@ def plan_(
     )
     session.builder.sources.refresh()
     plan = tracking_plan(session, track, scan_records(session))
+    waiting = [one for one in plan.assignments if one.due]
+    for one in waiting if note else ():
+        time, targets = datetime.now(UTC).isoformat(timespec="seconds"), map(str, one.targets)
+        queue = Queue(machine=one.machine, time=time, targets=tuple(targets), due=one.due)
+        session.records.queues.add(queue)
     if measure:
         plan = plan.limited_to(MeasureKind(measure))
     told = TrackJobs.of(session, track, plan).facts()
+    told["waiting"] = " ".join(one.machine for one in waiting)
     put_outputs(told, outputs_to)
     put_summary("\n".join(_markdown(plan)))
     if as_json:

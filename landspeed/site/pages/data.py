@@ -15,6 +15,7 @@ from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Changepoint, Confirmation
 from landspeed.results.params import Params
 from landspeed.results.points import Dots
+from landspeed.results.queue import Queue
 from landspeed.results.series import PlaceOf
 from landspeed.site.pages.changes import MEANINGS, Commits, asv_query, changes
 from landspeed.site.pages.finder import measured, search_lists
@@ -42,10 +43,10 @@ _METHOD = (
 class PageInputs:
     """What the pages show besides runs: changepoints and what was found out about them.
 
-    ``confirmations``, ``bisections`` and ``failures`` are the records' notes, ``commits`` comes
-    from git. ``profiles`` are the ids of the records whose profiles are kept, ``samples`` the
-    names of the files that write_samples() has written. ``plans`` returns the plans of the records
-    with these ids, of those that have any.
+    ``confirmations``, ``bisections``, ``failures`` and ``queues`` are the records' notes,
+    ``commits`` comes from git. ``profiles`` are the ids of the records whose profiles are kept,
+    ``samples`` the names of the files that write_samples() has written. ``plans`` returns the plans
+    of the records with these ids, of those that have any.
     """
 
     steps: Sequence[Changepoint] = ()
@@ -55,6 +56,7 @@ class PageInputs:
     confirmations: Sequence[Confirmation] = ()
     bisections: Sequence[BisectionNote] = ()
     failures: Sequence[FailedBuild] = ()
+    queues: Sequence[Queue] = ()
     commits: Commits
     unsigned: Sequence[str] = ()
 
@@ -81,7 +83,7 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     counts = workload_facts(dots, ordered, inputs.profiles)
     files["workloads.json"] = json_file(counts)
     files["plans.json"] = json_file(inputs.plans(run_ids(counts)))
-    files["status.json"] = json_file(status_facts(dots, place_of, inputs.failures))
+    files["status.json"] = json_file(status_facts(dots, place_of, inputs.failures, inputs.queues))
     files["index.json"] = json_file(
         {
             "samples": [f"{SAMPLES}/{name}" for name in inputs.samples],

@@ -100,7 +100,8 @@ VIEWS: Sequence[SitePage] = (
         address="landspeed/status.html",
         title="Status",
         module="status",
-        about="What each machine measures, when it was last heard of, and what failed. The page is "
+        about="What each machine measures now and next, when it was last heard of, and what "
+        "failed. The page is "
         "as old as the last publish.",
     ),
     SitePage(

@@ -1,48 +1,75 @@
-"""The data of the status page: machines, failed builds, newest commits, and delays. Pure."""
+"""The data of the status page: machines and their queues, failed builds, and delays. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 
+from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.identical_builds import FailedBuild
 from landspeed.console.markdown import plain
 from landspeed.results.arrays import distinct
 from landspeed.results.points import Dots
+from landspeed.results.queue import Queue
 from landspeed.results.series import RELEASES_LINE, PlaceOf
 
 _MOST_FAILURES = 50
 _HOUR = 3600.0
 
 
-def status_facts(dots: Dots, place_of: PlaceOf, failures: Iterable[FailedBuild]) -> dict[str, Any]:
+def status_facts(
+    dots: Dots, place_of: PlaceOf, failures: Sequence[FailedBuild], queues: Iterable[Queue]
+) -> dict[str, Any]:
     """Return what the machines have done, without ages: those depend on when a page is read.
 
-    A build that failed and was measured later is left out. A ``delay`` is the hours from a
+    A build that failed and was measured later is left out. Of *queues* the newest of a machine
+    counts, without what was measured or failed since. A ``delay`` is the hours from a
     commit's date to its first run on a machine, of commits made since the machine first ran one of
     the same branch; ``months`` has the median and the 95 % quantile of each month.
     """
-    firsts = (
-        dots.table.select(["machine", "digest", "time"])
-        .group_by(["machine", "digest"])
-        .aggregate([("time", "min")])
+    servers = (
+        dots.table.select(["machine", "digest", *VARIANT_COLUMNS, "time"])
+        .group_by(["machine", "digest", *VARIANT_COLUMNS])
+        .aggregate([("time", "min"), ("time", "max")])
         .to_pylist()
     )
     judged: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in firsts:
+    done: dict[tuple[str | None, str], str] = {
+        (None, f"{note.origin.name}:{note.variant}"): note.time for note in failures
+    }
+    for row in servers:
         for name, origin in dots.servers.get(row["digest"], {}).items():
+            done[row["machine"], f"{name}:{variant_of(row)}"] = row["time_max"]
             position = place_of(origin)
             if position and position.branch != RELEASES_LINE:
-                commit = {"name": name, "date": origin.date, "first": row["time_min"]}
-                judged.setdefault(row["machine"], {})[name] = commit | vars(position)
-    return {
-        "machines": [_machine(dots, name, judged.get(name, {})) for name in sorted(dots.machines)],
-        "failures": _failures(failures, {origin.name for origin in dots.origins}),
-    }
+                own = judged.setdefault(row["machine"], {})
+                first = min(row["time_min"], own.get(name, {}).get("first", row["time_min"]))
+                commit = {"name": name, "date": origin.date, "first": first}
+                own[name] = commit | vars(position)
+    newest = {one.machine: one for one in sorted(queues, key=lambda one: one.time)}
+    machines = []
+    for name in sorted({*dots.machines, *newest}):
+        queue = _queue(newest[name], done) if name in newest else None
+        machines.append(_machine(dots, name, judged.get(name, {})) | {"queue": queue})
+    measured = {origin.name for origin in dots.origins}
+    return {"machines": machines, "failures": _failures(failures, measured)}
+
+
+def _queue(queue: Queue, done: Mapping[tuple[str | None, str], str]) -> dict[str, Any]:
+    """Return what is left of *queue*; *done* has when a machine, or any, was done with a target."""
+    targets, since = [], _time(queue.time)
+    for target in queue.targets:
+        ref, _, variant = target.partition(":")
+        name = f"{ref if '.' in ref else ref[:10]}:{variant}"
+        ends = [_time(done.get((machine, name), "")) for machine in (queue.machine, None)]
+        if not any(since and end and end >= since for end in ends):
+            targets.append(name)
+    due = queue.due - len(queue.targets) + len(targets)
+    return {"targets": targets, "due": due, "time": queue.time}
 
 
 def _machine(dots: Dots, name: str, judged: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from landspeed.bisect.sweep import timed_sweep
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.farm.github import GitHub
 from landspeed.farm.issue_text import Mark
-from landspeed.farm.issues import LABEL, IssueAction, comment, update_issues
+from landspeed.farm.issues import LABEL, IssueAction, comment, update_issues, update_silences
 from landspeed.farm.regressions import Span, regressions
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import Failure, GitHubApi, github_api
@@ -153,6 +154,32 @@ def test_who_opens_an_issue_looks_whether_another_was_as_fast(github, api):
     (told,) = update_issues(found, place_of, subject_of, github)
     assert told.number == 1
     assert [one["state"] for one in api.issues] == ["open", "closed"]
+
+
+def silences(github: GitHub, last: str, *waiting: str) -> list[IssueAction]:
+    lasts = {"elephant": last, "mammoth": "2026-01-09T12:00:00.000Z"}
+    now = datetime(2026, 1, 10, 11, tzinfo=UTC)
+    return [one.action for one in update_silences(lasts, waiting, now, github)]
+
+
+def test_a_machine_that_is_silent_for_a_day_has_one_issue_until_it_is_heard_of(github, api):
+    silent, heard = "2026-01-09T10:59:00.000Z", "2026-01-10T10:30:00.000Z"
+    assert silences(github, silent, "mammoth", "unknown") == []
+    assert silences(github, silent, "elephant", "mammoth") == [IssueAction.OPENED]
+    assert silences(github, silent, "elephant") == [IssueAction.UNCHANGED]
+    assert api.issues[0]["title"] == "elephant has been silent since 2026-01-09T10:59 UTC"
+    assert "`elephant` has something to measure" in api.issues[0]["body"]
+    assert silences(github, heard) == [IssueAction.CLOSED]
+    assert api.issues[0]["state"] == "closed"
+    assert silences(github, heard, "elephant") == []
+
+
+def test_the_issue_of_a_silent_machine_that_a_person_closed_stays_closed(github, api):
+    silent = "2026-01-09T10:59:00.000Z"
+    silences(github, silent, "elephant")
+    api.issues[0]["state"] = "closed"
+    assert silences(github, silent, "elephant") == [IssueAction.UNCHANGED]
+    assert len(api.issues) == 1
 
 
 def test_more_than_a_page_of_issues_is_read(github, api):

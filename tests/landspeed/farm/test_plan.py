@@ -15,6 +15,7 @@ from benchmarks.records.record import Record
 from landspeed.changepoints.scan import scan_records
 from landspeed.farm import plan
 from landspeed.farm.jobs import TrackJobs
+from landspeed.results.queue import Queue
 from landspeed.session.session import Session
 from landspeed.session.tracking_config import TrackingConfig
 from tests.kits.farm.farm_kit import MACHINE, Farm
@@ -123,6 +124,16 @@ def test_outputs_are_appended_where_the_workflow_asks_with_a_row_for_each_build(
     )
     assert json.loads(told["confirms"]) == [{"labels": ["ubuntu-24.04"], "machine": MACHINE}]
     assert "`Change 3`" in summary.read_text()
+
+
+def test_what_is_left_to_measure_is_noted_for_the_status_page_if_asked(farm):
+    assert new(farm)["waiting"] == MACHINE
+    store = farm.records.queues
+    assert store.read(Queue) == []
+    new(farm, "--note", "--budget", "1s", "--measure", "times")
+    (queue,) = store.read(Queue)
+    assert (queue.machine, queue.due) == (MACHINE, 4)
+    assert queue.targets == (f"{farm.commits[3]}:bs8",)
 
 
 def test_hostile_names_and_subjects_reach_no_command_and_no_markup(farm, tmp_path):

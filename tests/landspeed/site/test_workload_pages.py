@@ -19,6 +19,7 @@ from benchmarks.records.columns import COLUMNS
 from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.workloads.catalog import choose
 from landspeed.results.points import dots
+from landspeed.results.queue import Queue
 from landspeed.site.pages.data import PageInputs, write_page_files
 from landspeed.site.pages.samples import SAMPLES, write_samples
 from landspeed.site.pages.status import status_facts
@@ -92,7 +93,7 @@ def test_the_status_tells_of_each_machine_what_it_measures_and_its_newest_commit
         counts(CHOSEN, RELEASES, level),
         runs(commit_points(3), modes=("read-only",), machine="mammoth"),
     )
-    facts = status_facts(dots(table), place_of, [])
+    facts = status_facts(dots(table), place_of, [], [])
     one, other = facts["machines"]
     assert (one["name"], one["counted"], one["timed"], one["tips"]) == (
         "elephant",
@@ -116,7 +117,7 @@ def test_a_delay_is_that_of_commits_made_since_the_branch_is_followed() -> None:
     for point, moment in zip(points, first_runs, strict=True):
         (record,) = runs([point], count=1, clients=(1,), modes=("read-only",))
         made.append(record | {"time": f"{moment}:00.000Z"})
-    (machine,) = status_facts(dots(table_of(made)), place_of, [])["machines"]
+    (machine,) = status_facts(dots(table_of(made)), place_of, [], [])["machines"]
     assert machine["months"] == [{"month": "2026-01", "commits": 3, "median": 2.0, "p95": 9.2}]
 
 
@@ -126,9 +127,30 @@ def test_a_failed_build_is_listed_until_its_source_is_measured(table: pa.Table) 
         return FailedBuild(origin=origin, variant=Variant(), time=time, message="gcc\u202e failed")
 
     notes = [note("18.1", "2026-01-01"), note("9.0.1", "2026-01-02"), note("9.1.1", "2026-01-03")]
-    failures = status_facts(dots(table), place_of, notes)["failures"]
+    failures = status_facts(dots(table), place_of, notes, [])["failures"]
     assert [one["name"] for one in failures] == ["9.1.1", "9.0.1"]
     assert "\u202e" not in failures[0]["reason"]
+
+
+def test_what_is_next_on_a_machine_is_what_was_planned_and_not_measured_since() -> None:
+    points = commit_points(3)
+    made = [one | {"time": "2026-01-10T12:00:00.000Z"} for one in runs(points[:1], count=1)]
+    origin = Origin(release=None, commit=hash_of(1), tree="t", date="2026-01-01")
+    failure = FailedBuild(origin=origin, variant=Variant(), time="2026-01-10T13:00:00Z")
+    targets = tuple(f"{hash_of(number)}:bs8" for number in range(3))
+    queues = [
+        Queue(machine=machine, time=time, targets=targets, due=due)
+        for machine, time, due in (
+            (made[0]["machine"]["name"], "2026-01-10T11:00:00+00:00", 5),
+            (made[0]["machine"]["name"], "2026-01-09T11:00:00+00:00", 9),
+            ("mammoth", "2026-01-10T14:00:00+00:00", 3),
+        )
+    ]
+    machines = status_facts(dots(table_of(made)), place_of, [failure], queues)["machines"]
+    one, never = machines
+    assert (one["queue"]["targets"], one["queue"]["due"]) == ([f"{hash_of(2)[:10]}:bs8"], 3)
+    assert (never["name"], never["last"], never["runs"]) == ("mammoth", None, 0)
+    assert (len(never["queue"]["targets"]), never["queue"]["due"]) == (3, 3)
 
 
 def test_the_samples_of_a_year_are_written_again_only_if_they_changed(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ export const scaleText = (panel) =>
 /* The status in one sentence or two. */
 export function statusLine(machines, failures) {
     const tips = machines.flatMap((one) => one.tips).sort((a, b) => (a.date < b.date ? 1 : -1));
-    const last = machines.map((one) => one.last).sort().pop();
+    const last = machines.map((one) => one.last).filter(Boolean).sort().pop();
     const failed = failures.length ? ` ${count(failures.length, 'build')} failed.` : '';
     const newest = tips.length ? ` The newest judged commit is ${age(tips[0].date)} old.` : '';
     return `${count(machines.length, 'machine')}, last heard of ${ago(last)}.${newest}${failed}`;

@@ -4,6 +4,8 @@ import {
     age, ago, commitAddress, count, h, load, number, put, run, site, statusLine, table, unique,
 } from './lib.js';
 
+const SHOWN = 3;
+
 run(async function draw(index, place) {
     const [{machines, failures}, {rows}] = await Promise.all(
         [load('status.json'), load('changes.json')]);
@@ -12,7 +14,8 @@ run(async function draw(index, place) {
         h('p', {}, statusLine(machines, failures)),
         table([
             {title: 'Machine', cell: (one) => one.name},
-            {title: 'Last heard of', cell: (one) => ago(one.last)},
+            {title: 'Last heard of', cell: (one) => (one.last ? ago(one.last) : 'never')},
+            {title: 'Now and next', cell: (one) => queued(one.queue)},
             {title: 'Times', cell: (one) => one.timed.join(', ')},
             {title: 'Counts', cell: (one) => (one.counted ? count(one.counted, 'workload') : '')},
             {title: 'Newest commit', cell: (one) => h('span', {}, one.tips.flatMap((tip) => [
@@ -33,6 +36,17 @@ run(async function draw(index, place) {
         ], failures, 'Sources that did not build, newest first') : h('p', {}, 'None.'));
 });
 
+/* What a machine measures now and next, in that order. */
+function queued(queue) {
+    if (!queue?.due) {
+        return 'nothing';
+    }
+    const names = queue.targets.slice(0, SHOWN).map((one) => one.replace(/:bs8$/, ''));
+    const rest = queue.due - names.length;
+    return `${names.join(', ')}${rest && names.length ? ' and ' : ''}${rest ? `${number(rest)} more` : ''}, `
+        + `as planned ${ago(queue.time)}`;
+}
+
 function delays(machines) {
     const months = unique(machines.flatMap((one) => one.months.map((month) => month.month))).sort().reverse();
     const rows = months.flatMap((month) => machines.flatMap((one) => one.months.filter(
@@ -43,6 +57,6 @@ function delays(machines) {
         {title: 'Commits', number: true, cell: (one) => one.commits},
         {title: 'Median, hours', number: true, cell: (one) => number(one.median)},
         {title: '95 % within, hours', number: true, cell: (one) => number(one.p95)},
-    ], rows, 'Hours from a commit to its first run, of commits made since the branch is followed')
-        : h('p', {}, 'No commit has been pushed and measured since a branch is followed.');
+    ], rows, 'Hours from a commit to its first run, of commits made after the first run of their branch')
+        : h('p', {}, 'No branch has a commit yet that was made after its first measurement.');
 }

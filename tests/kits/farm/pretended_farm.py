@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,7 @@ class World:
         cost = BASE * self.factor(number)
         run = {"instrument": "callgrind", "phases": {"count": 4.0}, **rest["context"]}
         return timed_record(
+            time=_now(),
             build=build,
             cell=cell,
             machine=machine,
@@ -139,6 +141,7 @@ class World:
         noise = random.Random(f"{number}/{seed}").lognormvariate(0, 0.003)
         latency = 0.1 * self.factor(number) * noise
         return timed_record(
+            time=_now(),
             build=build,
             cell=cell,
             machine=machine,
@@ -150,6 +153,11 @@ class World:
     def factor(self, number: int) -> float:
         """What a transaction of commit *number* costs, times that of the first."""
         return math.prod(f for first, f in self.costs.items() if number >= int(first))
+
+
+def _now() -> str:
+    # a machine whose records are old is a silent one
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _number_of(build: Build) -> int:

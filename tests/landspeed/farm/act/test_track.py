@@ -5,6 +5,7 @@ Each job has a cache of its own, as on a hosted runner: what one needs of anothe
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from landspeed.site.pages.frame import DATA
 from tests.kits.farm.act_kit import CHECKOUT, needs_act
 from tests.kits.farm.track_world import NOTHING_NEW, assert_fine, pretended_farm, track_world, world
 
@@ -48,6 +50,8 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     told = (world.tracked.site / "regressions.xml").read_text()
     assert "instructions" in told
     assert culprit[:8] in told
+    (machine,) = json.loads((world.tracked.site / DATA / "status.json").read_text())["machines"]
+    assert (machine["queue"]["due"], machine["queue"]["targets"]) == (0, [])  # all is measured
     (issue,) = api.issues
     metric = "instructions" if worse == "warm" else "instructions_cold"
     assert issue["title"] == f"+1.00 % {metric} (read-only): {culprit[:10]} `commit 2`"
@@ -59,7 +63,7 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     assert_fine(again)
     assert again.jobs == NOTHING_NEW
     assert "nothing new: everything tracked is measured" in again.log("plan")
-    assert len(api.calls) - before == 2
+    assert len(api.calls) - before == 3
 
     world.commit(1)
     world.be(costs={"2": 1.01, "4": 1 / 1.01})

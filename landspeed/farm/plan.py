@@ -1,13 +1,19 @@
-"""The tracking plan: what upstream has that no record covers yet, as far as the budget goes."""
+"""The tracking plan: what upstream has that no record covers yet, as far as the budget goes.
+
+The newest revisions come first, while their authors still remember them. Then come the gaps behind
+them, always the middle of the largest: wherever the budget ends, a changepoint is located as
+closely as the number of measurements allows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import product, zip_longest
+from itertools import groupby, product, zip_longest
 from typing import Self
 
 from base.build import Variant
@@ -18,7 +24,6 @@ from builders.source import Sources
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.farm.coverage import CostEstimate, Coverage, Server
-from landspeed.farm.priority import largest_gaps_first, newer_than_covered
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 from landspeed.session.tracking_config import TrackingConfig
@@ -273,3 +278,39 @@ class _Choice:
         except LandspeedError:
             return False
         return True
+
+
+def newer_than_covered(covered: Sequence[bool]) -> list[int]:
+    """Return the positions after the last one *covered* of a line (oldest first), newest first.
+
+    If none is covered, the newest position alone.
+    """
+    last = max((at for at, one in enumerate(covered) if one), default=len(covered) - 2)
+    return list(range(len(covered) - 1, max(last, -1), -1))
+
+
+def halved(covered: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the size of the largest gap and the position of its middle, until all is covered.
+
+    A gap is a run of positions that are not covered; of two of one size the newer comes first.
+    Each middle counts as covered from then on. Sizes never grow.
+    """
+    heap = []
+    for is_covered, group in groupby(range(len(covered)), key=lambda at: covered[at]):
+        if not is_covered:
+            run = list(group)
+            heap.append((-len(run), -run[0]))
+    heapq.heapify(heap)
+    while heap:
+        size, begin = (-number for number in heapq.heappop(heap))
+        middle = begin + size // 2
+        yield size, middle
+        for start, length in ((begin, middle - begin), (middle + 1, begin + size - middle - 1)):
+            if length:
+                heapq.heappush(heap, (-length, -start))
+
+
+def largest_gaps_first(lines: Iterable[Sequence[bool]]) -> list[tuple[int, int]]:
+    """Return the number of the line and the position of all that is uncovered, by size of gap."""
+    found = [[(-size, n, at) for size, at in halved(covered)] for n, covered in enumerate(lines)]
+    return [(number, at) for _, number, at in heapq.merge(*found)]

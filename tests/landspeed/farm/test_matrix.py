@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from base.build import Variant
 from base.errors import UsageError, VariantError
 from landspeed.cli.main import cli
-from landspeed.farm.matrix import matrix_targets
+from landspeed.farm.jobs import matrix_targets
 
 
 def names(refs, *variants):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from landspeed.farm.priority import halved, largest_gaps_first, newer_than_covered
+from landspeed.farm.plan import halved, largest_gaps_first, newer_than_covered
 
 lines = st.lists(st.booleans(), max_size=60)
 

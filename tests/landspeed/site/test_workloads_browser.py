@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -120,14 +121,17 @@ def test_a_cell_leads_to_its_trend_and_shows_which_functions_differ(
     assert page.evaluate(plotted) == [len(RELEASES)]
 
 
-@pytest.mark.parametrize("width", [390, 1000, 1280])
 @pytest.mark.parametrize(
-    "where", ["index.html", "landspeed/workloads.html", "landspeed/status.html"]
+    ("where", "width"),
+    [
+        *product(["index", "landspeed/workloads", "landspeed/status"], [390, 1000, 1280]),
+        *product(["landspeed/compare", "landspeed/regressions"], [390, 1280]),
+    ],
 )
 def test_nothing_scrolls_sideways(browser: tuple[Page, str], where: str, width: int) -> None:
     page, address = browser
     page.set_viewport_size({"width": width, "height": 800})
-    page.goto(f"{address}/{where}")
+    page.goto(f"{address}/{where}.html")
     page.locator("#view > .waiting").wait_for(state="detached")
     wide = page.evaluate(
         "() => [document.documentElement, ...document.querySelectorAll('header *, main *')].filter("

@@ -101,20 +101,20 @@ function compared({index, loaded, metric, a, b}) {
 }
 
 function shown({index, rows, metric, a, b}) {
-    const unit = index.metrics[metric].unit;
     const known = rows.filter((row) => row.found);
     const reach = Math.max(0.02, ...known.flatMap((row) => [row.found.low ?? row.found.ratio,
         row.found.high ?? row.found.ratio].map((ratio) => Math.abs(Math.log(ratio)))));
     const span = Math.min(reach, Math.log(8));
+    const {unit} = index.metrics[metric];
     const columns = ['Cell', 'Clients', `A, ${unit}`, `B, ${unit}`, 'B / A', '95 % interval', '', 'B is'];
     const caption = `B (${b.label}) compared with A (${a.label}): ${spellMetric(index, metric)}`;
     return [
         summary(index, known, metric, a, b),
-        h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption}, h('table', {},
+        h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption}, h('table', {class: 'cards'},
             h('caption', {}, caption),
             h('thead', {}, h('tr', {}, columns.map((title, i) => h('th',
                 {scope: 'col', class: i > 0 && i < 6 ? 'number' : null}, title)))),
-            h('tbody', {}, rows.map((row, i) => line(row, span, metric, b,
+            h('tbody', {}, rows.map((row, i) => line(row, span, metric, b, columns,
                 rows[i - 1]?.panel === row.panel ? 0
                     : rows.filter((one) => one.panel === row.panel).length))))),
         h('p', {class: 'small quiet'}, 'Ratios of geometric means with 95 % Welch intervals on '
@@ -144,7 +144,7 @@ function summary(index, known, metric, a, b) {
 }
 
 /* A row of the table. *heads* is the number of rows that its cell spans; 0 where another spans it. */
-function line(row, span, metric, b, heads) {
+function line(row, span, metric, b, columns, heads) {
     const {panel, clients, found, word} = row;
     const cell = [panel.mode, scaleText(panel), panel.protocol, panel.profile,
         panel.buffers].filter(Boolean).join(' · ');
@@ -154,14 +154,16 @@ function line(row, span, metric, b, heads) {
             h('div', {class: 'small'}, h('a', {href: asvOfPanel(panel, metric,
                 panel.asv.axes[b.variant])}, 'Trend in asv'), ' · ',
             h('a', {href: dataAddress(panel.runs_file), download: ''}, 'Runs (CSV)'))) : null,
-        h('td', {class: 'number'}, String(clients)),
-        h('td', {class: 'number', title: `${row.a.n} runs`}, number(row.a.mean)),
-        h('td', {class: 'number', title: `${row.b.n} runs`}, number(row.b.mean)),
-        h('td', {class: `number strong ${tone}`}, found ? change(found.ratio) : '–'),
-        h('td', {class: 'number'}, found?.low === undefined ? '–'
-            : `${change(found.low)} … ${change(found.high)}`),
-        h('td', {}, found ? forest(found, span, tone) : null),
-        h('td', {class: `whole ${tone}`}, word === 'epochs' ? 'in another epoch' : SAID[word]));
+        [
+            ['number', String(clients)],
+            ['number', number(row.a.mean), `${row.a.n} runs`],
+            ['number', number(row.b.mean), `${row.b.n} runs`],
+            [`number strong ${tone}`, found ? change(found.ratio) : '–'],
+            ['number', found?.low === undefined ? '–' : `${change(found.low)} … ${change(found.high)}`],
+            ['', found ? forest(found, span, tone) : null],
+            [`whole ${tone}`, word === 'epochs' ? 'in another epoch' : SAID[word]],
+        ].map(([style, text, title], i) => h('td',
+            {class: style || null, title: title ?? null, 'data-title': columns[i + 1]}, text)));
 }
 
 /* The ratio and its interval around no change, on one scale for all rows. */

@@ -33,7 +33,7 @@ run(async function draw(index, place) {
             check('include refuted, doubtful and past ones', all, chooses('all', again, spelled))),
         kept.length ? list(kept) : h('p', {class: 'note'}, 'No changepoint matches the choices above.'),
         h('h2', {}, 'Statuses'),
-        h('div', {class: 'scroll'}, h('table', {}, h('tbody', {}, Object.entries(meanings).map(
+        h('div', {class: 'scroll'}, h('table', {class: 'cards'}, h('tbody', {}, Object.entries(meanings).map(
             ([name, words]) => h('tr', {}, h('th', {scope: 'row'}, badge(name)),
                 h('td', {class: 'number'}, String(inState(rows, name))), h('td', {}, words)))))));
 });
@@ -44,31 +44,31 @@ const inState = (rows, state) => rows.filter((row) => row.state === state).lengt
 
 const badge = (state) => h('span', {class: `state ${state}`}, state);
 
+/* The title and the content of each cell of a row. */
+const COLUMNS = [
+    ['Status', (row) => [badge(row.state), row.current ? null
+        : h('div', {class: 'small quiet'}, 'no longer in the trend')]],
+    ['Change', (row) => [
+        h('span', {class: `strong whole ${row.worse ? 'worse' : 'better'}`}, change(row.ratio)),
+        h('div', {class: 'small whole'}, row.metric.replaceAll('_', ' ')), range(row.interval)]],
+    ['Between', (row) => [...side(row.before), ' → ', ...side(row.after),
+        h('div', {class: 'small quiet'}, row.line ? `on ${row.line}` : null)]],
+    ['Cell', cell],
+    ['Fresh runs', fresh],
+    ['Bisection', found],
+];
+
 function list(rows) {
     const caption = 'Changepoints, the most certain first, then by size';
-    const columns = ['Status', 'Change', 'Between', 'Cell', 'Fresh runs', 'Bisection'];
     return h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
-        h('table', {}, h('caption', {}, caption),
-            h('thead', {}, h('tr', {}, columns.map((one) => h('th', {scope: 'col'}, one)))),
-            h('tbody', {}, rows.map(line))));
+        h('table', {class: 'cards report'}, h('caption', {}, caption),
+            h('thead', {}, h('tr', {}, COLUMNS.map(([title]) => h('th', {scope: 'col'}, title)))),
+            h('tbody', {}, rows.map((row) => h('tr', {'data-state': row.state}, COLUMNS.map(
+                ([title, shown], i) => h('td', {'data-title': i ? title : null}, shown(row))))))));
 }
 
 const range = (interval) => (interval
     ? h('div', {class: 'small quiet whole'}, `${change(interval[0])} … ${change(interval[1])}`) : null);
-
-function line(row) {
-    const tone = row.worse ? 'worse' : 'better';
-    return h('tr', {'data-state': row.state},
-        h('td', {}, badge(row.state), row.current ? null
-            : h('div', {class: 'small quiet'}, 'no longer in the trend')),
-        h('td', {}, h('span', {class: `strong whole ${tone}`}, change(row.ratio)),
-            h('div', {class: 'small whole'}, row.metric.replaceAll('_', ' ')), range(row.interval)),
-        h('td', {}, side(row.before), ' → ', side(row.after),
-            h('div', {class: 'small quiet'}, row.line ? `on ${row.line}` : null)),
-        h('td', {}, cell(row)),
-        h('td', {}, fresh(row)),
-        h('td', {}, found(row)));
-}
 
 function side(one) {
     return [h('a', {href: commitAddress(one.commit || one.name), class: 'whole'}, one.name),

@@ -18,8 +18,8 @@ run(async function draw(index, place) {
             {title: 'Now and next', cell: (one) => queued(one.queue)},
             {title: 'Times', cell: (one) => one.timed.join(', ')},
             {title: 'Counts', cell: (one) => (one.counted ? count(one.counted, 'workload') : '')},
-            {title: 'Newest commit', cell: (one) => h('span', {}, one.tips.flatMap((tip) => [
-                h('a', {href: commitAddress(tip.name)}, tip.name), ` on ${tip.branch}, ${age(tip.date)} old `]))},
+            {title: 'Newest commit', cell: (one) => (one.tips.length ? h('span', {}, one.tips.flatMap((tip) => [
+                h('a', {href: commitAddress(tip.name)}, tip.name), ` on ${tip.branch}, ${age(tip.date)} old `])) : '')},
             {title: 'Runs', number: true, cell: (one) => number(one.runs)},
         ], machines, 'Machines'),
         h('h2', {}, 'From push to verdict'),

@@ -12,15 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from base.build import Build
 from base.errors import LandspeedError, MeasureError, UsageError
-from base.files import storage_errors
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import SIMULATED_CACHE, Profile
@@ -54,6 +53,7 @@ from benchmarks.observation.snapshot import database_bytes, noteworthy, wal_posi
 from benchmarks.records.record import PlanFacts, Record
 from benchmarks.server.cluster import DATABASE, SUPERUSER, known_settings
 from benchmarks.server.configuration import Configuration
+from benchmarks.server.home import RunDirectory
 from benchmarks.workloads.catalog import PGBENCH, Workload
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.protocol import Protocol
@@ -200,11 +200,14 @@ class Counter:
         return Slope(short=series[1], long=series[2]).instructions
 
     @contextmanager
-    def _server(self, cell: Cell) -> Iterator[CountedServer]:
-        """Start a server on a fresh copy of the data of *cell*."""
+    def _server(self, cell: Cell, place: RunDirectory | None = None) -> Iterator[CountedServer]:
+        """Start a server on a fresh copy of the data of *cell*, in *place* or a new directory.
+
+        Of an earlier copy in *place* only what has changed is copied again.
+        """
         store, configuration = self.templates(cell), Configuration.named(cell.profile)
         build = store.home.reachable(self.build)
-        with store.home.run_directory() as run:
+        with nullcontext(place) if place else store.home.run_directory() as run:
             data = run.path / "copy"
             store.copy(build, cell.scenario.scale, data)
             with CountedServer.start(
@@ -241,17 +244,24 @@ class Counter:
 
     def _on_servers(self, cell: Cell) -> _Counted:
         """Count *cell* with a server for each series."""
-        work = self._work(cell)
+        work, places = self._work(cell), SimpleQueue[RunDirectory]()
         short, long = work.lengths
 
         def alone(length: int) -> tuple[list[CountedSeries], _Counted]:
             if self.stop.is_set():
                 raise MeasureError("counting was interrupted")
-            with self._server(cell) as server:
-                return self._session(server, cell, work, [length])
+            place = places.get()
+            try:
+                with self._server(cell, place) as server:
+                    return self._session(server, cell, work, [length])
+            finally:
+                places.put(place)
 
-        with ThreadPoolExecutor(max_workers=self.at_once, thread_name_prefix="count") as pool:
-            done = list(pool.map(alone, (long, short) * _TIMES))
+        with ExitStack() as held:
+            for _ in range(self.at_once):
+                places.put(held.enter_context(self.templates(cell).home.run_directory()))
+            pool = ThreadPoolExecutor(max_workers=self.at_once, thread_name_prefix="count")
+            done = list(held.enter_context(pool).map(alone, (long, short) * _TIMES))
         series = [one for some, _ in done for one in some]
         return replace(done[0][1], slopes=slopes_of(series))
 
@@ -303,17 +313,15 @@ class Counter:
             wal_position=position,
             dialect=cluster.dialect,
         )
-        script = server.run.scratch / "series.sql"
         if work.dataset == PGBENCH and own_servers(cell) and cell.buffers is CacheState.WARM:
             # the script is executed once more at each end of a series
-            self._warm(server, cell, plan.executions + 2, script)
-        _write(script, plan.script)
+            self._warm(server, cell, plan.executions + 2)
         relay, argv = server.drive(
             self.pgbench,
             cell.scenario,
             database=database,
             transactions=plan.executions,
-            script=script,
+            script=server.script(plan.script),
             variables=VARIABLES,
         )
         parts = server.parts(relay.backends[-1], plan.marks + 1)
@@ -329,9 +337,8 @@ class Counter:
         )
         return plan.series(parts, relay.answers), counted
 
-    def _warm(self, server: CountedServer, cell: Cell, executions: int, script: Path) -> None:
+    def _warm(self, server: CountedServer, cell: Cell, executions: int) -> None:
         """Read the pages that so many *executions* of *cell*, a script that writes, will touch."""
-        _write(script, drawn(READING))
         self.pgbench.transact(
             server.cluster.host,
             user=SUPERUSER,
@@ -339,7 +346,7 @@ class Counter:
             scenario=replace(cell.scenario, protocol=Protocol.PREPARED),
             transactions=executions,
             seed=SEED,
-            script=script,
+            script=server.script(drawn(READING)),
             variables=VARIABLES,
         )
 
@@ -380,12 +387,6 @@ class Counter:
         )
         keep_profile(self.paths, record.id, counted.slopes[0].profile())
         return record
-
-
-def _write(script: Path, text: str) -> None:
-    with storage_errors(f'write "{script}"', script):
-        script.write_text(text)
-        script.chmod(0o644)
 
 
 def _series_facts(one: CountedSeries) -> dict[str, Any]:

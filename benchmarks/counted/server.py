@@ -82,6 +82,14 @@ class CountedServer:
                 known = non_defaults(connection)
             yield cls(cluster=cluster, run=run, counts=counts, settings=known)
 
+    def script(self, text: str) -> Path:
+        """Write *text* where pgbench can read it, and return the path."""
+        path = self.run.scratch / "series.sql"
+        with storage_errors(f'write "{path}"', path):
+            path.write_text(text)
+            path.chmod(0o644)
+        return path
+
     def drive(
         self,
         pgbench: Pgbench,

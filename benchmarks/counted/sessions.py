@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from base.files import storage_errors
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Edge, Profile
 from benchmarks.counted.series import CountedSeries
@@ -29,16 +28,12 @@ def count_sessions(
     The first sessions only warm what sessions share.
     """
     first, number = workload.lengths
-    script = server.run.scratch / "session.sql"
-    with storage_errors(f'write "{script}"', script):
-        script.write_text(workload.script)
-        script.chmod(0o644)
     relay, argv = server.drive(
         pgbench,
         scenario,
         database=workload.dataset,
         transactions=number,
-        script=script,
+        script=server.script(workload.script),
         variables={},
         user=workload.role,
         connect=True,

@@ -19,7 +19,7 @@ def suite_brief(found: SuiteComparison, sides: str) -> str:
     if largest:
         sentences += [_why(found, largest), _sure(found, largest)]
     sentences.append(_look(largest, sides))
-    return "\n".join(f"- {sentence}" for sentence in sentences) + "\n"
+    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def _built(found: SuiteComparison) -> str:
@@ -35,8 +35,9 @@ def _differs(found: SuiteComparison) -> str:
         return f"None differs by {percent(found.size)} or more."
     slower = sum(one.ratio > 1 for one in found.changes)
     return (
-        f"In {found.after}, {slower} execute more instructions, {len(found.changes) - slower} "
-        f"fewer and {found.same} the same; most changed {_label(found.changes[0])}, by "
+        f"{found.after} executes more instructions in {slower}, fewer in "
+        f"{len(found.changes) - slower} and as many in {found.same}; most changed "
+        f"{_label(found.changes[0])}, by "
         f"{change(found.changes[0].ratio)}."
     )
 

@@ -105,6 +105,8 @@ def test_a_commit_of_a_development_is_built_by_what_is_there(version, sign, with
 
 def test_a_quirk_lasts_to_the_end_of_the_development_in_which_it_was_mended():
     for version, name in (
+        ("8.5devel", "perl-by-number"),
+        ("9.0devel", "perl-by-number"),
         ("9.2devel", "no-aggressive-loop-optimizations"),
         ("9.6devel", "undef-yylex"),
     ):

@@ -1,6 +1,6 @@
 # Every line here is a command a person could type; the work is in tools/setup and landspeed.
 
-.PHONY: setup lock demo atlas preview docker-base test test-quick fuzz lint docs perf replay clean
+.PHONY: setup lock demo atlas preview docker-base test test-quick fuzz chaos lint docs perf replay clean
 
 setup:
 	tools/setup
@@ -39,6 +39,11 @@ test-quick:
 fuzz:
 	tools/setup --test
 	.venv/bin/pytest -n 2 tests/landspeed/farm/test_fuzz.py --hypothesis-profile fuzz
+
+# 200 rounds of kill -9 and of a full disk; as root, for a small file system of its own
+chaos:
+	tools/setup --test
+	.venv/bin/python -m perf.chaos
 
 lint:
 	tools/setup --dev

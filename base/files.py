@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from base.errors import BusyError, LandspeedError, StorageError, reason
 
@@ -117,19 +117,20 @@ def storage_errors(what: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def write_atomic(path: Path, data: str | bytes, *, durable: bool = True) -> None:
-    """Write *data* to *path* so that a reader sees the old file or the whole new one.
+@contextmanager
+def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Yield a stream whose content is at *path* when the block ends, or nothing if it fails.
 
-    What can be made again need not be *durable*: when the power fails it may then be lost.
+    A reader sees the old file or the whole new one. What can be made again need not be *durable*:
+    when the power fails it may then be lost.
     """
-    raw = data.encode() if isinstance(data, str) else data
     with storage_errors(f'write "{path}"', path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(raw)
+                yield stream
                 if durable:
                     stream.flush()
                     os.fsync(stream.fileno())
@@ -138,6 +139,13 @@ def write_atomic(path: Path, data: str | bytes, *, durable: bool = True) -> None
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def write_atomic(path: Path, data: str | bytes, *, durable: bool = True) -> None:
+    """Write *data* to *path*, see `writing`."""
+    raw = data.encode() if isinstance(data, str) else data
+    with writing(path, durable=durable) as stream:
+        stream.write(raw)
 
 
 @contextmanager

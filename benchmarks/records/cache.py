@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import feather
 
 from base.errors import StorageError
-from base.files import write_atomic
+from base.files import write_atomic, writing
 from benchmarks.records.columns import COLUMNS, SCALARS
 from benchmarks.records.segments import read_scalars
 
@@ -56,7 +56,12 @@ def cached_scalars(root: Path, segments: Sequence[Path]) -> pa.Table:
         new = read_scalars(fresh, [column.name for column in COLUMNS])
         table = each_once(pa.concat_tables([table, new]).unify_dictionaries())
         if len(fresh) >= _WORTHWHILE_SEGMENTS or new.num_rows >= _WORTHWHILE_ROWS:
+            del new
             _save(path, list(names), table)
+            saved, mapped = _load(path)
+            # A file that is mapped takes memory only for the columns that are read.
+            table = mapped if saved == names.keys() else table
+            pa.default_memory_pool().release_unused()
     return table
 
 
@@ -70,10 +75,9 @@ def _load(path: Path) -> tuple[set[str], pa.Table]:
 
 
 def _save(path: Path, names: list[str], table: pa.Table) -> None:
-    sink = pa.BufferOutputStream()
     marked = table.replace_schema_metadata({_SEGMENTS: json.dumps(names).encode()})
-    # uncompressed, so that reading is mapping the file
-    feather.write_feather(marked, sink, compression="uncompressed")
     with suppress(StorageError, OSError):  # a store that is read-only or full just stays slow
         write_atomic(path.parent / ".gitignore", "*\n")
-        write_atomic(path, sink.getvalue().to_pybytes(), durable=False)
+        # uncompressed, so that reading is mapping the file
+        with writing(path, durable=False) as stream:
+            feather.write_feather(marked, stream, compression="uncompressed")

@@ -31,6 +31,8 @@ _ZSTD_LEVEL = 12
 # A page is what zstd sees at once; records resemble each other, so large pages are small files.
 _PAGE_BYTES = 8 << 20
 _ROWS_PER_GROUP = 8192
+# What checking needs beside the table is of so many files only.
+_READ_AT_ONCE = 64
 _MOST_ROWS, _MOST_BYTES = 1 << 20, 4 << 30
 _FILE = "__filename"
 _FORMAT = ds.ParquetFileFormat(
@@ -90,18 +92,21 @@ def sync_directory(directory: Path) -> None:
 
 def read_scalars(paths: Sequence[Path], columns: Sequence[str]) -> pa.Table:
     """Return the scalar *columns* of the Segments at *paths*, without those of damaged ones."""
-    if not paths:
-        return SCALARS.empty_table().select(columns)
+    tables = [SCALARS.empty_table()]
+    for begin in range(0, len(paths), _READ_AT_ONCE):
+        tables += _some_scalars(paths[begin : begin + _READ_AT_ONCE])
+    return pa.concat_tables(tables).select(columns)
+
+
+def _some_scalars(paths: Sequence[Path]) -> Iterator[pa.Table]:
     try:
-        return _sound_scalars([*paths]).select(columns)
-    except RecordError:
-        tables = [SCALARS.empty_table()]
-        for path in paths:
-            try:
-                tables.append(_sound_scalars([path]))
-            except RecordError as error:
-                warn_set_aside(path, error)
-        return pa.concat_tables(tables).select(columns)
+        yield _sound_scalars([*paths])
+    except RecordError as error:
+        if len(paths) == 1:
+            warn_set_aside(paths[0], error)
+        else:
+            for path in paths:
+                yield from _some_scalars([path])
 
 
 def _sound_scalars(paths: list[Path]) -> pa.Table:

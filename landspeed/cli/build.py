@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ import click
 
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError, UsageError, raise_if
+from base.files import warn_set_aside
 from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.smoke import built_variant
 from builders.external import inspect
@@ -54,7 +55,8 @@ from landspeed.session.target import Target, parse_targets, require_sources
     multiple=True,
     metavar="PG_CONFIG|ARCHIVE|DIRECTORY/",
     help="Build nothing. Register the server of PG_CONFIG, which stays where it is; or put an "
-    "ARCHIVE that --archive wrote, or all archives in DIRECTORY/, into the store.",
+    "ARCHIVE that --archive wrote, or all archives in DIRECTORY/, into the store. In DIRECTORY/, "
+    "what is damaged is set aside with a warning.",
 )
 @click.option(
     "--name",
@@ -167,20 +169,25 @@ def _facts(build: Build) -> dict[str, Any]:
     return {"prefix": str(build.prefix), **build.facts()}
 
 
-def _archives(word: str) -> list[Path]:
+def _taken_in(session: Session, word: str) -> Iterator[Build]:
+    """Put the archive at *word*, or all good ones in a directory, into the store."""
     if not word.endswith("/"):
-        return [Path(word)]
+        yield BuildArchive(file=Path(word)).register(session.builder.store)
+        return
     # os.walk skips a directory that cannot be read or has vanished meanwhile
     found = (Path(root, name) for root, _, names in os.walk(word) for name in names)
-    return sorted(path for path in found if BuildArchive.has_name(path.name) and path.is_file())
+    for path in sorted(path for path in found if BuildArchive.has_name(path.name)):
+        try:
+            yield BuildArchive(file=path).register(session.builder.store)
+        except UsageError as error:
+            warn_set_aside(path, error)
 
 
 def _registered(session: Session, given: Sequence[str], name: str | None) -> list[Build]:
     if all(one.endswith("/") or BuildArchive.has_name(one) for one in given):
         if name is not None:
             raise UsageError("an archive keeps its own name", hint="Leave out --name.")
-        files = [file for one in given for file in _archives(one)]
-        return [BuildArchive(file=file).register(session.builder.store) for file in files]
+        return [build for one in given for build in _taken_in(session, one)]
     if len(given) > 1:
         raise UsageError(
             "only one server can be registered at a time", hint="Give --from PG_CONFIG once."

@@ -15,7 +15,8 @@ from base.files import digest_text
 from benchmarks.workloads.metrics import METRICS
 from builders.recipe import recipe
 from builders.source import Sources
-from landspeed.farm.plan import TrackingPlan
+from landspeed.console.progress import say
+from landspeed.farm.plan import MOST_JOBS, TrackingPlan
 from landspeed.farm.runners import runner_labels
 from landspeed.session.session import Session
 from landspeed.session.target import Target, require_sources
@@ -187,7 +188,8 @@ def builds_matrix(sources: Sources, targets: Iterable[Target]) -> dict[str, list
     """Return the matrix that builds *targets*, each under an identifier that can name a file.
 
     A branch or tag becomes the commit or release it means now, so that all runners build the
-    same. Downloads nothing. VariantError if a release cannot have its variant.
+    same. Downloads nothing. VariantError if a release cannot have its variant. A matrix has at most
+    MOST_JOBS rows; a warning says where the rest begins.
     """
     rows: dict[str, dict[str, str]] = {}
     for target in targets:
@@ -197,4 +199,10 @@ def builds_matrix(sources: Sources, targets: Iterable[Target]) -> dict[str, list
         ref = (origin.release or origin.commit if origin else None) or str(version)
         identifier = f"{origin.name if origin else version}-{target.variant}"
         rows[identifier] = {"ref": ref, "variant": target.variant.name, "identifier": identifier}
-    return {"include": list(rows.values())}
+    included, left = [*rows.values()][:MOST_JOBS], [*rows.values()][MOST_JOBS:]
+    if left:
+        say(
+            f"warning: the matrix has the first {MOST_JOBS} of {len(rows)} builds, because GitHub "
+            f"takes no more; plan the rest next, from {left[0]['ref']}:{left[0]['variant']} on"
+        )
+    return {"include": included}

@@ -94,7 +94,20 @@ def test_the_token_of_a_run_is_not_taken_for_one_of_another_repository():
     (push,) = (step for _, step in steps() if "results push" in step.get("run", ""))
     assert push["env"]["LANDSPEED_RESULTS_KEY"] == "${{ secrets.LANDSPEED_RESULTS_KEY }}"
     callers = [job for _, job in jobs() if "uses" in job]
-    assert [list(job["secrets"]) for job in callers] == [["LANDSPEED_RESULTS_KEY"]] * 3
+    names = ["LANDSPEED_RESULTS_KEY", "LANDSPEED_MACHINE_KEYS"]
+    assert [list(job["secrets"]) for job in callers] == [names] * 3
+
+
+def test_the_keys_of_machines_reach_the_steps_that_tell_who_measured_and_no_others():
+    # A job that builds or measures could sign what it likes with them.
+    keys = "${{ secrets.LANDSPEED_MACHINE_KEYS }}"
+    found = {
+        step["run"].split("landspeed ")[1].split(" -")[0]
+        for _, step in steps()
+        if keys in step.get("env", {}).values()
+    }
+    assert found == {"farm results recover", "farm results unpack", "publish"}
+    assert all(keys not in str(job.get("env")) for _, job in jobs())
 
 
 def test_a_job_of_the_farm_hands_in_only_what_the_plan_assigned_to_it():
@@ -107,5 +120,5 @@ def test_a_job_of_the_farm_hands_in_only_what_the_plan_assigned_to_it():
         if "results unpack" in step.get("run", "")
     )
     # what a job was asked for reaches no shell as code
-    assert unpack["env"] == {"ASSIGNED": "${{ inputs.assigned }}"}
+    assert unpack["env"]["ASSIGNED"] == "${{ inputs.assigned }}"
     assert '--assigned "$ASSIGNED"' in unpack["run"]

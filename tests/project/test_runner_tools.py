@@ -218,6 +218,23 @@ for where in ("127.0.0.1", "192.0.2.2", "fd00::2"):
 """
 
 
+# What a socket that was closed still has to send belongs to no user.
+SEND_AND_CLOSE = """
+import socket, subprocess, sys
+here = socket.create_server(("fd00::1", 80), family=socket.AF_INET6)
+here.settimeout(30)
+count = "import socket; s = socket.create_connection(('fd00::1', 80)); n = 0\\n"
+count += "while part := s.recv(1 << 16): n += len(part)\\nprint(n)"
+argv = ["nsenter", "--target", sys.argv[1], "--net", sys.executable, "-c", count]
+reader = subprocess.Popen(argv)
+one, _ = here.accept()
+one.setsockopt(socket.SOL_SOCKET, 32, 1 << 24)  # SO_SNDBUFFORCE: all of it is the kernel's
+one.sendall(bytes(6_500_000))
+one.close()
+reader.wait(60)
+"""
+
+
 def has_networks_of_its_own() -> bool:
     argv = ["unshare", "--net", "ip", "link", "add", "out", "type", "veth", "peer", "name", "in"]
     programs = all(shutil.which(name) for name in ("nft", "unshare", "ip", "setpriv"))
@@ -242,11 +259,13 @@ def test_the_runners_user_reaches_this_machine_and_nothing_else_and_root_everyth
     there += ["nsenter --target $peer --net ip link set in up"]
     # loading it again, as at each start of the machine, is no error
     there += [f"nft --file {rules}", f"nft --file {rules}"]
-    script = "\n".join(["set -e", *there, 'for who; do $who /usr/bin/python3 -c "$TRY"; done'])
+    tries = ['for who; do $who /usr/bin/python3 -c "$TRY"; done']
+    tries += ['/usr/bin/python3 -c "$SEND" $peer']
+    script = "\n".join(["set -e", *there, *tries])
     users = [" ".join(as_nobody()), "env"]
     done = subprocess.run(
         ["unshare", "--net", "bash", "-c", script, "bash", *users],
-        env={**os.environ, "TRY": TRY_THE_WAY_OUT},
+        env={**os.environ, "TRY": TRY_THE_WAY_OUT, "SEND": SEND_AND_CLOSE},
         capture_output=True,
         text=True,
         check=False,
@@ -255,7 +274,8 @@ def test_the_runners_user_reaches_this_machine_and_nothing_else_and_root_everyth
     lines = done.stdout.splitlines()
     assert lines[:2] == ["127.0.0.1 ECONNREFUSED", "192.0.2.2 EHOSTUNREACH"]
     assert lines[2] in ("fd00::2 EACCES", "fd00::2 is silent")
-    assert lines[3:] == ["127.0.0.1 ECONNREFUSED", "192.0.2.2 is silent", "fd00::2 ECONNREFUSED"]
+    roots = ["127.0.0.1 ECONNREFUSED", "192.0.2.2 is silent", "fd00::2 ECONNREFUSED"]
+    assert lines[3:] == [*roots, "6500000"]
 
 
 def test_the_page_names_every_host_that_a_runner_asks_through_the_proxy():

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from base.files import write_atomic
+from base.files import writing
 from landspeed.results.arrays import marks
 
 SAMPLES = "samples"
 """The directory of the results, and of the pages' data, that has the files."""
 
 _MARK = b"landspeed"
+_ROWS = 1 << 17
 
 
 def write_samples(table: pa.Table, results: Path) -> list[str]:
@@ -26,19 +27,28 @@ def write_samples(table: pa.Table, results: Path) -> list[str]:
     years = pc.utf8_slice_codeunits(table["time"], 0, 4)
     names = []
     for year in sorted(pc.unique(years).to_pylist()):
-        rows = table.filter(pc.equal(years, year))
-        mark = f"{rows.num_columns} {np.sum(marks(rows['id']))}".encode()
+        wanted = pc.equal(years, year)
+        mark = f"{table.num_columns} {np.sum(marks(table['id'].filter(wanted)))}".encode()
         path = results / SAMPLES / f"{year}.parquet"
         names.append(path.name)
         if _mark_of(path) != mark:
-            sink = pa.BufferOutputStream()
-            marked = rows.replace_schema_metadata({_MARK: mark})
-            pq.write_table(marked, sink, compression="zstd")
-            write_atomic(path, sink.getvalue().to_pybytes(), durable=False)
+            _write(path, table.replace_schema_metadata({_MARK: mark}), wanted)
     for path in (results / SAMPLES).glob("*.parquet"):
         if path.name not in names:
             path.unlink()
     return names
+
+
+def _write(path: Path, table: pa.Table, wanted: pa.ChunkedArray) -> None:
+    """Write the rows of *table* that are *wanted*, some at a time: a copy of all takes memory."""
+    with (
+        writing(path, durable=False) as stream,
+        pq.ParquetWriter(stream, table.schema, compression="zstd") as writer,
+    ):
+        for begin in range(0, table.num_rows, _ROWS):
+            rows = table.slice(begin, _ROWS).filter(wanted.slice(begin, _ROWS))
+            if rows.num_rows:
+                writer.write_table(rows)
 
 
 def _mark_of(path: Path) -> bytes | None:

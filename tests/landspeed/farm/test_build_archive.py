@@ -14,11 +14,13 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from click.testing import CliRunner
 
 from base.build import Build
 from base.errors import UsageError
 from base.files import digest_tree
 from builders.store import Store
+from landspeed.cli.main import cli
 from landspeed.farm.build_archive import BuildArchive
 from tests.kits.builds.buildkit import a_build
 from tests.kits.farm.farm_kit import Farm
@@ -141,6 +143,24 @@ def test_what_a_killed_one_left_is_swept_when_it_is_old(archive, store):
     archive.register(store)
     assert not left.exists()
     assert young.exists()
+
+
+def test_a_bad_archive_in_a_directory_keeps_no_other_from_the_store(
+    archive, build, tmp_path, monkeypatch
+):
+    (tmp_path / "asv.conf.json").write_text("{}")
+    monkeypatch.setenv("LANDSPEED_PROJECT", str(tmp_path))
+    monkeypatch.setenv("LANDSPEED_CACHE", str(tmp_path / "cache"))
+    directory = tmp_path / "several"
+    for name in ("a.tar.gz", "c.tar.gz"):
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_bytes(archive.file.read_bytes()[:100])
+    (directory / "b.tar.gz").write_bytes(archive.file.read_bytes())
+    done = CliRunner().invoke(cli, ["build", "--from", f"{directory}/"])
+    assert (done.exit_code, Path(done.stdout.strip()).name) == (0, build.identifier)
+    assert done.stderr.count("was set aside") == 2
+    alone = CliRunner().invoke(cli, ["build", "--from", str(directory / "a.tar.gz")])
+    assert isinstance(alone.exception, UsageError)
 
 
 # --- the verbs, on made-up servers -----------------------------------------------------------

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from base.build import Variant
 from base.errors import UsageError, VariantError
 from landspeed.cli.main import cli
+from landspeed.farm import jobs
 from landspeed.farm.jobs import matrix_targets
 
 
@@ -48,6 +49,17 @@ def test_options_that_are_repeated_make_every_combination():
         *("bs8-wal16", "bs8-wal16-O3-native"),
         *("bs8-wal16-clang", "bs8-wal16-clang-O3-native"),
     ]
+
+
+@pytest.mark.usefixtures("_project")
+def test_a_matrix_has_as_many_rows_as_github_takes_and_says_where_the_rest_begins(monkeypatch):
+    monkeypatch.setattr(jobs, "MOST_JOBS", 3)
+    options = ("--compiler=gcc", "--compiler=clang")
+    done = CliRunner().invoke(cli, ["plan", "--matrix", "13.16", "17.11", *options])
+    rows = json.loads(done.stdout)["include"]
+    assert [row["identifier"] for row in rows] == ["13.16-bs8", "13.16-bs8-clang", "17.11-bs8"]
+    assert "the first 3 of 4 builds" in done.stderr
+    assert "from 17.11:bs8-clang on" in done.stderr
 
 
 @pytest.mark.usefixtures("_project")

@@ -43,7 +43,7 @@ fuzz:
 # 200 rounds of kill -9 and of a full disk; as root, for a small file system of its own
 chaos:
 	tools/setup --test
-	.venv/bin/python -m perf.chaos
+	.venv/bin/python -m tests.kits.chaos
 
 lint:
 	tools/setup --dev

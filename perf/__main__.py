@@ -13,7 +13,7 @@ _MODULES = (
     ("perf.harness_share",),
     ("perf.observing",),
     ("perf.records_year",),
-    ("perf.year",),
+    ("perf.publish_one", "--year"),
     ("perf.comparison",),
     ("perf.detector",),
     ("perf.bisect",),

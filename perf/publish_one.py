@@ -4,6 +4,9 @@
 file of asv's with 60 parameters, latency and TPS. ``--results N`` sets the number of commits,
 ``--runs N`` the runs of each cell. Both sides are whole commands: ``landspeed publish``, from the
 records to the site, and ``asv publish`` of the result files that it has derived.
+
+``--year`` measures other commands on a year of records: a million runs, eight of each cell. These
+records are always the same, and lack the texts that the commands do not read.
 """
 
 from __future__ import annotations
@@ -26,11 +29,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.records.columns import SCALARS, TEXT
+from builders.catalog import Catalog
 from perf.figure import Figure
 
 CELLS = tuple(product(("simple", "extended", "prepared"), range(1, 21)))
 CHECKOUT = Path(__file__).resolve().parent.parent
 START = 1_600_000_000
+YEARS_RUNS, YEARS_COMMITS = 8, 2084
+COMMITS_PER_SEGMENT = 8
+COMMANDS = {
+    "publish": ("publish",),
+    "publish again": ("publish",),
+    "changes": ("changes",),
+    "farm plan": ("farm", "plan"),
+}
 _PACKAGES = ("base", "benchmarks", "builders", "landspeed", "docker")
 
 
@@ -206,14 +218,39 @@ class World:
         )
 
 
+def year(root: Path) -> None:
+    """Print the figures of COMMANDS on a year of records below *root*."""
+    world, commits = World.make(root, YEARS_COMMITS, YEARS_RUNS)
+    for first in range(0, YEARS_COMMITS, COMMITS_PER_SEGMENT):
+        world.add(commits[first : first + COMMITS_PER_SEGMENT], first)
+    upstream = root / "plain.git"
+    newest = str(Catalog.load().newest_stable().version)
+    tag = f"REL_{newest.replace('.', '_')}"  # of the release whose pgbench measures
+    subprocess.run(["git", f"--git-dir={upstream}", "tag", tag, "master"], check=True)
+    os.environ["LANDSPEED_UPSTREAM"] = str(upstream)
+    for command, arguments in COMMANDS.items():
+        cost = world.landspeed(*arguments)
+        Figure(
+            figure=f"peak memory of {command} on {YEARS_COMMITS * YEARS_RUNS * len(CELLS)} runs",
+            value=round(cost.peak / 1e6),
+            unit="MB",
+            goal="<= 1000",
+            beside=f"{cost} of {YEARS_COMMITS} commits",
+        ).show()
+
+
 def main() -> None:
     """Print the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--year", action="store_true")
     arguments = parser.parse_args()
     count = arguments.results
     with tempfile.TemporaryDirectory(prefix="landspeed-publish-") as name:
+        if arguments.year:
+            year(Path(name))
+            return
         world, commits = World.make(Path(name), count + 1, arguments.runs)
         world.add(commits[:count], 0)
         first = world.publish()

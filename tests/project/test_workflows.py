@@ -180,7 +180,7 @@ def test_a_token_is_given_to_single_steps_of_ours_only():
     for name, step in steps():
         if any("token" in text or "secrets." in text for text in strings(step)):
             ours = re.match(
-                r"\.venv/bin/landspeed farm (results|issues|plan)\b", step.get("run", "")
+                r"\.venv/bin/landspeed (publish|farm (results|issues|plan))\b", step.get("run", "")
             )
             assert ours, name
 

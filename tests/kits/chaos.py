@@ -1,10 +1,11 @@
 """Kill landspeed at random moments while its disk fills up, and see what is lost.
 
-``python -m perf.chaos`` starts two commands at once, kills them with SIGKILL at random moments, and
-in every third round fills the disk meanwhile. Then the same commands run undisturbed: both must
-finish, no record may be lost or be there twice, no build may be half. It works on a scratch copy of
-the newest build, on a tmpfs if root starts it; elsewhere no disk is filled. ``--made-up`` does
-without servers: only ``publish``, ``push``, ``pack`` and ``fetch``, of made-up records.
+``python -m tests.kits.chaos`` (``make chaos``) starts two commands at once, kills them with SIGKILL
+at random moments, and in every third round fills the disk meanwhile. Then the same commands run
+undisturbed: both must finish, no record may be lost or be there twice, no build may be half. It
+works on a scratch copy of the newest build, on a tmpfs if root starts it; elsewhere no disk is
+filled. ``--made-up`` does without servers: only ``publish``, ``push``, ``pack`` and ``fetch``, of
+made-up records.
 """
 
 from __future__ import annotations
@@ -364,7 +365,7 @@ def main() -> int:
         toml.write_text(toml.read_text().replace(', "tarball", "debian"', ""))
         commits = _made_up_world(root) if arguments.made_up else _real_world(root)
         subprocess.run(["git", "init", "-q", "--bare", str(root / "results.git")], check=True)
-        chance = random.Random(arguments.seed)  # noqa: S311  not a secret
+        chance = random.Random(arguments.seed)
         world = World(root=root, commits=commits, chance=chance)
         verbs = _MADE_UP if arguments.made_up else _REAL
         with (

@@ -209,7 +209,7 @@ class Chaos:
     verbs: dict[Verb, int]
     fills: bool
     logs: Path
-    started: int = 0
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     usual: dict[str, float] = field(default_factory=dict)
@@ -260,8 +260,7 @@ class Chaos:
         filler.unlink(missing_ok=True)
 
     def _started(self, argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], Path]:
-        self.started += 1
-        name = self.logs / f"{self.started}.log"
+        name = self.logs / f"{len(self.processes)}.log"
         with name.open("wb") as log:
             process = subprocess.Popen(
                 [*self.command, *argv],
@@ -271,6 +270,7 @@ class Chaos:
                 stdout=log,
                 stderr=log,
             )
+        self.processes.append(process)
         return process, name
 
 
@@ -373,13 +373,20 @@ def main() -> int:
             tempfile.TemporaryDirectory(prefix="landspeed-chaos-logs-") as logs,
         ):
             chaos = Chaos(world=world, command=command, verbs=verbs, fills=mounted, logs=Path(logs))
-            began = time.monotonic()
-            for number in range(1, arguments.rounds + 1):
-                told = len(chaos.failures)
-                chaos.round(number)
-                print(f"round {number}", *chaos.failures[told:], sep="\n", file=sys.stderr)
+            began, done = time.monotonic(), 0
+            try:
+                for number in range(1, arguments.rounds + 1):
+                    told = len(chaos.failures)
+                    chaos.round(number)
+                    done = number
+                    print(f"round {number}", *chaos.failures[told:], sep="\n", file=sys.stderr)
+            except KeyboardInterrupt:
+                print("interrupted: these are the figures until now", file=sys.stderr)
+            finally:
+                for process in chaos.processes:
+                    process.kill()
     Figure(
-        figure=f"losses in {arguments.rounds} rounds of chaos",
+        figure=f"losses in {done} rounds of chaos",
         value=len(chaos.failures),
         unit="losses",
         goal="0",

@@ -158,26 +158,31 @@ class CauseFinder:
         """Return the defaults that move what each of *cells* costs, with the first build's values.
 
         The second build is counted with all of them at once, and where that moves the count with
-        each of them alone.
+        each of them alone. Where none does so alone, all are told as the cause if they move it by
+        twice the size; less may be chance.
         """
         found: dict[CellKey, dict[str, str]] = {cell_key(cell): {} for cell in cells}
         for some in batches(values):
             moved = self._moved(cells, some)
             alone = {name: self._moved(moved, {name: some[name]}) for name in some}
+            together = self._moved(moved, some, 2 * self.size)
             for cell in moved:
                 names = [name for name, gone in alone.items() if cell in gone]
-                found[cell_key(cell)] |= {name: some[name] for name in names or some}
+                if names or cell in together:
+                    found[cell_key(cell)] |= {name: some[name] for name in names or some}
         return {key: some for key, some in found.items() if some}
 
-    def _moved(self, cells: Sequence[Cell], values: Values) -> list[Cell]:
-        """Return those of *cells* that the second build counts otherwise with these *values*."""
+    def _moved(
+        self, cells: Sequence[Cell], values: Values, size: float | None = None
+    ) -> list[Cell]:
+        """Return those of *cells* that *values* move on the second build, by *size* or ours."""
         counted = self._again(cells, values)
         found = []
         for cell in cells:
             key = cell_key(cell)
             if key in counted:
                 ratio = instructions(counted[key]) / instructions(self.new[key])
-                if abs(ratio - 1) >= self.size:
+                if abs(ratio - 1) >= (size or self.size):
                     found.append(cell)
         return found
 

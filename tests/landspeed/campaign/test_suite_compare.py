@@ -289,7 +289,8 @@ def test_a_default_is_named_by_counting_again_and_what_it_does_not_explain_is_th
             return 1010.0 if CHECKSUMS in changed else 1210.0
         if name == "hash-join":  # method and depth cost it 10 %, each a half
             return 1100.0 - 50.0 * len(changed.keys() & {"io_method", "depth"})
-        return {"insert-one": 1050.0}.get(name, 1001.0)
+        # the three move it by 0.3 %, and none by 0.2 % alone: that may be chance
+        return 1050.0 - len(changed) if name == "insert-one" else 1001.0
 
     servers = MadeUpServers(
         monkeypatch, level, {"io_method": "sync", "depth": "1", CHECKSUMS: "off"}
@@ -309,7 +310,7 @@ def test_a_default_is_named_by_counting_again_and_what_it_does_not_explain_is_th
     everything, *alone = servers.counted
     assert set(everything[0]) == {"sort-text", "hash-join", "insert-one"}
     assert everything[1] == "-with-data_checksums=off-with-depth=1-with-io_method=sync"
-    assert [set(names) for names, _ in alone[:3]] == [{"sort-text", "hash-join"}] * 3
+    assert [set(names) for names, _ in alone[:3]] == [set(everything[0])] * 3
     assert alone[3:] == [(["hash-join"], "-with-depth=1-with-io_method=sync")]
 
 

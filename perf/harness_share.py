@@ -52,7 +52,7 @@ def main(ref: str, seconds: int | None) -> None:
                 paths=session.paths,
                 context={"preset": "perf"},
             )
-            measured += record.sample.measured_seconds
+            measured += record.sample.measured_seconds or 0.0
         wall = time.monotonic() - began
     Figure(
         figure="harness share",

@@ -19,7 +19,8 @@ def normal(chance: np.random.Generator, rows: int, commits: int) -> Floats:
 
 def heavy(chance: np.random.Generator, rows: int, commits: int) -> Floats:
     """Independent, Student's t with 3 degrees of freedom, scaled to variance 1."""
-    return chance.standard_t(3, (rows, commits)) / np.sqrt(3)
+    scaled: Floats = chance.standard_t(3, (rows, commits)) / np.sqrt(3)
+    return scaled
 
 
 def autocorrelated(rho: float, *, innovations: Noise = normal) -> Noise:

@@ -44,10 +44,11 @@ class Looking:
     @classmethod
     def of(cls, records: Sequence[Record]) -> Looking:
         """The mean of *records*, all of one side."""
-        looks = sum(one.evidence.looks for one in records)
-        spent = sum(sum(one.evidence.cost_ms.values()) for one in records)
+        seen = [one.evidence for one in records if one.evidence]
+        looks = sum(one.looks for one in seen)
+        spent = float(sum(sum(one.cost_ms.values()) for one in seen))
         return cls(
-            rate=looks / sum(one.run.seconds for one in records),
+            rate=looks / sum(float(one.run.seconds or 0) for one in records),
             cost_ms=spent / looks,
         )
 
@@ -65,7 +66,7 @@ def compared(
             for side, seed in block_order(f"observing {mode}", block, len(SIDES)):
                 every = SIDES[side]
                 record = run(seed=seed, every=every)
-                tps[side] = record.sample.tps
+                tps[side] = record.sample.tps or 0.0
                 if every is not None:
                     seen[every].append(record)
             found = found.with_block([tps[side] for side in range(len(SIDES))])

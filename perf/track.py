@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from perf.figure import Figure, cpu_seconds
-from tests.kits.farm.pretended_farm import command
+from tests.kits.farm.forked import forked
 from tests.kits.farm.track_world import NOTHING_NEW, track_world
 
 
@@ -19,7 +19,8 @@ def main(commits: int) -> None:
     """Print the figures of a farm that has measured all of *commits* commits."""
     with (
         tempfile.TemporaryDirectory(prefix="landspeed-track-") as name,
-        track_world(Path(name), command()) as world,
+        forked("tests.kits.farm.pretended_farm") as command,
+        track_world(Path(name), command) as world,
     ):
         world.commit(commits)
         first = world.tracked.track()

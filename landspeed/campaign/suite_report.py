@@ -103,7 +103,8 @@ def suite_notes(found: SuiteComparison, mark: Callable[[str], str] = str) -> lis
     """
     notes = []
     parts = [part for one in found.changes for part in one.parts]
-    if commits := list(dict.fromkeys(one for part in parts for one in part.commits)):
+    commits = list(dict.fromkeys(one for part in parts for one in part.commits))
+    if commits and not found.patch:
         told = _some([mark(one) for one in commits], "; ")
         notes.append(f"Commits that changed these functions: {told}.")
     if found.missing:

@@ -69,8 +69,8 @@ def measure(session: Session, build: Build) -> None:
     pgbench = Pgbench(build=session.pgbench_build())
     counter = counter_of(session, build, pgbench)
     began = time.monotonic()
-    for first in (cells[0], cells[-1]):  # pgbench's tables, and all datasets of the catalog
-        counter.load(first)
+    for cell in (cells[0], cells[-1]):  # pgbench's tables, and all datasets of the catalog
+        counter.load(cell)
     loaded = time.monotonic()
     records, _ = counted("counting at once", cells, count_side_by_side, counter)
     wall = time.monotonic() - loaded
@@ -110,7 +110,7 @@ def measure(session: Session, build: Build) -> None:
         beside=f"{ALONE}, {time.monotonic() - began_one:.1f} s of wall time; {where}",
     ).show()
     first, second = (
-        {(one.cell.mode, one.cell.buffers): one.sample.instructions or 0.0 for one in some}
+        {(one.cell.mode, one.cell.cache_state): one.sample.instructions or 0.0 for one in some}
         for some in (records, alone)
     )
     both = first.keys() & second.keys()

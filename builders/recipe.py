@@ -193,7 +193,10 @@ def _meson_steps(
     build = MESON_BUILD_DIRECTORY
     client = table.client.targets if version in table.client.versions else ()
     targets = (*table.meson.targets, *client)
-    c_args = [cflag for flag in table.flags_of(variant) for cflag in flag.c_args]
+    chosen: dict[str, list[str]] = {}  # meson would heed only the last of two equal names
+    for option in (option for flag in table.flags_of(variant) for option in flag.meson):
+        name, _, value = option.partition("=")
+        chosen.setdefault(name, []).append(value)
     options = [
         f"--prefix={table.common.prefix}",
         *table.meson.options,
@@ -203,8 +206,7 @@ def _meson_steps(
             if is_due(size.differs_in, variant)
         ),
         *(option for q in quirks for option in q.meson),
-        *(option for flag in table.flags_of(variant) for option in flag.meson),
-        *([f"-Dc_args={','.join(c_args)}"] if c_args else []),
+        *(f"{name}={','.join(values)}" for name, values in chosen.items()),
     ]
     meson = ("{python}", "-m", "mesonbuild.mesonmain")
     return (

@@ -103,14 +103,12 @@ class Directory(RangedRow):
 class FlagOptions(Row):
     """What a flag of a variant adds: compiler flags under configure, options under meson.
 
-    ``c_args`` are compiler flags under meson, which takes those of all flags in one option.
     ``instead_of`` are the common compiler flags that it replaces.
     """
 
     name: str
     cflags: tuple[str, ...]
-    meson: tuple[str, ...] = ()
-    c_args: tuple[str, ...] = ()
+    meson: tuple[str, ...]
     instead_of: tuple[str, ...] = ()
 
 

@@ -30,7 +30,7 @@ from landspeed.cli.options.common import (
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.console.progress import duration
 from landspeed.console.table import as_text, rich_table
-from landspeed.farm.jobs import builds_matrix, matrix_targets
+from landspeed.farm.matrix import builds_matrix, matrix_targets
 
 
 @click.command("plan")

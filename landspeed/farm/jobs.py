@@ -1,25 +1,19 @@
 """The tracking plan as the jobs of track.yml: a matrix for each kind, read with ``fromJSON``.
 
-Any set of builds can be such a matrix, too.
 https://docs.github.com/actions/how-tos/write-workflows/choose-what-workflows-do/run-job-variations
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from base.build import Variant
 from base.files import digest_text
 from benchmarks.workloads.metrics import METRICS
-from builders.recipe import recipe
-from builders.source import Sources
-from landspeed.console.progress import say
-from landspeed.farm.plan import MOST_JOBS, TrackingPlan
+from landspeed.farm.plan import TrackingPlan
 from landspeed.farm.runners import runner_labels
 from landspeed.session.session import Session
-from landspeed.session.target import Target, require_sources
+from landspeed.session.target import Target
 from landspeed.session.tracking_config import TrackingConfig
 
 _COUNTS_PER_JOB = 4
@@ -175,34 +169,3 @@ def _sources_key(session: Session) -> str:
     """Name the cache of the sources anew each week, so that it gains what was fetched since."""
     year, week, _ = datetime.now(UTC).isocalendar()
     return f"sources-{digest_text(session.builder.sources.config.upstream)[:8]}-{year}-{week}"
-
-
-def matrix_targets(refs: Sequence[str], variants: Sequence[Variant]) -> list[Target]:
-    """Return every REF in each of *variants*; ``REF:VARIANT`` is a target of its own."""
-    targets = [Target.parse(ref, variant) for ref in refs for variant in variants]
-    require_sources(targets)
-    return list(dict.fromkeys(targets))
-
-
-def builds_matrix(sources: Sources, targets: Iterable[Target]) -> dict[str, list[dict[str, str]]]:
-    """Return the matrix that builds *targets*, each under an identifier that can name a file.
-
-    A branch or tag becomes the commit or release it means now, so that all runners build the
-    same. Downloads nothing. VariantError if a release cannot have its variant. A matrix has at most
-    MOST_JOBS rows; a warning says where the rest begins.
-    """
-    rows: dict[str, dict[str, str]] = {}
-    for target in targets:
-        version, source = sources.look_up(target.ref)
-        recipe(version, target.variant)
-        origin = source.origin if source else None
-        ref = (origin.release or origin.commit if origin else None) or str(version)
-        identifier = f"{origin.name if origin else version}-{target.variant}"
-        rows[identifier] = {"ref": ref, "variant": target.variant.name, "identifier": identifier}
-    included, left = [*rows.values()][:MOST_JOBS], [*rows.values()][MOST_JOBS:]
-    if left:
-        say(
-            f"warning: the matrix has the first {MOST_JOBS} of {len(rows)} builds, because GitHub "
-            f"takes no more; plan the rest next, from {left[0]['ref']}:{left[0]['variant']} on"
-        )
-    return {"include": included}

@@ -24,13 +24,10 @@ from builders.source import Sources
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.farm.coverage import CostEstimate, Coverage, Server
+from landspeed.farm.matrix import MOST_JOBS
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 from landspeed.session.tracking_config import TrackingConfig
-
-MOST_JOBS = 250
-"""The most jobs in a matrix of ours; GitHub refuses more than 256.
-https://docs.github.com/actions/reference/limits"""
 
 
 class MeasureKind(StrEnum):

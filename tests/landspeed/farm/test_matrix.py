@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from base.build import Variant
 from base.errors import UsageError, VariantError
 from landspeed.cli.main import cli
-from landspeed.farm import jobs
-from landspeed.farm.jobs import matrix_targets
+from landspeed.farm import matrix
+from landspeed.farm.matrix import matrix_targets
 
 
 def names(refs, *variants):
@@ -53,7 +53,7 @@ def test_options_that_are_repeated_make_every_combination():
 
 @pytest.mark.usefixtures("_project")
 def test_a_matrix_has_as_many_rows_as_github_takes_and_says_where_the_rest_begins(monkeypatch):
-    monkeypatch.setattr(jobs, "MOST_JOBS", 3)
+    monkeypatch.setattr(matrix, "MOST_JOBS", 3)
     options = ("--compiler=gcc", "--compiler=clang")
     done = CliRunner().invoke(cli, ["plan", "--matrix", "13.16", "17.11", *options])
     rows = json.loads(done.stdout)["include"]

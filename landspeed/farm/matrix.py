@@ -1,0 +1,50 @@
+"""A set of builds as a matrix for GitHub Actions, which ``fromJSON`` spreads over runners.
+
+See "include" in
+https://docs.github.com/actions/how-tos/write-workflows/choose-what-workflows-do/run-job-variations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from base.build import Variant
+from builders.recipe import recipe
+from builders.source import Sources
+from landspeed.console.progress import say
+from landspeed.session.target import Target, require_sources
+
+MOST_JOBS = 250
+"""The most jobs in a matrix of ours; GitHub refuses more than 256.
+https://docs.github.com/actions/reference/limits"""
+
+
+def matrix_targets(refs: Sequence[str], variants: Sequence[Variant]) -> list[Target]:
+    """Return every REF in each of *variants*; ``REF:VARIANT`` is a target of its own."""
+    targets = [Target.parse(ref, variant) for ref in refs for variant in variants]
+    require_sources(targets)
+    return list(dict.fromkeys(targets))
+
+
+def builds_matrix(sources: Sources, targets: Iterable[Target]) -> dict[str, list[dict[str, str]]]:
+    """Return the matrix that builds *targets*, each under an identifier that can name a file.
+
+    A branch or tag becomes the commit or release it means now, so that all runners build the
+    same. Downloads nothing. VariantError if a release cannot have its variant. A matrix has at most
+    MOST_JOBS rows; a warning says where the rest begins.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for target in targets:
+        version, source = sources.look_up(target.ref)
+        recipe(version, target.variant)
+        origin = source.origin if source else None
+        ref = (origin.release or origin.commit if origin else None) or str(version)
+        identifier = f"{origin.name if origin else version}-{target.variant}"
+        rows[identifier] = {"ref": ref, "variant": target.variant.name, "identifier": identifier}
+    included, left = [*rows.values()][:MOST_JOBS], [*rows.values()][MOST_JOBS:]
+    if left:
+        say(
+            f"warning: the matrix has the first {MOST_JOBS} of {len(rows)} builds, because GitHub "
+            f"takes no more; plan the rest next, from {left[0]['ref']}:{left[0]['variant']} on"
+        )
+    return {"include": included}

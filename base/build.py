@@ -22,8 +22,11 @@ WAL_BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64)
 # PostgreSQL accepts any number of GB and recommends powers of two. Larger segments overflow the
 # 31 bits in which the server counts a segment's blocks of 1 kB.
 SEGMENT_SIZES = tuple(2**power for power in range(11))
-FLAGS = ("O3", "native", "lto", "align1", "align32", "align64", "align128")
-"""Optimisations beyond the default ``-O2``, in the order in which names list them.
+ALIGNMENTS = ("align1", "align32", "align64", "align128")
+"""Other places for the code: functions aligned to so many bytes. A variant has one at most."""
+
+FLAGS = ("O3", "native", "lto", *ALIGNMENTS)
+"""What differs from a build with ``-O2``, in the order in which names list them.
 
 ``recipes.toml`` says what each one means to a compiler.
 """
@@ -156,9 +159,8 @@ def parse_flags(words: Iterable[str]) -> tuple[str, ...]:
     twice.
     """
     given = list(words)
-    alignments = [word for word in given if word.startswith("align")]
     unknown = set(given) - {*FLAGS, _NO_FLAG}
-    twice = len(set(given)) < len(given) or len(alignments) > 1
+    twice = len(set(given)) < len(given) or len({*given} & {*ALIGNMENTS}) > 1
     if unknown or twice or {_NO_FLAG, "O3"} <= set(given):
         raise ValueError(f'"{"-".join(map(str, given))}" are not flags of a build variant')
     return tuple(flag for flag in FLAGS if flag in given)

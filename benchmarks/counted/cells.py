@@ -51,12 +51,9 @@ def own_servers(cell: Cell) -> bool:
 
     Rows that were changed make the next execution dearer, and pages that were read a cheaper one.
     """
-    mode = cell.scenario.mode
-    if isinstance(mode, Script):
+    if isinstance(cell.scenario.mode, Script):
         return False
-    return work_of(cell).own_servers or (
-        cell.buffers is CacheState.COLD and not isinstance(mode, Workload)
-    )
+    return work_of(cell).own_servers or cell.buffers is CacheState.COLD
 
 
 def together(one: Cell, other: Cell) -> bool:

@@ -75,6 +75,13 @@ class Git:
             raise self._failure(arguments, done.stderr)
         return done.returncode == 0
 
+    def matches(self, *arguments: str) -> list[str]:
+        """Return the lines of ``git grep *arguments``, which ends with 1 where there are none."""
+        done = self._done(("grep", *arguments))
+        if done.returncode not in (0, 1):
+            raise self._failure(arguments, done.stderr)
+        return done.stdout.decode(errors="replace").splitlines()
+
     def failure(self, *arguments: str, environment: Mapping[str, str]) -> str | None:
         """Return what ``git *arguments`` said if it failed; None if it did not."""
         done = self._done(arguments, environment=environment)

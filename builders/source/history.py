@@ -84,11 +84,10 @@ class History:
         """
         if not _NAME.fullmatch(function):
             return []
-        asked = ("grep", "-l", "-E", "-e", f"^{function}\\(", bad, "--", "*.c")
-        if not self.git.test(*asked):
+        files = self.git.matches("-l", "-E", "-e", f"^{function}\\(", bad, "--", "*.c")
+        if not files:
             return []
-        path = self.git.text(*asked).splitlines()[0].partition(":")[2]
-        lines = f"-L:^{function}(:{path}"
+        lines = f"-L:^{function}(:{files[0].partition(':')[2]}"
         return self._log("--no-patch", f"--max-count={most}", lines, f"{good}..{bad}")
 
     def functions(self, tree: str, below: str) -> dict[str, set[str]]:
@@ -96,11 +95,9 @@ class History:
 
         A macro that begins a line is among them.
         """
-        asked = ("grep", "-o", "-E", "-e", r"^[A-Za-z_][A-Za-z0-9_]*\(", tree, "--", f":/{below}")
-        if not self.git.test(*asked):
-            return {}
+        pattern = r"^[A-Za-z_][A-Za-z0-9_]*\("
         found: dict[str, set[str]] = {}
-        for line in self.git.text(*asked).splitlines():
+        for line in self.git.matches("-o", "-E", "-e", pattern, tree, "--", f":/{below}"):
             _, path, name = line.split(":", 2)
             if path.endswith(".c"):
                 found.setdefault(path, set()).add(name.rstrip("("))

@@ -37,8 +37,7 @@ def _differs(found: SuiteComparison) -> str:
     return (
         f"{found.after} executes more instructions in {slower}, fewer in "
         f"{len(found.changes) - slower} and as many in {found.same}; most changed "
-        f"{_label(found.changes[0])}, by "
-        f"{change(found.changes[0].ratio)}."
+        f"{_label(found.changes[0])}, by {change(found.changes[0].ratio)}."
     )
 
 

@@ -6,9 +6,10 @@ plans. What is left is the code's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache, cached_property
 from math import log
 
 from base.build import Build
@@ -25,6 +26,7 @@ from benchmarks.workloads.points import RECOUNT
 from benchmarks.workloads.scenario import Cell
 from landspeed.campaign.campaign import Tally
 from landspeed.campaign.workloads import count_due, count_key, counter_of, recorded_counts
+from landspeed.console.markdown import plain
 from landspeed.console.progress import say
 from landspeed.profiling.diff import changed_functions
 from landspeed.session.session import Session
@@ -137,22 +139,27 @@ class CauseFinder:
         functions = tuple(f"{cost.function} {cost.own:+,.0f}" for cost in costs)
         code = _part(CauseKind.CODE, functions, old, left)
         if not found or abs(code.ratio - 1) >= self.size:
-            commits = self._commits(cost.function for cost in costs)
-            found.append(replace(code, commits=commits))
+            commits = (one for cost in costs for one in self._commits_of(cost.function))
+            found.append(replace(code, commits=tuple(dict.fromkeys(commits))))
         return tuple(sorted(found, key=lambda one: -abs(log(one.ratio))))
 
-    def _commits(self, functions: Iterable[str]) -> tuple[str, ...]:
-        """Return the commits between the builds that changed *functions*, where these are known."""
+    @cached_property
+    def _commits_of(self) -> Callable[[str], list[str]]:
+        """What returns the commits between the builds that changed a function, as text."""
         good, bad = self.before.origin.commit, self.after.origin.commit
         if good is None or bad is None:
-            return ()
+            return lambda _: []
         history = self.session.builder.sources.history
-        try:
-            base = history.merge_base(good, bad) or good
-            found = [one for name in functions for one in history.changing(base, bad, name)]
-        except SourceError:  # the upstream is another one by now
-            return ()
-        return tuple(dict.fromkeys(f"{one.name} {one.date[:10]} {one.subject}" for one in found))
+
+        @cache
+        def asked(function: str) -> list[str]:
+            try:
+                found = history.changing(history.merge_base(good, bad) or good, bad, function)
+            except SourceError:  # the upstream is another one by now
+                return []
+            return [plain(f"{one.name} {one.date[:10]} {one.subject}", longest=90) for one in found]
+
+        return asked
 
     def _by_defaults(self, cells: Sequence[Cell], values: Values) -> dict[CellKey, Values]:
         """Return the defaults that move what each of *cells* costs, with the first build's values.
@@ -164,27 +171,22 @@ class CauseFinder:
         found: dict[CellKey, dict[str, str]] = {cell_key(cell): {} for cell in cells}
         for some in batches(values):
             moved = self._moved(cells, some)
-            alone = {name: self._moved(moved, {name: some[name]}) for name in some}
-            together = self._moved(moved, some, 2 * self.size)
-            for cell in moved:
+            alone = {name: self._moved(list(moved), {name: some[name]}) for name in some}
+            for cell, share in moved.items():
                 names = [name for name, gone in alone.items() if cell in gone]
-                if names or cell in together:
+                if names or share >= 2 * self.size:
                     found[cell_key(cell)] |= {name: some[name] for name in names or some}
         return {key: some for key, some in found.items() if some}
 
-    def _moved(
-        self, cells: Sequence[Cell], values: Values, size: float | None = None
-    ) -> list[Cell]:
-        """Return those of *cells* that *values* move on the second build, by *size* or ours."""
+    def _moved(self, cells: Sequence[Cell], values: Values) -> dict[Cell, float]:
+        """Return those of *cells* that *values* move on the second build, with the share."""
         counted = self._again(cells, values)
-        found = []
-        for cell in cells:
-            key = cell_key(cell)
-            if key in counted:
-                ratio = instructions(counted[key]) / instructions(self.new[key])
-                if abs(ratio - 1) >= (size or self.size):
-                    found.append(cell)
-        return found
+        shares = {
+            cell: abs(instructions(counted[key]) / instructions(self.new[key]) - 1)
+            for cell in cells
+            if (key := cell_key(cell)) in counted
+        }
+        return {cell: share for cell, share in shares.items() if share >= self.size}
 
     def _forced(
         self, cell: Cell, wanted: PlanFacts, known: PlanFacts, features: Sequence[str]

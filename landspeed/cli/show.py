@@ -6,7 +6,7 @@ import click
 
 from base.errors import UsageError
 from benchmarks.records.identical_builds import IdenticalBuild
-from landspeed.cli.options.common import emit, emit_json, json_option
+from landspeed.cli.options.common import emit, emit_either, emit_json, json_option
 from landspeed.console.table import as_text
 from landspeed.profiling.guards import guarded_files, guarded_table, guards_of, guards_table
 from landspeed.results.point_query import SPELLING, parse_point
@@ -38,22 +38,11 @@ def show_(point: str | None, guards: str | None, as_json: bool) -> None:
       landspeed show --guards src/backend/executor
     """
     session = Session.open()
-    if guards is not None and point is None and "/" in guards:
-        files = guarded_files(session.paths, session.records, session.builder, guards)
-        if as_json:
-            emit_json([one.facts() for one in files])
-        else:
-            emit(as_text(guarded_table(files)))
-        return
     if guards is not None and point is None:
-        found = guards_of(session.paths, session.records, guards)
-        if as_json:
-            emit_json([one.facts() for one in found])
-        else:
-            emit(as_text(guards_table(found)))
+        _show_guards(session, guards, as_json=as_json)
         return
     if point is None or guards is not None:
-        raise UsageError("show needs a POINT or --guards FUNCTION, one of the two")
+        raise UsageError("show needs a POINT or --guards, one of the two")
     query = parse_point(point, session.builder.sources.release_at)
     points = find_points(
         session.records.table(), query, session.records.identical_builds.read(IdenticalBuild)
@@ -65,3 +54,13 @@ def show_(point: str | None, guards: str | None, as_json: bool) -> None:
         return
     shown = details(points[0], list(records)) if len(points) == 1 else overview(points)
     emit(as_text(shown))
+
+
+def _show_guards(session: Session, asked: str, *, as_json: bool) -> None:
+    """Print what executes a function; of a path, how many of its functions are executed."""
+    if "/" in asked:
+        files = guarded_files(session.paths, session.records, session.builder, asked)
+        emit_either(as_text(guarded_table(files)), [f.facts() for f in files], as_json=as_json)
+        return
+    found = guards_of(session.paths, session.records, asked)
+    emit_either(as_text(guards_table(found)), [one.facts() for one in found], as_json=as_json)

@@ -12,25 +12,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from base.build import ALIGNMENTS
 from base.errors import UsageError
 from landspeed.compare.side import Side
 from landspeed.compare.verdict import Verdict
 from landspeed.console.progress import say
 
-LAYOUTS = ("align1", "align32", "align64", "align128")
-"""The flags of variants that move code; without one gcc aligns functions to 16 bytes on x86-64."""
-
 NEEDED = 4
 """How many of five layouts must show a change that is not one of layout."""
 
 _CHANGES = (Verdict.FASTER, Verdict.SLOWER)
+_ANSWERS = {
+    False: "the change is not one of layout.",
+    True: "the change is one of layout, not of what the code does.",
+    None: "too few verdicts to tell whether the change is one of layout; give --budget more time.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayoutCheck:
     """The verdicts of the same comparison in several layouts; the first is the one to be checked.
 
-    Checking ends as soon as the answer is known.
+    The first layout is the usual one: gcc aligns functions to 16 bytes on x86-64.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -41,23 +44,26 @@ class LayoutCheck:
         return self.verdicts.count(self.verdicts[0])
 
     @property
-    def is_known(self) -> bool:
-        """Whether more layouts could not change the answer."""
-        lost = len(self.verdicts) - self.kept
-        return self.kept >= NEEDED or lost > len(LAYOUTS) + 1 - NEEDED
+    def is_layout(self) -> bool | None:
+        """Whether the change is one of layout; None while that is not known.
+
+        A layout without a verdict speaks for neither.
+        """
+        if self.kept >= NEEDED:
+            return False
+        others = len(self.verdicts) - self.kept - self.verdicts.count(Verdict.UNDECIDED)
+        return True if others > len(ALIGNMENTS) + 1 - NEEDED else None
 
     def __str__(self) -> str:
-        found = f"{self.verdicts[0]} in {self.kept} of {len(self.verdicts)} layouts of the code: "
-        if self.kept >= NEEDED:
-            return f"{found}the change is not one of layout."
-        return f"{found}the change is one of layout, not of what the code does."
+        counted = f"{self.verdicts[0]} in {self.kept} of {len(self.verdicts)} layouts of the code"
+        return f"{counted}: {_ANSWERS[self.is_layout]}"
 
     def facts(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
         return {
-            "verdicts": dict(zip(("default", *LAYOUTS), self.verdicts, strict=False)),
+            "verdicts": dict(zip(("default", *ALIGNMENTS), self.verdicts, strict=False)),
             "kept": self.kept,
-            "is_layout": self.kept < NEEDED,
+            "is_layout": self.is_layout,
         }
 
 
@@ -71,7 +77,7 @@ def require_layouts(sides: Sequence[Side], *, counted: bool) -> None:
     if len(sides) != 2:
         raise UsageError("--layouts needs two sides")
     for side in sides:
-        if side.target.registered is not None or set(LAYOUTS) & set(side.target.variant.flags):
+        if side.target.registered is not None or set(ALIGNMENTS) & set(side.target.variant.flags):
             raise UsageError(f"{side} cannot be built in other layouts")
 
 
@@ -85,13 +91,13 @@ def in_layout(side: Side, flag: str) -> Side:
 def check_layouts(first: Verdict, compare_in: Callable[[str], Verdict]) -> LayoutCheck | None:
     """Return what becomes of the verdict *first* in other layouts; None where it is no change.
 
-    *compare_in* compares the sides built with one of LAYOUTS.
+    *compare_in* compares the sides built with one of ALIGNMENTS.
     """
     if first not in _CHANGES:
         return None
     check = LayoutCheck(verdicts=(first,))
-    for flag in LAYOUTS:
-        if check.is_known:
+    for flag in ALIGNMENTS:
+        if check.is_layout is not None:
             break
         say(f"once more, both sides built with {flag}")
         check = LayoutCheck(verdicts=(*check.verdicts, compare_in(flag)))

@@ -41,10 +41,11 @@ def builds_matrix(sources: Sources, targets: Iterable[Target]) -> dict[str, list
         ref = (origin.release or origin.commit if origin else None) or str(version)
         identifier = f"{origin.name if origin else version}-{target.variant}"
         rows[identifier] = {"ref": ref, "variant": target.variant.name, "identifier": identifier}
-    included, left = [*rows.values()][:MOST_JOBS], [*rows.values()][MOST_JOBS:]
-    if left:
+    listed = list(rows.values())
+    if len(listed) > MOST_JOBS:
+        left = listed[MOST_JOBS]
         say(
-            f"warning: the matrix has the first {MOST_JOBS} of {len(rows)} builds, because GitHub "
-            f"takes no more; plan the rest next, from {left[0]['ref']}:{left[0]['variant']} on"
+            f"warning: the matrix has the first {MOST_JOBS} of {len(listed)} builds, because "
+            f"GitHub takes no more; plan the rest next, from {left['ref']}:{left['variant']} on"
         )
-    return {"include": included}
+    return {"include": listed[:MOST_JOBS]}

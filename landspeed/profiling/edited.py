@@ -52,6 +52,18 @@ def functions(text: str) -> list[tuple[str, str]]:
     return [(name, " ".join(body.split())) for name, body in _FUNCTION.findall(code)]
 
 
+def executed_functions(paths: Paths, records: Iterable[str]) -> set[str]:
+    """Return the functions that the counts *records* (ids) executed."""
+    profiles = filter(None, (kept_profile(paths, identifier) for identifier in records))
+    return {name for profile in profiles for name in whole_functions(profile).own}
+
+
+def compiled_functions(build: Build) -> set[str]:
+    """Return the functions of the server's program: those that were not inlined everywhere."""
+    lines = printed("nm", "--defined-only", build.program("postgres")).splitlines()
+    return {line.split()[-1].partition(".")[0] for line in lines}
+
+
 def executed_of(
     paths: Paths, build: Build, names: Iterable[str], records: Iterable[str]
 ) -> EditedFunctions:
@@ -59,12 +71,7 @@ def executed_of(
     known = set(names)
     if not known:
         return EditedFunctions()
-    executed: set[str] = set()
-    for identifier in records:
-        profile = kept_profile(paths, identifier)
-        executed |= known & whole_functions(profile).own.keys() if profile else set()
-    lines = printed("nm", "--defined-only", build.program("postgres")).splitlines()
-    present = {line.split()[-1].partition(".")[0] for line in lines}
+    executed, present = known & executed_functions(paths, records), compiled_functions(build)
     return EditedFunctions(
         executed=tuple(sorted(executed)),
         unguarded=tuple(sorted(known & present - executed)),

@@ -20,9 +20,9 @@ from benchmarks.counted.profiles import kept_profile
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import workloads
 from builders.builder import Builder
-from builders.sandbox import printed
 from landspeed.console.table import rich_table
 from landspeed.profiling.diff import whole_functions
+from landspeed.profiling.edited import compiled_functions, executed_functions
 
 _COLUMNS = ["mode", "origin_date", "time", "id"]
 
@@ -79,18 +79,11 @@ def guards_of(paths: Paths, records: RecordStore, pattern: str) -> list[Guard]:
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedFile:
-    """The functions of a C file that are in the server's program, and those of them that are
-    executed by a counted workload.
-    """
+    """The functions of a C file that are in the server's program; which ones workloads execute."""
 
     path: str
     functions: tuple[str, ...]
     executed: tuple[str, ...]
-
-    @property
-    def unguarded(self) -> tuple[str, ...]:
-        """The functions that no workload executes."""
-        return tuple(name for name in self.functions if name not in self.executed)
 
     def facts(self) -> dict[str, Any]:
         """Return the file as JSON can hold it."""
@@ -104,28 +97,23 @@ def guarded_files(
 
     RefError if there are none, or that server is not there any more.
     """
-    newest = _newest(records)
-    names: set[str] = set()
-    for identifier in newest.values():
-        profile = kept_profile(paths, identifier)
-        names |= whole_functions(profile).own.keys() if profile else set()
-    read = records.records(list(newest.values()))
-    last = max(read, key=lambda one: (one.build.origin.date, one.time), default=None)
+    newest = list(_newest(records).values())
+    counts = records.records(newest)
+    last = max(counts, key=lambda one: (one.build.origin.date, one.time), default=None)
     build = builder.store.find(last.build.identifier) if last else None
     if build is None:
         what = f"{last.build.identifier} was removed." if last else "No workload was counted here."
         raise RefError("there is no server to look at", detail=what)
-    lines = printed("nm", "--defined-only", build.program("postgres")).splitlines()
-    present = {line.split()[-1].partition(".")[0] for line in lines}
+    executed, compiled = executed_functions(paths, newest), compiled_functions(build)
     files = builder.sources.history.functions(build.origin.tree, below)
     found = [
         GuardedFile(
             path=path,
-            functions=tuple(sorted(functions & present)),
-            executed=tuple(sorted(functions & present & names)),
+            functions=tuple(sorted(functions & compiled)),
+            executed=tuple(sorted(functions & compiled & executed)),
         )
         for path, functions in sorted(files.items())
-        if functions & present
+        if functions & compiled
     ]
     if not found:
         raise RefError(
@@ -136,23 +124,20 @@ def guarded_files(
 
 
 def guarded_table(files: Sequence[GuardedFile]) -> RenderableType:
-    """Return how much of each directory, or of a single file, is executed."""
+    """Return how many functions of each directory are executed; of a single file, which are not."""
     groups: dict[str, list[GuardedFile]] = {}
     for one in files:
         groups.setdefault(one.path.rpartition("/")[0], []).append(one)
-    groups["all"] = list(files)
     rows = []
-    for name, some in groups.items():
-        total, executed = (
-            sum(map(len, lists))
-            for lists in ([one.functions for one in some], [one.executed for one in some])
-        )
+    for name, some in [*groups.items(), ("all", list(files))]:
+        total = sum(len(one.functions) for one in some)
+        executed = sum(len(one.executed) for one in some)
         rows.append((name, str(total), str(executed), f"{executed / total:.0%}"))
     table = rich_table(("directory", "functions", "executed", "share"), rows, align="lrrr")
     if len(files) > 1:
         return table
-    unguarded = ", ".join(files[0].unguarded) or "none"
-    return Group(table, f"Functions that no counted workload executes: {unguarded}.")
+    missing = ", ".join(sorted({*files[0].functions} - {*files[0].executed})) or "none"
+    return Group(table, f"Functions that no counted workload executes: {missing}.")
 
 
 def guards_table(guards: list[Guard]) -> RenderableType:

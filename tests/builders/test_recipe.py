@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,6 +113,25 @@ def test_a_quirk_lasts_to_the_end_of_the_development_in_which_it_was_mended():
         ("9.6devel", "undef-yylex"),
     ):
         assert name in {quirk.name for quirk in recipe(Version.parse(version), Variant()).quirks}
+
+
+def test_an_old_configure_understands_how_todays_perl_says_its_version(tmp_path):
+    (quirk,) = [one for one in load_table().quirk if one.name == "perl-by-number"]
+    # of commit 50a90fac40
+    line = "$PERL -v 2>/dev/null | sed -n 's/This is perl, v[a-z ]*//p' | sed 's/ .*//'"
+    perl = tmp_path / "perl"
+    perl.write_text("#!/bin/sh\necho 'This is perl 5, version 36 (v5.36.0) built for x86_64'\n")
+    perl.chmod(0o755)
+
+    def said(*argv, text=""):
+        own = os.environ | {"PERL": str(perl)}
+        return subprocess.run(
+            argv, input=text, env=own, capture_output=True, text=True, check=True
+        ).stdout
+
+    (edit,) = quirk.edits
+    assert said("sh", "-c", line) == ""
+    assert said("sh", "-c", said("sed", edit.sed, text=line)).startswith("5.36.0")
 
 
 @pytest.mark.parametrize(

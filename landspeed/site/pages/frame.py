@@ -101,8 +101,7 @@ VIEWS: Sequence[SitePage] = (
         title="Status",
         module="status",
         about="What each machine measures now and next, when it was last heard of, and what "
-        "failed. The page is "
-        "as old as the last publish.",
+        "failed. The page is as old as the last publish.",
     ),
     SitePage(
         address="landspeed/search.html",

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from base.build import BLOCK_SIZES, FLAGS, SEGMENT_SIZES, WAL_BLOCK_SIZES, Compiler, Variant
+from base.build import (
+    ALIGNMENTS,
+    BLOCK_SIZES,
+    FLAGS,
+    SEGMENT_SIZES,
+    WAL_BLOCK_SIZES,
+    Compiler,
+    Variant,
+)
 
-ALIGNMENTS = tuple(flag for flag in FLAGS if flag.startswith("align"))
 _others = st.lists(st.sampled_from(sorted({*FLAGS} - {*ALIGNMENTS})), unique=True)
 _aligned = st.lists(st.sampled_from(ALIGNMENTS), max_size=1)
 flags = st.tuples(_others, _aligned).map(lambda both: (*both[0], *both[1]))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
-from base.build import Variant
+import pytest
+from click.testing import CliRunner
+
+from base.build import ALIGNMENTS, Variant
 from base.errors import UsageError
+from landspeed.cli.compare import compare_
 from landspeed.compare.layouts import (
-    LAYOUTS,
     LayoutCheck,
     check_layouts,
     in_layout,
@@ -36,22 +42,28 @@ def test_what_is_no_change_is_not_checked(first: Verdict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "is_layout"),
+    ("others", "is_layout", "told"),
     [
-        ((SLOWER, SLOWER, SLOWER), False),
-        ((SLOWER, UNDECIDED, SLOWER, SLOWER), False),
-        ((SAME, FASTER), True),
-        ((SLOWER, SLOWER, SAME, UNDECIDED), True),
+        (
+            (SLOWER, SLOWER, SLOWER),
+            False,
+            "SLOWER in 4 of 4 layouts of the code: the change is n",
+        ),
+        ((SLOWER, UNDECIDED, SLOWER, SLOWER), False, "SLOWER in 4 of 5"),
+        ((SAME, FASTER), True, "SLOWER in 1 of 3 layouts of the code: the change is one of layout"),
+        ((SLOWER, SAME, SLOWER, SAME), True, "SLOWER in 3 of 5"),
+        ((SLOWER, SLOWER, SAME, UNDECIDED), None, "SLOWER in 3 of 5 layouts of the code: too few"),
+        ((UNDECIDED,) * 4, None, "SLOWER in 1 of 5 layouts of the code: too few verdicts"),
     ],
 )
 def test_four_of_five_layouts_must_show_it_and_no_more_are_built_than_needed(
-    others: tuple[Verdict, ...], is_layout: bool
+    others: tuple[Verdict, ...], is_layout: bool | None, told: str
 ) -> None:
     check, asked = checked(SLOWER, *others)
     assert check is not None
-    assert asked == list(LAYOUTS[: len(others)])
+    assert asked == list(ALIGNMENTS[: len(others)])
     assert check.facts()["is_layout"] == is_layout
-    assert ("not one of layout" in str(check)) != is_layout
+    assert str(check).startswith(told)
 
 
 def test_a_side_is_built_with_one_flag_more() -> None:
@@ -72,3 +84,46 @@ def test_only_two_sides_that_are_built_here_and_timed_have_other_layouts() -> No
     ):
         with pytest.raises(UsageError, match=message):
             require_layouts(sides(*words), counted=counted)
+
+
+def test_compare_builds_both_sides_in_other_layouts_and_says_what_becomes_of_the_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[str]()
+
+    def plan_comparison(session: Any, sides: Sequence[Side], *_: Any, **__: Any) -> Any:
+        asked.append(" ".join(map(str, sides)))
+        return SimpleNamespace(require_different=lambda: None)
+
+    stand_ins: dict[str, Any] = {
+        "Session": SimpleNamespace(open=lambda **_: None),
+        "plan_comparison": plan_comparison,
+        "_announced": lambda _: "comparing",
+        "compare": lambda *_, **__: SimpleNamespace(
+            comparison=SimpleNamespace(
+                findings=[SimpleNamespace(verdict=SLOWER if len(asked) == 1 else SAME)]
+            )
+        ),
+        "comparison_text": lambda *_: "18 is SLOWER",
+        "comparison_markdown": lambda *_: "",
+        "comparison_facts": lambda *_: {},
+    }
+    for name, stand_in in stand_ins.items():
+        monkeypatch.setattr(f"landspeed.cli.compare.{name}", stand_in)
+    done = CliRunner().invoke(compare_, ["17", "18", "--layouts"])
+    assert done.stdout == (
+        "18 is SLOWER\n\n"
+        "SLOWER in 1 of 3 layouts of the code: "
+        "the change is one of layout, not of what the code does.\n"
+    )
+    assert asked == [
+        "17:bs8/default 18:bs8/default",
+        "17:bs8-align1/default 18:bs8-align1/default",
+        "17:bs8-align32/default 18:bs8-align32/default",
+    ]
+    asked.clear()
+    told = json.loads(CliRunner().invoke(compare_, ["17", "18", "--layouts", "--json"]).stdout)
+    assert told["layouts"]["verdicts"] == {"default": "SLOWER", "align1": "SAME", "align32": "SAME"}
+    asked.clear()
+    assert CliRunner().invoke(compare_, ["17", "18"]).stdout == "18 is SLOWER\n"
+    assert len(asked) == 1

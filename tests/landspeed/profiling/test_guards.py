@@ -20,7 +20,7 @@ from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import choose
 from landspeed.cli import show
 from landspeed.cli.show import show_
-from landspeed.profiling import guards
+from landspeed.profiling import edited, guards
 from tests.kits.made_up.stand_ins import made_up_build, timed_record
 
 
@@ -99,7 +99,7 @@ def test_of_a_directory_it_is_shown_how_many_of_its_functions_are_executed(proje
     )
     monkeypatch.setattr(show, "Session", SimpleNamespace(open=lambda: session))
     symbols = "0 T ExecHash\n1 t ExecEndHash.cold\n2 T tuplesort_performsort\n"
-    monkeypatch.setattr(guards, "printed", lambda *_: symbols)
+    monkeypatch.setattr(edited, "printed", lambda *_: symbols)
     with pytest.raises(RefError, match="no server to look at"):
         guards.guarded_files(project, session.records, session.builder, "src/")
     counted(project, "hash-join", "2024-01-01", {"main": 50.0, "ExecHash.part.0": 5.0})

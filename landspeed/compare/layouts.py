@@ -75,10 +75,13 @@ def require_layouts(sides: Sequence[Side], *, counted: bool) -> None:
             detail="Where functions lie in memory does not change how many instructions they have.",
         )
     if len(sides) != 2:
-        raise UsageError("--layouts needs two sides")
+        raise UsageError("--layouts needs two sides", hint="Compare the others by themselves.")
     for side in sides:
         if side.target.registered is not None or set(ALIGNMENTS) & set(side.target.variant.flags):
-            raise UsageError(f"{side} cannot be built in other layouts")
+            raise UsageError(
+                f"{side} cannot be built in other layouts",
+                hint="Name a server that is built here, without a flag that aligns functions.",
+            )
 
 
 def in_layout(side: Side, flag: str) -> Side:

@@ -24,6 +24,7 @@ from landspeed.console.table import rich_table
 from landspeed.profiling.diff import whole_functions
 from landspeed.profiling.edited import compiled_functions, executed_functions
 
+_COUNT_MORE = 'Count more with "landspeed run REF --suite all --metric instructions".'
 _COLUMNS = ["mode", "origin_date", "time", "id"]
 
 
@@ -71,8 +72,7 @@ def guards_of(paths: Paths, records: RecordStore, pattern: str) -> list[Guard]:
         raise RefError(
             f'no counted workload executes a function called "{pattern}"',
             detail="Only workloads that were counted here are known; a function may be inlined.",
-            hint='Count more with "landspeed run REF --suite all --metric instructions"; '
-            "* stands for any letters.",
+            hint=f"{_COUNT_MORE} In a name * stands for any letters.",
         )
     return sorted(found, key=lambda one: (-one.inclusive, one.workload, one.function))
 
@@ -103,7 +103,7 @@ def guarded_files(
     build = builder.store.find(last.build.identifier) if last else None
     if build is None:
         what = f"{last.build.identifier} was removed." if last else "No workload was counted here."
-        raise RefError("there is no server to look at", detail=what)
+        raise RefError("there is no server to look at", detail=what, hint=_COUNT_MORE)
     executed, compiled = executed_functions(paths, newest), compiled_functions(build)
     files = builder.sources.history.functions(build.origin.tree, below)
     found = [

@@ -47,8 +47,8 @@ MIN_LEVEL = 5
 LONGEST = 500
 """Most commits of a level, and most residuals of earlier levels, that a score is computed from.
 
-The time of a scan is then proportional to the number of commits. The level of 500 commits is
-known to 4 % of a commit's standard deviation.
+The time of a scan is then proportional to the number of commits. The mean of 500 independent
+numbers is known to 4.5 % (1 / sqrt(500)) of their standard deviation.
 """
 
 MIN_HISTORY = 10

@@ -33,11 +33,11 @@ from benchmarks.server.cluster import (
     Cluster,
     known_settings,
     server_error,
-    serving,
 )
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import ServerHome
 from benchmarks.server.pooler import Pooler, pooling
+from benchmarks.server.serving import serving
 from benchmarks.server.storage import STORAGES
 from benchmarks.server.topology import TOPOLOGIES
 from benchmarks.workloads.catalog import Workload

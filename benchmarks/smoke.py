@@ -124,6 +124,7 @@ def _server_attempts(build: Build, run: RunDirectory) -> Mapping[str, Callable[[
         run=run,
         settings=Configuration.named("default").settings(known_settings(build), 0),
         keep=True,
+        confined=True,
     )
     variant = build.variant
     return {

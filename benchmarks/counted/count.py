@@ -49,7 +49,7 @@ from benchmarks.counted.valgrind import require_countable
 from benchmarks.data.templates import Templates
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import provenance, templates
-from benchmarks.observation.snapshot import database_bytes, noteworthy, wal_position
+from benchmarks.observation.snapshot import noteworthy
 from benchmarks.records.record import PlanFacts, Record
 from benchmarks.server.cluster import DATABASE, SUPERUSER, known_settings
 from benchmarks.server.configuration import Configuration
@@ -281,8 +281,7 @@ class Counter:
         work = self._work(cell)
         with explained(server.cluster):
             argv, series = count_sessions(server, self.pgbench, cell.scenario, work)
-            with server.cluster.connect(work.dataset) as connection:
-                size = database_bytes(connection)
+            size = server.database(work.dataset).size
         return _Counted(
             slopes=slopes_of(series),
             argv=argv,
@@ -297,20 +296,13 @@ class Counter:
         """Execute *work*, that of *cell*, in series of *lengths* in one session on *server*."""
         cluster = server.cluster
         database = DATABASE if work.dataset == PGBENCH else work.dataset
-        with cluster.connect(database) as connection:
-            row = connection.execute(
-                "SELECT oid::int8, (SELECT count(*) FROM pg_proc WHERE proname = %s)"
-                " FROM pg_database WHERE datname = current_database()",
-                [REPORT],
-            ).fetchone()
-            size, position = database_bytes(connection), wal_position(connection)
-        oid, reports = row or (0, 0)
+        facts = server.database(database)
         plan = SeriesPlan.of(
             work,
             lengths,
-            settle=f"SELECT {REPORT}();\n" if reports else WAIT,
-            database=oid,
-            wal_position=position,
+            settle=f"SELECT {REPORT}();\n" if facts.reports else WAIT,
+            database=facts.oid,
+            wal_position=facts.wal_position,
             dialect=cluster.dialect,
         )
         if work.dataset == PGBENCH and own_servers(cell) and cell.buffers is CacheState.WARM:
@@ -332,7 +324,7 @@ class Counter:
             plan=plan_facts,
             argv=argv,
             settings=server.settings,
-            database_bytes=size,
+            database_bytes=facts.size,
             server_log=noteworthy(cluster.log_text()),
         )
         return plan.series(parts, relay.answers), counted

@@ -10,8 +10,9 @@ from benchmarks.counted.plans import plans_of
 from benchmarks.counted.settings import exact_settings
 from benchmarks.data.templates import Templates
 from benchmarks.records.record import PlanFacts
-from benchmarks.server.cluster import DATABASE, known_settings, serving
+from benchmarks.server.cluster import DATABASE, known_settings
 from benchmarks.server.configuration import Configuration
+from benchmarks.server.serving import serving
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.scenario import Cell
 
@@ -63,7 +64,13 @@ def forcing_settings(
     with (
         store.lease(reachable, cell.scenario.scale, writes=False) as data,
         serving(
-            store.home, build=reachable, data=data, topology=None, settings=settings, keep=True
+            store.home,
+            build=reachable,
+            data=data,
+            topology=None,
+            settings=settings,
+            keep=True,
+            confined=True,
         ) as (cluster, *_),
     ):
         for chosen in _choices(candidates(wanted, known, features)):

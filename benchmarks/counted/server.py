@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -16,9 +16,11 @@ from base.files import storage_errors
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import is_whole
 from benchmarks.counted.relay import Relay
+from benchmarks.counted.series import REPORT
 from benchmarks.counted.settings import exact_settings
 from benchmarks.counted.valgrind import counting, require_fixed_addresses
 from benchmarks.machine.processes import children
+from benchmarks.observation.snapshot import database_bytes, wal_position
 from benchmarks.observation.snapshot import settings as non_defaults
 from benchmarks.server.cluster import SUPERUSER, Cluster, known_settings, server_error
 from benchmarks.server.home import PORT, RunDirectory
@@ -34,6 +36,20 @@ _NAMED = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
+class CountedDatabase:
+    """A database as it was when a server's first workload there began; ``size`` in bytes.
+
+    Sessions of a server that ``reports`` can hand over their statistics when asked to.
+    ``wal_position`` is the query for the end of the WAL.
+    """
+
+    oid: int
+    size: int
+    reports: bool
+    wal_position: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CountedServer:
     """A running server each of whose processes leaves its counts in the directory ``counts``.
 
@@ -44,6 +60,7 @@ class CountedServer:
     run: RunDirectory
     counts: Path
     settings: Mapping[str, str]
+    _databases: dict[str, CountedDatabase] = field(default_factory=dict)
 
     @classmethod
     @contextmanager
@@ -75,12 +92,34 @@ class CountedServer:
             settings={**settings, **exact_settings(known_settings(build))},
             keep=False,
             under=[*counting(counts), *options],
+            confined=True,
         )
         with explained(cluster), cluster:
             require_fixed_addresses([cluster.pid, *children(cluster.pid)])
             with cluster.connect() as connection:
                 known = non_defaults(connection)
             yield cls(cluster=cluster, run=run, counts=counts, settings=known)
+
+    def database(self, name: str) -> CountedDatabase:
+        """Return what there is to know of the database *name*; it is asked once.
+
+        A connection more for each workload would take a sixth of all counting.
+        """
+        if name not in self._databases:
+            with self.cluster.connect(name) as connection:
+                row = connection.execute(
+                    "SELECT oid::int8, (SELECT count(*) FROM pg_proc WHERE proname = %s)"
+                    " FROM pg_database WHERE datname = current_database()",
+                    [REPORT],
+                ).fetchone()
+                oid, reports = row or (0, 0)
+                self._databases[name] = CountedDatabase(
+                    oid=oid,
+                    size=database_bytes(connection),
+                    reports=bool(reports),
+                    wal_position=wal_position(connection),
+                )
+        return self._databases[name]
 
     def script(self, text: str) -> Path:
         """Write *text* where pgbench can read it, and return the path."""

@@ -31,10 +31,10 @@ from benchmarks.server.cluster import (
     is_ours,
     is_shut_down,
     known_settings,
-    serving,
 )
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import ServerHome, make_passable
+from benchmarks.server.serving import serving
 from benchmarks.server.topology import Topology, places, topology_reason
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.dialect import Dialect
@@ -239,6 +239,8 @@ class Templates:
             topology=self.topology,
             settings=settings,
             keep=True,
+            # servers of a topology look for each other beside their data
+            confined=self.topology is None,
         ) as servers:
             self._fill(servers, scale)
         with storage_errors("write a template to disk", template.directory):

@@ -8,7 +8,7 @@ import pwd
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -86,11 +86,20 @@ def disk_full(message: str, detail: str) -> StorageError:
     )
 
 
-def stop_process(process: subprocess.Popen[bytes], signals: Sequence[int], seconds: float) -> None:
-    """End *process* by the first of *signals* that does so within *seconds*."""
+def stop_process(
+    process: subprocess.Popen[bytes],
+    signals: Sequence[int],
+    seconds: float,
+    told: Callable[[], int] | None = None,
+) -> None:
+    """End *process* by the first of *signals* that does so within *seconds*.
+
+    They are sent to it, or to the process that *told* names, with which it ends.
+    """
     for number in signals:
         if process.poll() is None:
-            process.send_signal(number)
+            with suppress(ProcessLookupError):
+                os.kill(told() if told else process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=seconds)
             return

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -18,11 +17,12 @@ from typing import Any, Self
 import psycopg
 
 from base.build import Build
+from base.confinement import can_confine, confined_server
 from base.errors import ClusterError, LandspeedError, last_lines
 from base.files import read_text, storage_errors, write_atomic
 from base.paths import server_user
 from benchmarks.machine.cgroup import Cgroup
-from benchmarks.machine.processes import cpu_seconds
+from benchmarks.machine.processes import children, cpu_seconds
 from benchmarks.machine.spawn import (
     clean_environment,
     disk_full,
@@ -31,7 +31,6 @@ from benchmarks.machine.spawn import (
     stop_process,
 )
 from benchmarks.server.home import PORT, RunDirectory, ServerHome
-from benchmarks.server.topology import Topology, places
 from benchmarks.workloads.dialect import Dialect
 
 SUPERUSER = "postgres"
@@ -71,7 +70,7 @@ def initdb(build: Build, data: Path, run: RunDirectory, options: Sequence[str] =
         run.own(data)
     options = [*Dialect.of(known_settings(build)).initdb_options, *options]
     arguments = ["-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"]
-    _said(build, "initdb", *arguments, *options)
+    _said(build, "initdb", *arguments, *options, written=(data,))
     conf = data / "postgresql.conf"
     write_atomic(data / _STOCK_CONF, conf.read_text())
     write_atomic(data / _MARKER, "Made by landspeed, which may remove it at any time.\n")
@@ -79,7 +78,7 @@ def initdb(build: Build, data: Path, run: RunDirectory, options: Sequence[str] =
 
 def control_data(build: Build, data: Path) -> dict[str, str]:
     """Return what pg_controldata says of *data*: ``"Database block size": "8192"``."""
-    lines = _said(build, "pg_controldata", str(data)).splitlines()
+    lines = _said(build, "pg_controldata", str(data), written=(data,)).splitlines()
     pairs = (line.partition(":") for line in lines)
     return {key.strip(): value.strip() for key, _, value in pairs}
 
@@ -105,17 +104,23 @@ def setting_defaults(build: Build, home: ServerHome) -> dict[str, tuple[str, str
         data = run.path / "defaults"
         initdb(build, data, run)
         with (
-            Cluster(build=build, data=data, run=run, settings={}, keep=False) as cluster,
+            Cluster(
+                build=build, data=data, run=run, settings={}, keep=False, confined=True
+            ) as cluster,
             cluster.connect() as connection,
         ):
             rows = connection.execute(_DEFAULTS).fetchall()
     return {name: (kind, value) for name, kind, value in rows}
 
 
-def _said(build: Build, program: str, *arguments: str) -> str:
-    """Return what *program* of *build* prints as the server's user; ClusterError if it fails."""
+def _said(build: Build, program: str, *arguments: str, written: Sequence[Path] = ()) -> str:
+    """Return what *program* of *build* prints as the server's user; ClusterError if it fails.
+
+    It is confined where we may do that, and changes nothing but *written*.
+    """
+    argv = guarded([build.program(program), *arguments], death=signal.SIGKILL, user=server_user())
     done = subprocess.run(
-        guarded([build.program(program), *arguments], death=signal.SIGKILL, user=server_user()),
+        _confined(argv, build, written) if can_confine() else argv,
         env=clean_environment(build),
         cwd="/",
         stdin=subprocess.DEVNULL,
@@ -129,6 +134,13 @@ def _said(build: Build, program: str, *arguments: str) -> str:
     if done.returncode != 0:
         raise server_error(f"{program} of {build.label} failed", done.stdout)
     return done.stdout
+
+
+def _confined(argv: Sequence[str], build: Build, written: Sequence[Path]) -> tuple[str, ...]:
+    program = build.program("postgres")
+    # of a build that lies elsewhere there are only links to it
+    parts = (build.prefix, program.resolve().parents[1], (build.prefix / "lib").resolve())
+    return confined_server(argv, written=written, read=parts)
 
 
 def is_ours(data: Path) -> bool:
@@ -160,6 +172,7 @@ class Cluster:
     servers find it whose data lies beside it; and it ends with us even if we are killed. *under*
     are the words of a program that becomes the server, or runs it, such as valgrind's. With
     *memory_limit* all its processes and what they read into the page cache have so many bytes.
+    One that is *confined* reaches no network and none of our files, where we may do that.
     """
 
     def __init__(
@@ -174,6 +187,7 @@ class Cluster:
         environment: Mapping[str, str] | None = None,
         memory_limit: int | None = None,
         beside: bool = False,
+        confined: bool = False,
         database: str = DATABASE,
     ) -> None:
         self.build = build
@@ -185,6 +199,7 @@ class Cluster:
         self._environment = dict(environment or {})
         self.memory_limit = memory_limit
         self._beside = beside
+        self._confined = confined and can_confine()
         self.database = database
         self._group: Cgroup | None = None
         self._server: subprocess.Popen[bytes] | None = None
@@ -204,7 +219,11 @@ class Cluster:
         """The postmaster's process id; ClusterError if it does not run."""
         if self._server is None or self._server.poll() is not None:
             raise self.died()
-        return self._server.pid
+        return self._postmaster(self._server)
+
+    def _postmaster(self, server: subprocess.Popen[bytes]) -> int:
+        # a hostile server may write any other id into postmaster.pid
+        return next(iter(children(server.pid)), server.pid) if self._confined else server.pid
 
     @property
     def is_well(self) -> bool:
@@ -246,10 +265,13 @@ class Cluster:
         if self.memory_limit is not None:
             self._group = self.run.limit_memory(self.memory_limit)
         server: list[str | Path] = [self.build.program("postgres"), "-D", self.data]
+        # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
+        argv = guarded([*self._under, *server], death=signal.SIGQUIT, user=self.run.user)
+        if self._confined:
+            argv = _confined(argv, self.build, (self.run.path, self.run.sockets, self.data))
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
-                # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
-                guarded([*self._under, *server], death=signal.SIGQUIT, user=self.run.user),
+                argv,
                 env=clean_environment(self.build) | self._environment,
                 cwd=self.run.path,
                 stdin=subprocess.DEVNULL,
@@ -294,7 +316,12 @@ class Cluster:
             return
         server, self._server = self._server, None
         signals = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-        stop_process(server, signals[1:] if immediate else signals, _STOP_SECONDS)
+        stop_process(
+            server,
+            signals[1:] if immediate else signals,
+            _STOP_SECONDS,
+            lambda: self._postmaster(server),
+        )
 
     @property
     def memory_kills(self) -> int:
@@ -343,42 +370,6 @@ class Cluster:
     def died(self, seen: str = "") -> LandspeedError:
         """Return the error that says that it does not answer, with its last words."""
         return server_error(f"the server of {self.build.label} died", f"{seen}\n{self.log_text()}")
-
-
-@contextmanager
-def serving(
-    home: ServerHome,
-    *,
-    build: Build,
-    data: Path,
-    topology: Topology | None,
-    settings: Mapping[str, str],
-    keep: bool,
-    memory_limit: int | None = None,
-    database: str = DATABASE,
-) -> Iterator[tuple[Cluster, ...]]:
-    """Yield the servers of *build* on *data*, each with a run directory of its own; see Cluster.
-
-    The first is the one that clients talk to. It is started last, and stopped first.
-    """
-    given = dict(settings)
-    with ExitStack() as stack:
-        servers = tuple(
-            Cluster(
-                build=build,
-                data=place,
-                run=stack.enter_context(home.run_directory()),
-                settings=given | (topology.settings(given) if topology else {}),
-                keep=keep,
-                memory_limit=memory_limit,
-                beside=topology is not None,
-                database=database,
-            )
-            for place in places(topology, data)
-        )
-        for server in reversed(servers):
-            stack.enter_context(server)
-        yield servers
 
 
 def server_error(message: str, output: str) -> LandspeedError:

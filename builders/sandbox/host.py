@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from base.build import Build, Variant
+from base.confinement import can_confine, confined
 from base.errors import BuildError
 from builders.recipe import Recipe
 from builders.sandbox import inside
-from builders.sandbox.confinement import can_confine, confined
 from builders.sandbox.failure import SETUP_HINT
 from builders.sandbox.jobserver import JobServer
 from builders.sandbox.steps import Sandbox, Workplace
@@ -58,7 +58,7 @@ class Host(Sandbox):
                 argv,
                 hidden=(Path.home(), self.ccache.parent),
                 written=(source, stage, log),
-                read=(self.ccache,),
+                read=(self.ccache, Path(inside.__file__).parent),
             )
         elif self.for_strangers:
             _log.warning(
@@ -103,8 +103,18 @@ def refusal_of(build: Build) -> str:
 
     A container's server may ask for a libc that is newer than ours.
     """
+    argv = (str(build.program("postgres")), "--version")
+    environment = build.environment()
+    if can_confine():
+        argv = confined(
+            argv,
+            hidden=(Path.home(),),
+            written=(),
+            read=(build.prefix,),
+            environment=environment,
+        )
     try:
-        printed(build.program("postgres"), "--version", environment=build.environment())
+        printed(*argv, environment=environment)
     except OSError as error:
         return str(error)
     return ""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from base.build import Build
+from base.confinement import can_confine
 from base.errors import ClusterError, LandspeedError, StorageError
 from base.paths import Paths
 from benchmarks.machine.processes import Process, cpu_seconds
@@ -37,14 +40,16 @@ def paths() -> Iterator[Paths]:
 
 @contextmanager
 def fresh(
-    home: ServerHome, build: Build, *, keep: bool = False, **settings: str
+    home: ServerHome, build: Build, *, keep: bool = False, confined: bool = False, **settings: str
 ) -> Iterator[Cluster]:
     """A running cluster that was just initialised."""
     reachable = home.reachable(build)
     with home.run_directory() as run:
         data = run.path / "fresh"
         initdb(reachable, data, run)
-        with Cluster(build=reachable, data=data, run=run, settings=settings, keep=keep) as cluster:
+        with Cluster(
+            build=reachable, data=data, run=run, settings=settings, keep=keep, confined=confined
+        ) as cluster:
             yield cluster
 
 
@@ -111,6 +116,48 @@ def test_two_clusters_at_once_do_not_clash(paths: Paths, newest_build: Build) ->
     with fresh(home, newest_build) as one, fresh(home, newest_build) as other:
         assert one.host != other.host
         assert ask(one, "SHOW data_directory") != ask(other, "SHOW data_directory")
+
+
+@pytest.mark.skipif(not can_confine(), reason="bubblewrap is not installed or allowed")
+@pytest.mark.parametrize("confined", [True, False])
+def test_a_confined_server_writes_only_its_data_and_reaches_no_network(
+    paths: Paths,
+    newest_build: Build,
+    monkeypatch: pytest.MonkeyPatch,
+    confined: bool,
+) -> None:
+    """Each is possible for a server that is not confined, or the test would prove nothing."""
+    victim = Path(tempfile.mkdtemp(prefix="ls-victim-", dir="/var/tmp"))
+    monkeypatch.setenv("HOME", str(victim))
+    (victim / "token").write_text("secret")
+    for path in (victim, victim / "token"):
+        path.chmod(0o777)
+    tries = {
+        "write": f"echo planted > {victim}/bashrc",
+        "read": f"cp {victim}/token ./stolen",
+        "data": "touch ./own",
+    }
+    try:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as listening,
+            fresh(ServerHome.open(paths), newest_build, confined=confined) as cluster,
+            cluster.connect() as connection,
+        ):
+            port = listening.getsockname()[1]
+            tries["network"] = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"
+            possible = set()
+            for name, command in tries.items():
+                with suppress(psycopg.Error):
+                    connection.execute(f"COPY (SELECT 1) TO PROGRAM $${command}$$".encode())
+                    possible.add(name)
+            assert ask(cluster, "SHOW dynamic_shared_memory_type") == "posix"
+            # its processes have the ids that we know them by
+            assert Path(f"/proc/{cluster.pid}/cwd").samefile(cluster.data)
+        assert possible == ({"data"} if confined else set(tries))
+        assert (victim / "bashrc").exists() is not confined
+    finally:
+        shutil.rmtree(victim)
+    assert processes_in(paths.cache) == {}
 
 
 def test_a_port_in_use_does_not_matter(paths: Paths, newest_build: Build) -> None:

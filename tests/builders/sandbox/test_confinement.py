@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from base.build import Variant
+from base.confinement import can_confine
 from base.files import locked
 from base.version import Version
 from builders.recipe import BuildStep, Recipe
 from builders.recipe_table import BuildSystem
 from builders.sandbox import Host
-from builders.sandbox.confinement import can_confine
 
 pytestmark = pytest.mark.skipif(not can_confine(), reason="bubblewrap is not installed or allowed")
 

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route
 
 from base.build import Origin, Variant
 from benchmarks.records.identical_builds import FailedBuild
@@ -176,6 +176,31 @@ def test_an_address_of_asvs_grid_from_before_the_overview_leads_on(
     page.goto(f"{address}/index.html#joins.track_instructions?p-workload='sort-unique'")
     page.wait_for_function("() => window.$ && $('#main-graph').data('plot')")
     assert "/trends.html#joins.track_instructions" in page.url
+
+
+def test_the_status_draws_the_delay_from_commit_to_run_by_month(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    months = [
+        {"month": f"2026-0{number}", "commits": 9, "median": 2.0 / number, "p95": 8.0}
+        for number in (1, 2, 3)
+    ]
+
+    def years(route: Route) -> None:
+        answer = route.fetch()
+        facts = answer.json()
+        facts["machines"][0]["months"] = months
+        route.fulfill(response=answer, json=facts)
+
+    page.route("**/status.json", years)
+    page.goto(f"{address}/landspeed/status.html")
+    page.get_by_role("img", name="Hours from a commit to its first run").wait_for()
+    lines = page.locator(".legend li").all_inner_texts()
+    assert [line.rpartition(", ")[2] for line in lines] == ["median", "95 %"]
+    rows = page.locator("table").nth(1).locator("tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == ["2026-03", "2026-02", "2026-01"]
+    page.unroute("**/status.json")
 
 
 def test_the_status_names_what_failed_and_why(browser: tuple[Page, str]) -> None:

@@ -3,6 +3,7 @@
 import {
     age, ago, commitAddress, count, h, load, number, put, run, site, statusLine, table, unique,
 } from './lib.js';
+import {chart} from './chart.js';
 
 const SHOWN = 3;
 
@@ -48,15 +49,35 @@ function queued(queue) {
 }
 
 function delays(machines) {
-    const months = unique(machines.flatMap((one) => one.months.map((month) => month.month))).sort().reverse();
-    const rows = months.flatMap((month) => machines.flatMap((one) => one.months.filter(
+    const months = unique(machines.flatMap((one) => one.months.map((month) => month.month))).sort();
+    if (!months.length) {
+        return h('p', {}, 'No branch has a commit yet that was made after its first measurement.');
+    }
+    const rows = [...months].reverse().flatMap((month) => machines.flatMap((one) => one.months.filter(
         (other) => other.month === month).map((other) => ({...other, machine: one.name}))));
-    return rows.length ? table([
-        {title: 'Month', cell: (one) => one.month},
-        {title: 'Machine', cell: (one) => one.machine},
-        {title: 'Commits', number: true, cell: (one) => one.commits},
-        {title: 'Median, hours', number: true, cell: (one) => number(one.median)},
-        {title: '95 % within, hours', number: true, cell: (one) => number(one.p95)},
-    ], rows, 'Hours from a commit to its first run, of commits made after the first run of their branch')
-        : h('p', {}, 'No branch has a commit yet that was made after its first measurement.');
+    return h('div', {},
+        months.length > 1 ? trend(machines.filter((one) => one.months.length), months) : null,
+        table([
+            {title: 'Month', cell: (one) => one.month},
+            {title: 'Machine', cell: (one) => one.machine},
+            {title: 'Commits', number: true, cell: (one) => one.commits},
+            {title: 'Median, hours', number: true, cell: (one) => number(one.median)},
+            {title: '95 % within, hours', number: true, cell: (one) => number(one.p95)},
+        ], rows, 'Hours from a commit to its first run, of commits made after the first run of their branch'));
+}
+
+function trend(machines, months) {
+    const lines = machines.flatMap((one) => [['median', 'median'], ['95 %', 'p95']].map(([name, key]) => ({
+        label: `${one.name}, ${name}`,
+        line: true,
+        points: one.months.map((month) => ({x: month.month, mean: month[key],
+            told: `${number(month[key])} hours, ${count(month.commits, 'commit')}`})),
+    })));
+    return chart({
+        label: 'Hours from a commit to its first run, by month',
+        x: {kind: 'category', values: months},
+        y: {label: 'hours', zero: true},
+        series: lines,
+        height: 220,
+    });
 }

@@ -78,7 +78,8 @@ def _machine(dots: Dots, name: str, judged: Mapping[str, Mapping[str, Any]]) -> 
         for row in distinct(dots.table, ["machine", "mode", "buffers"])
         if row["machine"] == name
     ]
-    times = dots.table.filter(pc.field("machine") == name)["time"]
+    runs = dots.table.select(["machine", "time"])
+    times = runs.filter(pc.field("machine") == name)["time"]
     tips: dict[str, Mapping[str, Any]] = {}
     for one in judged.values():
         if one["branch"] not in tips or one["position"] > tips[one["branch"]]["position"]:

@@ -268,7 +268,7 @@ class Cluster:
         # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
         argv = guarded([*self._under, *server], death=signal.SIGQUIT, user=self.run.user)
         if self._confined:
-            argv = _confined(argv, self.build, (self.run.path, self.run.sockets, self.data))
+            argv = [*_confined(argv, self.build, (self.run.path, self.run.sockets, self.data))]
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
                 argv,

@@ -103,7 +103,7 @@ def refusal_of(build: Build) -> str:
 
     A container's server may ask for a libc that is newer than ours.
     """
-    argv = (str(build.program("postgres")), "--version")
+    argv: tuple[str, ...] = (str(build.program("postgres")), "--version")
     environment = build.environment()
     if can_confine():
         argv = confined(

@@ -51,6 +51,7 @@ LOWEST_INSIDE = ("landspeed.cli.options", "landspeed.site.asv_incremental", "lan
 """Packages that import nothing else from the package around them."""
 MOST_MODULES = 20
 MAY_START_PROCESSES = (
+    "base.confinement",
     "builders.docker",
     "builders.sandbox",
     "builders.source",

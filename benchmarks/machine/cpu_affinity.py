@@ -4,7 +4,7 @@ A client and its backend take turns: neither works while the other does. For few
 processors the kernel is free to keep each pair on one processor or to spread it over two, where
 every message first has to wake an idle one. It chooses anew in each Run, by chance, and the
 choice outweighs any server: one client's read by key on two virtual processors takes 0.012 ms or
-0.078 ms (docs/method.md). So a Run gets as many processors as it has clients, and no choice.
+0.078 ms (docs/performance.md). So a Run gets as many processors as it has clients, and no choice.
 """
 
 from __future__ import annotations

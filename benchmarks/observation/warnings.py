@@ -136,8 +136,8 @@ def _steal(record: Record) -> str:
     return f"{share:.1%} of processor time was stolen" if share >= STEAL_SHARE else ""
 
 
-# On shared machines seconds vary by 5 to 7 % (docs/method.md), so a smaller trend is not
-# reported; and it must be one that chance makes in one run of a thousand.
+# On shared machines seconds vary by 5 to 7 %, so a smaller trend is not reported; and it must be
+# one that chance makes in one run of a thousand.
 DRIFT_SHARE = 0.05
 DRIFT_CHANCE = 0.001
 DRIFT_SECONDS = 8  # a shorter run cannot be that unlikely: seven rising seconds have 0.003

@@ -40,7 +40,7 @@ _FOR_DEVELOPERS = re.compile(r"include/.*|lib/pkgconfig/.*|.*\.a|lib/libpq\.so")
 _OF_CODE = ("-O", "-f", "-m", "-D", "-U")
 _NOT_OF_CODE = frozenset({"-fpch-deps"})
 _SHOWN = 5
-# Of instructions per transaction: a release's count repeats to 0.04 % at worst (docs/method.md).
+# Of instructions per transaction: a release's count repeats to 0.04 % at worst (docs/counting.md).
 _COST_SHARE = 0.0005
 
 Symbols = Counter[tuple[str, int]]

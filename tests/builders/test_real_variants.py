@@ -1,7 +1,7 @@
 """Variants reach the real compiler: a real release is configured in one, by both build systems.
 
 Compiling it all would take minutes and show little more: what is built of it is tried by hand, with
-"landspeed build --check" (docs/method.md says which).
+"landspeed build --check" (docs/variants.md says which).
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ import sys
 
 _MODULES = (
     ("perf.start",),
-    ("perf.build_cost",),
-    ("perf.walk",),
-    ("perf.build_set",),
+    ("perf.builds.build_cost",),
+    ("perf.builds.walk",),
+    ("perf.builds.build_set",),
     ("perf.harness_share",),
     ("perf.observing",),
     ("perf.records_year",),

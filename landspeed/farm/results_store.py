@@ -18,7 +18,7 @@ from base.errors import StorageError
 from base.files import locked, write_atomic
 from base.paths import Paths
 from benchmarks.records.store import RecordStore
-from landspeed.farm.artifacts import COMPLETE, Artifacts
+from landspeed.farm.github.artifacts import COMPLETE, Artifacts
 from landspeed.farm.merge import contents, merge_new, merge_results, missing_from, result_files
 from landspeed.farm.tar import pack_files
 

@@ -19,16 +19,16 @@ from landspeed.changepoints.scan import PlacedDots, scan_records
 from landspeed.cli.options.common import dry_run_option, emit, emit_json, json_option, read_json
 from landspeed.console.markdown import code_block
 from landspeed.console.progress import say
-from landspeed.farm.github import GitHub
-from landspeed.farm.issues import (
+from landspeed.farm.github.api import GitHub
+from landspeed.farm.github.issues import (
     IssueUpdate,
     comment,
     put_comment,
     update_issues,
     update_silences,
 )
-from landspeed.farm.on_request import CommentEvent, answer
-from landspeed.farm.regressions import regressions
+from landspeed.farm.github.on_request import CommentEvent, answer
+from landspeed.farm.github.regressions import regressions
 from landspeed.session.session import Session
 
 

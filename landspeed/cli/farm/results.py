@@ -26,7 +26,7 @@ from landspeed.console.format import counted
 from landspeed.console.github_log import put_outputs
 from landspeed.console.progress import say
 from landspeed.farm.acceptance import Assigned, acceptance, assigned_by_name, parse_assigned
-from landspeed.farm.artifacts import COMPLETE, Artifacts
+from landspeed.farm.github.artifacts import COMPLETE, Artifacts
 from landspeed.farm.merge import RECORDS, damaged_files, is_result, merge_results, retire
 from landspeed.farm.remote import Remote
 from landspeed.farm.results_branch import BRANCH, ResultsBranch

@@ -29,7 +29,7 @@ from builders.source import Source
 from landspeed.bisect import run, search
 from landspeed.campaign import campaign
 from landspeed.cli.main import main as landspeed
-from landspeed.farm.github import GitHub
+from landspeed.farm.github.api import GitHub
 from landspeed.sampling import counted, sampler
 from landspeed.session.session import Session
 from landspeed.session.target import Target

@@ -16,7 +16,7 @@ from landspeed.bisect.report_markdown import markdown
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.console.format import change, number
 from landspeed.console.markdown import code, markdown_table
-from landspeed.farm.regressions import Regression, Span
+from landspeed.farm.github.regressions import Regression, Span
 from landspeed.results.series import PlaceOf
 
 _NAME = r"[0-9A-Za-z.]+"

@@ -16,10 +16,10 @@ from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.report_markdown import markdown
 from landspeed.bisect.sweep import timed_sweep
 from landspeed.changepoints.changepoint import Changepoint
-from landspeed.farm.github import GitHub
-from landspeed.farm.issue_text import Mark
-from landspeed.farm.issues import LABEL, IssueAction, comment, update_issues, update_silences
-from landspeed.farm.regressions import Span, regressions
+from landspeed.farm.github.api import GitHub
+from landspeed.farm.github.issue_text import Mark
+from landspeed.farm.github.issues import LABEL, IssueAction, comment, update_issues, update_silences
+from landspeed.farm.github.regressions import Span, regressions
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import Failure, GitHubApi, github_api
 from tests.kits.made_up.changepoint_kit import place_of, step, subject_of

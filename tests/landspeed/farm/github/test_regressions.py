@@ -11,8 +11,8 @@ import pytest
 
 from base.typed import from_json
 from landspeed.bisect.note import BisectionNote
-from landspeed.farm.issue_text import Mark, body, title
-from landspeed.farm.regressions import Regression, Span, regressions
+from landspeed.farm.github.issue_text import Mark, body, title
+from landspeed.farm.github.regressions import Regression, Span, regressions
 from tests.kits.made_up.changepoint_kit import HOSTILE, origin, place_of, step, subject_of
 from tests.kits.made_up.synthetic_series import commit
 from tests.landspeed.bisect.test_report import facts as bisection_facts

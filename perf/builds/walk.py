@@ -1,6 +1,6 @@
 """CPU time of building 20 successive commits in one incremental tree.
 
-``python -m perf.walk [REF]`` makes 20 commits on top of release REF (18), as wide as
+``python -m perf.builds.walk [REF]`` makes 20 commits on top of release REF (18), as wide as
 PostgreSQL's own are, builds the release once in a cache of its own, and then each commit. The
 clean build that this is held against is made of the last commit, plainly and without ccache:
 neighbours differ by less than the clock does.
@@ -20,7 +20,7 @@ from base.paths import Paths
 from builders.builder import Builder
 from builders.sandbox import Host
 from landspeed.console.progress import say
-from perf.build_cost import plain
+from perf.builds.build_cost import plain
 from perf.figure import Figure, cpu_seconds
 from tests.kits.builds.history_kit import Edit, History, append, builder_of, function, substitute
 

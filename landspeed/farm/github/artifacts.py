@@ -18,7 +18,7 @@ from zipfile import BadZipFile, ZipFile
 
 from base.errors import UsageError, reason
 from base.files import storage_errors
-from landspeed.farm.github import Answer, GitHub
+from landspeed.farm.github.api import Answer, GitHub
 from landspeed.farm.merge import is_result
 from landspeed.farm.tar import unpack_files
 

@@ -1,7 +1,8 @@
 """How well a set of builds fills the cores: its wall clock against its CPU seconds.
 
-``python -m perf.build_set [REF…]`` builds each REF (13 15 17 18) at 2, 4 and 8 kB from cold, in
-a cache of its own. The CPU time of other processes, which make it longer, is printed beside it.
+``python -m perf.builds.build_set [REF…]`` builds each REF (13 15 17 18) at 2, 4 and 8 kB from
+cold, in a cache of its own. The CPU time of other processes, which make it longer, is printed
+beside it.
 """
 
 from __future__ import annotations

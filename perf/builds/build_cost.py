@@ -1,7 +1,7 @@
 """What building one release costs in CPU seconds, beside a plain configure, make, make install.
 
-``python -m perf.build_cost [REF]`` builds REF (18) three times in a cache of its own: plainly,
-with landspeed from cold, and with landspeed again after its store was removed.
+``python -m perf.builds.build_cost [REF]`` builds REF (18) three times in a cache of its own:
+plainly, with landspeed from cold, and with landspeed again after its store was removed.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from base.errors import LandspeedError, UsageError
 from landspeed.campaign.suite_compare import SuiteComparison
 from landspeed.campaign.suite_report import suite_mail
 from landspeed.cli.farm.issues import issues_
-from landspeed.farm.github import GitHub
-from landspeed.farm.on_request import CommentEvent, CompareRequest, answer
+from landspeed.farm.github.api import GitHub
+from landspeed.farm.github.on_request import CommentEvent, CompareRequest, answer
 from tests.kits.farm.github_api import GitHubApi, github_api
 from tests.landspeed.campaign.test_suite_compare import CODE, comparison
 

@@ -17,8 +17,8 @@ from base.errors import LandspeedError, UsageError
 from benchmarks.workloads.catalog import SUITES
 from builders.source.refs import parse_ref
 from landspeed.console.markdown import code
-from landspeed.farm.github import GitHub
-from landspeed.farm.issues import put_comment
+from landspeed.farm.github.api import GitHub
+from landspeed.farm.github.issues import put_comment
 
 WORKFLOW = "compare.yml"
 _MAY_WRITE = ("admin", "write")

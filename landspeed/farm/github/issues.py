@@ -11,9 +11,9 @@ from functools import partial
 from base.files import digest_text
 from landspeed.bisect.report_markdown import AnyReport, reports_markdown
 from landspeed.console.markdown import code
-from landspeed.farm.github import Comment, GitHub, Issue, IssuesDisabledError
-from landspeed.farm.issue_text import Mark, SubjectOf, body, title
-from landspeed.farm.regressions import Regression
+from landspeed.farm.github.api import Comment, GitHub, Issue, IssuesDisabledError
+from landspeed.farm.github.issue_text import Mark, SubjectOf, body, title
+from landspeed.farm.github.regressions import Regression
 from landspeed.results.series import PlaceOf
 
 LABEL = "landspeed-regression"

@@ -1,0 +1,1 @@
+"""What the farm reads and writes on GitHub: issues, comments and artifacts, by its REST API."""

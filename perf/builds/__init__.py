@@ -1,0 +1,1 @@
+"""What building costs."""

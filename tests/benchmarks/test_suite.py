@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.workloads.catalog import workloads
 from benchmarks.workloads.metrics import METRICS, benchmark_name, group_of
 from benchmarks.workloads.scenario import Mode
+
+pytestmark = pytest.mark.slow
 
 _LISTED = """
 import json

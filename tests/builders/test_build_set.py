@@ -29,6 +29,8 @@ from tests.kits.builds.buildkit import (
     programs,
 )
 
+pytestmark = pytest.mark.slow
+
 SIZES = (1, 2, 4, 8, 16)
 # One line when it begins and one when it ends: how many overlap is read from them.
 OVERLAP = "echo + >> {log}; sleep 0.1; echo - >> {log}"

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 TOOLS = PROJECT / "tools/runner"
 # A user that has no name, and no process but ours: another one in each worker of pytest, because

@@ -20,6 +20,8 @@ from builders.recipe_table import BuildSystem
 from builders.sandbox import Host, Progress, host, inside
 from tests.kits.builds.buildkit import alive, ended, eventually, forked, programs
 
+pytestmark = pytest.mark.slow
+
 # What a session holds that no process group does: ninja starts compilers like this.
 OWN_GROUP = (
     "import os, subprocess, time;"

@@ -12,6 +12,8 @@ from base.errors import RefError, SourceError, UsageError
 from builders.source import Sources, upstream
 from tests.kits.builds.sourcekit import GitUpstream, Harness, release
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def postgres(tmp_path: Path) -> GitUpstream:

@@ -23,6 +23,8 @@ from landspeed.cli.bisect import bisect_
 from tests.kits.made_up.bisect_project import MadeUp, Pretence, pretend
 from tests.kits.made_up.stand_ins import nothing, timed_record
 
+pytestmark = pytest.mark.slow
+
 COUNT = 64
 STEPS = {
     30: {"sort-text": 1.03, "hash-join": 1.02},

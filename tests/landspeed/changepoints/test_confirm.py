@@ -37,6 +37,8 @@ from landspeed.results.params import Params
 from tests.kits.made_up.compare_kit import CELL, Bench, bench, build, session
 from tests.kits.made_up.results_kit import confirmation
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bench", "session"]
 
 

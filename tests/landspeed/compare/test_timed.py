@@ -32,6 +32,8 @@ from tests.kits.made_up.compare_kit import (
 )
 from tests.kits.made_up.stand_ins import timed_record
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bench", "session"]
 
 

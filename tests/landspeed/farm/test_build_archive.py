@@ -26,6 +26,8 @@ from tests.kits.builds.buildkit import a_build
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.track_world import pretended_farm
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["pretended_farm"]  # fixture
 
 

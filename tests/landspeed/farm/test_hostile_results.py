@@ -41,6 +41,8 @@ from tests.kits.made_up.results_kit import bisection, confirmation, one_of_each,
 from tests.kits.made_up.synthetic import Point, record
 from tests.landspeed.farm.test_merge import landspeed
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["farmer", "remote"]  # fixtures
 
 Bad = Callable[[Path], str]

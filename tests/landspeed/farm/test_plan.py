@@ -21,6 +21,8 @@ from landspeed.session.tracking_config import TrackingConfig
 from tests.kits.farm.farm_kit import MACHINE, Farm
 from tests.kits.made_up.synthetic import Point, record
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def farm(tmp_path: Path) -> Farm:

@@ -30,6 +30,8 @@ from tests.kits.made_up.synthetic import records as synthetic_records
 from tests.kits.made_up.synthetic_project import Project
 from tests.kits.made_up.workload_counts import counts
 
+pytestmark = pytest.mark.slow
+
 COMMITS = {release: sha1(release.encode()).hexdigest() for release in RELEASES}
 
 

@@ -24,6 +24,8 @@ from landspeed.stats.glr_table import COMMITS, TAILS
 from perf.calibration import PROBABILITIES, highest
 from perf.noise import STATED, normal
 
+pytestmark = pytest.mark.slow
+
 SERIES = 150
 seeds = st.integers(0, 2**32 - 1)
 

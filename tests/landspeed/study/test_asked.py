@@ -24,7 +24,7 @@ from tests.kits.made_up.study_kit import (
     slower_with_small_blocks,
 )
 
-pytestmark = pytest.mark.usefixtures("ample")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ample")]
 
 
 def ten_times_as_slow_on_17(point: Point) -> float:

@@ -17,6 +17,8 @@ from landspeed.study.effects import SURE, Attribution, ScreeningResult, StudyCon
 from landspeed.study.samples import StudyRow
 from landspeed.study.tables import ranking_table, ranking_text
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 3
 TEN = tuple(f"s{number}" for number in range(10))
 PLANTED = {"s0": 0.2, "s3": -0.1, "s7": 0.05}

@@ -27,7 +27,7 @@ from landspeed.study.schema import Axes, load_study
 from tests.kits.made_up.study_kit import CHECKOUT, GIB, planned, pretended, reported
 from tests.kits.servers.known_settings import RECORDED
 
-pytestmark = pytest.mark.usefixtures("ample")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ample")]
 
 
 @pytest.fixture

@@ -2,4 +2,6 @@
 
 The three packages above meet at an install prefix with its ``BUILD.json``;
 this package holds the words for that meeting and nothing else.
+
+Start at ``build.Build``, ``errors.LandspeedError`` and ``files.write_atomic``.
 """

@@ -1,1 +1,4 @@
-"""A release or commit in, a proven install prefix out."""
+"""A release or commit in, a proven install prefix out.
+
+Start at ``builder.Builder`` and ``recipe.recipe``.
+"""

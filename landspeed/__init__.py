@@ -1,1 +1,4 @@
-"""What decides and what shows: scheduling, publishing, and the command line."""
+"""What decides and what shows: scheduling, publishing, and the command line.
+
+Start at ``cli.main.main``.
+"""

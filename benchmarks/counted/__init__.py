@@ -1,1 +1,4 @@
-"""Instructions per transaction, counted exactly by callgrind."""
+"""Instructions per transaction, counted exactly by callgrind.
+
+Start at ``count.Counter`` and ``valgrind.require_countable``.
+"""

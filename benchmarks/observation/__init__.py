@@ -1,1 +1,4 @@
-"""What the machine and the server were doing while a client ran."""
+"""What the machine and the server were doing while a client ran.
+
+Start at ``monitor.watching`` and ``snapshot.Observation``.
+"""

@@ -1,1 +1,4 @@
-"""Servers that are measured: data directory, configuration, storage, topology, pooler."""
+"""Servers that are measured: data directory, configuration, storage, topology, pooler.
+
+Start at ``cluster.Cluster`` and ``configuration.Configuration``.
+"""

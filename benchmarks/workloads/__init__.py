@@ -1,1 +1,4 @@
-"""What is asked of a server: scenarios, presets, scripts, metrics, and points."""
+"""What is asked of a server: scenarios, presets, scripts, metrics, and points.
+
+Start at ``catalog.choose``, ``scenario.Cell`` and ``metrics.METRICS``.
+"""

@@ -1,1 +1,4 @@
-"""Builds in Docker: toolchain images, and the Container that Recipes run in."""
+"""Builds in Docker: toolchain images, and the Container that Recipes run in.
+
+Start at ``container.Container``.
+"""

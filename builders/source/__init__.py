@@ -1,4 +1,7 @@
-"""A release or commit of PostgreSQL → a clean tree: where sources come from and are kept."""
+"""A release or commit of PostgreSQL → a clean tree: where sources come from and are kept.
+
+Start at ``sources.Sources``.
+"""
 
 from builders.config import SourceConfig
 from builders.source.difference import Change, ChangeKind

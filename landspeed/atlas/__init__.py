@@ -1,1 +1,4 @@
-"""Find every commit of a range that changed the cost of any of many workloads."""
+"""Find every commit of a range that changed the cost of any of many workloads.
+
+Start at ``run.Atlas``.
+"""

@@ -1,1 +1,4 @@
-"""Find the commit, release or block size that changed a metric, with a stated error rate."""
+"""Find the commit, release or block size that changed a metric, with a stated error rate.
+
+Start at ``run.bisect``.
+"""

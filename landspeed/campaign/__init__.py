@@ -1,1 +1,4 @@
-"""Plan and measure what is missing, interleaved."""
+"""Plan and measure what is missing, interleaved.
+
+Start at ``campaign.Campaign`` and ``suite_compare.compare_suite``.
+"""

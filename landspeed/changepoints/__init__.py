@@ -1,1 +1,4 @@
-"""Changes of level: nominated by a series, confirmed by fresh samples."""
+"""Changes of level: nominated by a series, confirmed by fresh samples.
+
+Start at ``scan.scan_records`` and ``confirm.ConfirmRun``.
+"""

@@ -1,1 +1,4 @@
-"""The command line: one module for each verb."""
+"""The command line: one module for each verb.
+
+Start at ``main.main``.
+"""

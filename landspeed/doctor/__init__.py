@@ -1,1 +1,4 @@
-"""Check whether this machine is fit to measure: what was seen, what it means, how to fix it."""
+"""Check whether this machine is fit to measure: what was seen, what it means, how to fix it.
+
+Start at ``checks.checks``.
+"""

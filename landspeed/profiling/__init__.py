@@ -1,1 +1,4 @@
-"""Show in which functions the costs of two servers differ."""
+"""Show in which functions the costs of two servers differ.
+
+Start at ``diff.costs`` and ``guards.guards_of``.
+"""

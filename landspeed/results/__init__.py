@@ -1,1 +1,4 @@
-"""Turn records into points and series, and show the runs behind a point."""
+"""Turn records into points and series, and show the runs behind a point.
+
+Start at ``points.Dots`` and ``series.Series``.
+"""

@@ -1,1 +1,4 @@
-"""Take one sample, timed or counted, and record it before its number is used."""
+"""Take one sample, timed or counted, and record it before its number is used.
+
+Start at ``sampler.Sampler``.
+"""

@@ -1,1 +1,4 @@
-"""Statistics on arrays, without knowledge of records or servers."""
+"""Statistics on arrays, without knowledge of records or servers.
+
+Start at ``summary.Summary`` and ``confidence_sequence.interval``.
+"""

@@ -1,1 +1,4 @@
-"""Studies: one question over named axes, from a file to a report."""
+"""Studies: one question over named axes, from a file to a report.
+
+Start at ``run.run_study``.
+"""

@@ -1,1 +1,4 @@
-"""Options that several verbs share."""
+"""Options that several verbs share.
+
+Start at ``common.json_option``.
+"""

@@ -1,1 +1,4 @@
-"""Make asv's part of the site, incrementally where possible. ``make.make_site`` is the way in."""
+"""Make asv's part of the site, incrementally where possible.
+
+Start at ``make.make_site``.
+"""

@@ -5,7 +5,6 @@ By bubblewrap: https://github.com/containers/bubblewrap
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,15 +22,17 @@ _BWRAP = (
 _ALONE = ("--unshare-all", "--new-session", "--as-pid-1", "--clearenv", "--proc", "/proc")
 # A server's processes keep their ids, by which we signal, watch and count them.
 _SERVER = ("--unshare-net", "--unshare-ipc", "--unshare-uts")
-# As root we start a server as a user of its own.
-_CHANGES_USER = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
 
 @cache
-def can_confine() -> bool:
-    """Return whether bubblewrap is installed and this machine lets us use it."""
+def can_confine(as_user: tuple[str, ...] = ()) -> bool:
+    """Return whether bubblewrap is installed and this machine lets us use it.
+
+    *as_user* are the words of a program that starts another as some user.
+    """
+    argv = (*as_user, *_BWRAP, *_ALONE, "true")
     try:
-        done = subprocess.run([*_BWRAP, *_ALONE, "true"], capture_output=True, check=False)
+        done = subprocess.run(argv, cwd="/", capture_output=True, check=False)
     except OSError:
         return False
     return done.returncode == 0
@@ -62,8 +63,7 @@ def confined_server(
 
     It runs in the one child of the process that we start. *written* and *read* as in `confined`.
     """
-    more = _CHANGES_USER if os.geteuid() == 0 else ()
-    return (*_BWRAP, *_SERVER, *more, *_places((Path.home(),), written, read), *argv)
+    return (*_BWRAP, *_SERVER, *_places((Path.home(),), written, read), *argv)
 
 
 def _places(hidden: Iterable[Path], written: Iterable[Path], read: Iterable[Path]) -> Iterable[str]:

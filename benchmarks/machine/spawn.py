@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from base.build import Build
+from base.confinement import can_confine, confined_server
 from base.errors import ClusterError, LandspeedError, StorageError
 
 
@@ -50,6 +51,28 @@ def guarded(
         )
         prefix = [taskset, "--cpu-list", ",".join(map(str, processors)), *prefix]
     return [*prefix, *map(str, argv)]
+
+
+def can_sandbox(user: pwd.struct_passwd | None) -> bool:
+    """Return whether this machine lets *user* (None: us) use bubblewrap."""
+    return can_confine(tuple(guarded([], death=signal.SIGKILL, user=user)))
+
+
+def sandboxed(
+    argv: Sequence[str | Path],
+    *,
+    death: signal.Signals,
+    user: pwd.struct_passwd | None,
+    written: Sequence[Path],
+    read: Sequence[Path],
+) -> list[str]:
+    """Return *argv* run as `guarded` runs it, but see `confined_server`.
+
+    bubblewrap itself runs as *user*: as root without privileges it could not send *death* to a
+    process of another user.
+    """
+    inner = confined_server(guarded(argv, death=death), written=written, read=read)
+    return guarded(inner, death=signal.SIGKILL, user=user)
 
 
 def installed(program: str, *, package: str, does: str, error: type[LandspeedError]) -> str:

@@ -17,17 +17,18 @@ from typing import Any, Self
 import psycopg
 
 from base.build import Build
-from base.confinement import can_confine, confined_server
 from base.errors import ClusterError, LandspeedError, last_lines
 from base.files import read_text, storage_errors, write_atomic
 from base.paths import server_user
 from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.processes import children, cpu_seconds
 from benchmarks.machine.spawn import (
+    can_sandbox,
     clean_environment,
     disk_full,
     guarded,
     is_disk_full,
+    sandboxed,
     stop_process,
 )
 from benchmarks.server.home import PORT, RunDirectory, ServerHome
@@ -118,9 +119,12 @@ def _said(build: Build, program: str, *arguments: str, written: Sequence[Path] =
 
     It is confined where we may do that, and changes nothing but *written*.
     """
-    argv = guarded([build.program(program), *arguments], death=signal.SIGKILL, user=server_user())
+    argv: list[str | Path] = [build.program(program), *arguments]
+    user = server_user()
     done = subprocess.run(
-        _confined(argv, build, written) if can_confine() else argv,
+        sandboxed(argv, death=signal.SIGKILL, user=user, written=written, read=_parts(build))
+        if can_sandbox(user)
+        else guarded(argv, death=signal.SIGKILL, user=user),
         env=clean_environment(build),
         cwd="/",
         stdin=subprocess.DEVNULL,
@@ -136,11 +140,10 @@ def _said(build: Build, program: str, *arguments: str, written: Sequence[Path] =
     return done.stdout
 
 
-def _confined(argv: Sequence[str], build: Build, written: Sequence[Path]) -> tuple[str, ...]:
-    program = build.program("postgres")
+def _parts(build: Build) -> tuple[Path, ...]:
     # of a build that lies elsewhere there are only links to it
-    parts = (build.prefix, program.resolve().parents[1], (build.prefix / "lib").resolve())
-    return confined_server(argv, written=written, read=parts)
+    program = build.program("postgres").resolve()
+    return build.prefix, program.parents[1], (build.prefix / "lib").resolve()
 
 
 def is_ours(data: Path) -> bool:
@@ -199,7 +202,7 @@ class Cluster:
         self._environment = dict(environment or {})
         self.memory_limit = memory_limit
         self._beside = beside
-        self._confined = confined and can_confine()
+        self._confined = confined and can_sandbox(run.user)
         self.database = database
         self._group: Cgroup | None = None
         self._server: subprocess.Popen[bytes] | None = None
@@ -264,11 +267,18 @@ class Cluster:
         self.run.serve(self.data)
         if self.memory_limit is not None:
             self._group = self.run.limit_memory(self.memory_limit)
-        server: list[str | Path] = [self.build.program("postgres"), "-D", self.data]
+        server: list[str | Path] = [*self._under, self.build.program("postgres"), "-D", self.data]
         # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
-        argv = guarded([*self._under, *server], death=signal.SIGQUIT, user=self.run.user)
+        argv = guarded(server, death=signal.SIGQUIT, user=self.run.user)
         if self._confined:
-            argv = [*_confined(argv, self.build, (self.run.path, self.run.sockets, self.data))]
+            written = (self.run.path, self.run.sockets, self.data)
+            argv = sandboxed(
+                server,
+                death=signal.SIGQUIT,
+                user=self.run.user,
+                written=written,
+                read=_parts(self.build),
+            )
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
                 argv,

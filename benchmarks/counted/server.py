@@ -23,7 +23,7 @@ from benchmarks.machine.processes import children
 from benchmarks.observation.snapshot import database_bytes, wal_position
 from benchmarks.observation.snapshot import settings as non_defaults
 from benchmarks.server.cluster import SUPERUSER, Cluster, known_settings, server_error
-from benchmarks.server.home import PORT, RunDirectory
+from benchmarks.server.home import PORT, RunDirectory, parts_of
 from benchmarks.workloads.scenario import Scenario
 
 SEED = 7
@@ -93,6 +93,8 @@ class CountedServer:
             keep=False,
             under=[*counting(counts), *options],
             confined=True,
+            # its own are links
+            read=parts_of(build),
         )
         with explained(cluster), cluster:
             require_fixed_addresses([cluster.pid, *children(cluster.pid)])

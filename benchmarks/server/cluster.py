@@ -31,7 +31,7 @@ from benchmarks.machine.spawn import (
     sandboxed,
     stop_process,
 )
-from benchmarks.server.home import PORT, RunDirectory, ServerHome
+from benchmarks.server.home import PORT, RunDirectory, ServerHome, parts_of
 from benchmarks.workloads.dialect import Dialect
 
 SUPERUSER = "postgres"
@@ -122,7 +122,7 @@ def _said(build: Build, program: str, *arguments: str, written: Sequence[Path] =
     argv: list[str | Path] = [build.program(program), *arguments]
     user = server_user()
     done = subprocess.run(
-        sandboxed(argv, death=signal.SIGKILL, user=user, written=written, read=_parts(build))
+        sandboxed(argv, death=signal.SIGKILL, user=user, written=written, read=parts_of(build))
         if can_sandbox(user)
         else guarded(argv, death=signal.SIGKILL, user=user),
         env=clean_environment(build),
@@ -138,12 +138,6 @@ def _said(build: Build, program: str, *arguments: str, written: Sequence[Path] =
     if done.returncode != 0:
         raise server_error(f"{program} of {build.label} failed", done.stdout)
     return done.stdout
-
-
-def _parts(build: Build) -> tuple[Path, ...]:
-    # of a build that lies elsewhere there are only links to it
-    program = build.program("postgres").resolve()
-    return build.prefix, program.parents[1], (build.prefix / "lib").resolve()
 
 
 def is_ours(data: Path) -> bool:
@@ -175,7 +169,8 @@ class Cluster:
     servers find it whose data lies beside it; and it ends with us even if we are killed. *under*
     are the words of a program that becomes the server, or runs it, such as valgrind's. With
     *memory_limit* all its processes and what they read into the page cache have so many bytes.
-    One that is *confined* reaches no network and none of our files, where we may do that.
+    One that is *confined* reaches no network, and of our files only its build's and those that it
+    may *read*, where we may do that.
     """
 
     def __init__(
@@ -191,6 +186,7 @@ class Cluster:
         memory_limit: int | None = None,
         beside: bool = False,
         confined: bool = False,
+        read: Sequence[Path] = (),
         database: str = DATABASE,
     ) -> None:
         self.build = build
@@ -202,6 +198,7 @@ class Cluster:
         self._environment = dict(environment or {})
         self.memory_limit = memory_limit
         self._beside = beside
+        self._read = read
         self._confined = confined and can_sandbox(run.user)
         self.database = database
         self._group: Cgroup | None = None
@@ -277,7 +274,7 @@ class Cluster:
                 death=signal.SIGQUIT,
                 user=self.run.user,
                 written=written,
-                read=_parts(self.build),
+                read=[*parts_of(self.build), *self._read],
             )
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(

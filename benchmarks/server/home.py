@@ -200,14 +200,19 @@ def _make_sockets(path: Path) -> Path:
     return sockets
 
 
-def _runs_for_others(build: Build) -> bool:
+def parts_of(build: Build) -> list[Path]:
+    """Return where the server of *build* reads files: its prefix, which may have links, and others.
+
+    What somebody else built may lie in many places.
+    """
     external, program = build.external, build.program("postgres")
-    if external is None:
-        parts = [program, build.prefix / "share"]
-    else:
-        places = (external.sharedir, external.pkglibdir, external.libdir)
-        parts = [program, *map(Path, places)]
-    return all(map(reachable_by_others, parts))
+    own = (build.prefix / "share",)
+    places = (external.sharedir, external.pkglibdir, external.libdir) if external else own
+    return [program, program.parents[1], *map(Path, places)]
+
+
+def _runs_for_others(build: Build) -> bool:
+    return all(map(reachable_by_others, parts_of(build)))
 
 
 def _remove_run(path: Path) -> None:

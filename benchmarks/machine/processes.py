@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -49,24 +50,36 @@ class Process:
 
 def children(parent: int) -> dict[int, Process]:
     """Return the children of process *parent* by their ids, zombies included."""
-    pids = (int(path.name) for path in _PROC.iterdir() if path.name.isdigit())
-    found = ((pid, Process.read(pid)) for pid in pids)
-    return {pid: process for pid, process in found if process and process.parent == parent}
+    return {pid: process for pid, process in _all() if process.parent == parent}
 
 
-def cpu_seconds(parent: int) -> float:
-    """Return the CPU seconds *parent* and its children have used, those that ended included.
+def cpu_seconds(ancestor: int) -> float:
+    """Return the CPU seconds *ancestor* and all below it have used, those that ended included.
 
-    A child that is reaped while we read would be counted twice or never: we read again.
+    One that is reaped while we read would be counted twice or never: we read again.
     """
     while True:
-        before = children(parent)
-        process = Process.read(parent)
-        if process is None:
+        before = _family(ancestor)
+        if ancestor not in before:
             return 0.0
-        if children(parent).keys() == before.keys():
-            alive = sum(child.own_seconds + child.reaped_seconds for child in before.values())
-            return process.own_seconds + process.reaped_seconds + alive
+        if _family(ancestor).keys() == before.keys():
+            return sum(one.own_seconds + one.reaped_seconds for one in before.values())
+
+
+def _family(ancestor: int) -> dict[int, Process]:
+    everybody = dict(_all())
+    family = {pid: one for pid, one in everybody.items() if pid == ancestor}
+    while more := {
+        pid: one for pid, one in everybody.items() if one.parent in family and pid not in family
+    }:
+        family |= more
+    return family
+
+
+def _all() -> Iterator[tuple[int, Process]]:
+    for path in _PROC.iterdir():
+        if path.name.isdigit() and (process := Process.read(int(path.name))):
+            yield int(path.name), process
 
 
 def storage_bytes(parent: int) -> tuple[int, int] | None:

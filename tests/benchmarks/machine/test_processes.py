@@ -11,9 +11,9 @@ from tests.kits.servers.cluster_kit import wait_for
 
 
 def test_the_cpu_time_of_a_servers_wrapper_is_that_of_the_server_while_it_runs():
-    """Nothing but the loop, a grandchild, takes time; bubblewrap stands above a server like that."""
-    loop = "while :; do :; done"
-    wrapper = subprocess.Popen(["sh", "-c", f"sh -c '{loop}' & wait"], start_new_session=True)
+    """Only the grandchild takes time; bubblewrap stands above a server like that."""
+    nested = "(while :; do :; done) & wait"
+    wrapper = subprocess.Popen(["sh", "-c", f"({nested}) & wait"], start_new_session=True)
     try:
         wait_for(lambda: cpu_seconds(wrapper.pid) > 0.2)
     finally:

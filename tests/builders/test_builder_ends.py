@@ -24,6 +24,8 @@ from tests.kits.builds.buildkit import (
     programs,
 )
 
+pytestmark = pytest.mark.slow
+
 # The compiler says who it is, and waits for the word to go on.
 HELD = "echo $$ >> {root}/compilers; while [ ! -e {root}/go ]; do sleep 0.02; done"
 

@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 HONEST = (
     *("bash", "cat", "chmod", "cp", "dirname", "env", "flock", "grep", "mkdir", "paste", "rm"),

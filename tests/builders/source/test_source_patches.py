@@ -10,6 +10,8 @@ from base.errors import SourceError
 from builders.source import Sources
 from tests.kits.builds.sourcekit import GitUpstream, Harness, release
 
+pytestmark = pytest.mark.slow
+
 LINES = [f"line {number}\n" for number in range(1, 40)]
 
 

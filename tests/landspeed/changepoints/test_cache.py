@@ -14,6 +14,8 @@ from landspeed.stats import changepoint_online
 from landspeed.stats.changepoint_online import Scan, scan_points
 from landspeed.stats.glr import Batch, scores
 
+pytestmark = pytest.mark.slow
+
 
 def walk(seed: int, length: int = 120) -> Floats:
     """A noisy line with two steps."""

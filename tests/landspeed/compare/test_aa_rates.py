@@ -20,6 +20,8 @@ from tests.kits.made_up.noise import differences, drifting, normal
 from tests.kits.made_up.synthetic import START, Point, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> RecordStore:

@@ -15,6 +15,8 @@ from tests.kits.farm.github_api import GitHubApi, github_api
 from tests.kits.made_up.results_kit import write_journal
 from tests.kits.made_up.synthetic import Point, record
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[GitHubApi]:

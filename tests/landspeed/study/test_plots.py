@@ -15,6 +15,8 @@ from landspeed.study.plots import COLOURS, draw
 from landspeed.study.samples import StudyRow, Value
 from landspeed.study.schema import Kind, PlotExhibit
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = map(to_hex, COLOURS[:2])
 
 

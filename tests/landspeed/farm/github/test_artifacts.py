@@ -17,6 +17,8 @@ from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.github_api import Failure, GitHubApi, github_api
 from tests.kits.made_up.synthetic import Point, record
 
+pytestmark = pytest.mark.slow
+
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 

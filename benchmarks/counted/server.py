@@ -105,7 +105,7 @@ class CountedServer:
     def database(self, name: str) -> CountedDatabase:
         """Return what there is to know of the database *name*; it is asked once.
 
-        A connection more for each workload would take a sixth of all counting.
+        Under valgrind a connection takes a good part of a CPU second.
         """
         if name not in self._databases:
             with self.cluster.connect(name) as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,19 @@ from benchmarks.counted.callgrind import Profile
 _TOML = Path(__file__).with_name("exact.toml")
 
 
-def exact_settings(known: Collection[str]) -> dict[str, str]:
-    """What to write after a profile's settings to a server to which these names are *known*."""
+def exact_settings(known: Mapping[str, str]) -> dict[str, str]:
+    """What to write after a profile's settings to a server that knows these; see known_settings."""
     return {
         row["name"]: row["value"]
         for row in _table()["setting"]
         if row["name"] in known
-        and row.get("where", row["name"]) in known
         and row.get("unless") not in known
+        and _is_allowed(row["value"], known[row["name"]])
     }
+
+
+def _is_allowed(value: str, least: str) -> bool:
+    return not (value.isdigit() and least) or float(value) >= float(least)
 
 
 def clocked(profile: Profile) -> float:

@@ -8,7 +8,7 @@ import pwd
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,11 +66,13 @@ def sandboxed(
     written: Sequence[Path],
     read: Sequence[Path],
 ) -> list[str]:
-    """Return *argv* run as `guarded` runs it, but see `confined_server`.
+    """Return *argv* run as `guarded` runs it and, if *user* can_sandbox, as `confined_server` does.
 
     bubblewrap itself runs as *user*: as root without privileges it could not send *death* to a
     process of another user.
     """
+    if not can_sandbox(user):
+        return guarded(argv, death=death, user=user)
     inner = confined_server(guarded(argv, death=death), written=written, read=read)
     return guarded(inner, death=signal.SIGKILL, user=user)
 
@@ -113,16 +115,16 @@ def stop_process(
     process: subprocess.Popen[bytes],
     signals: Sequence[int],
     seconds: float,
-    told: Callable[[], int] | None = None,
+    pid: int | None = None,
 ) -> None:
     """End *process* by the first of *signals* that does so within *seconds*.
 
-    They are sent to it, or to the process that *told* names, with which it ends.
+    They are sent to process *pid* if that is given, with which *process* ends.
     """
     for number in signals:
         if process.poll() is None:
             with suppress(ProcessLookupError):
-                os.kill(told() if told else process.pid, number)
+                os.kill(pid or process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=seconds)
             return

@@ -84,14 +84,16 @@ def control_data(build: Build, data: Path) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
-def known_settings(build: Build) -> frozenset[str]:
-    """Return the names of the settings in *build*'s sample postgresql.conf, as the server tells.
+def known_settings(build: Build) -> dict[str, str]:
+    """Return the least value of each setting in *build*'s sample postgresql.conf, "" for none.
 
-    Its version would not do: settings come and go in the middle of a development cycle.
+    The server is asked: settings and their ranges change in the middle of a development cycle.
     """
-    # "name TAB context TAB group TAB …", a line for each; see utils/misc/help_config.c
+    # name, context, group, type, default, least and greatest value, …, separated by TABs, a line
+    # for each; see utils/misc/help_config.c
     lines = _said(build, "postgres", "--describe-config").splitlines()
-    return frozenset(line.split("\t")[0] for line in lines if line.count("\t") > 3)
+    rows = (line.split("\t") for line in lines)
+    return {row[0]: row[5] for row in rows if len(row) > 5}
 
 
 def setting_defaults(build: Build, home: ServerHome) -> dict[str, tuple[str, str]]:
@@ -119,12 +121,14 @@ def _said(build: Build, program: str, *arguments: str, written: Sequence[Path] =
 
     It is confined where we may do that, and changes nothing but *written*.
     """
-    argv: list[str | Path] = [build.program(program), *arguments]
-    user = server_user()
     done = subprocess.run(
-        sandboxed(argv, death=signal.SIGKILL, user=user, written=written, read=parts_of(build))
-        if can_sandbox(user)
-        else guarded(argv, death=signal.SIGKILL, user=user),
+        sandboxed(
+            [build.program(program), *arguments],
+            death=signal.SIGKILL,
+            user=server_user(),
+            written=written,
+            read=parts_of(build),
+        ),
         env=clean_environment(build),
         cwd="/",
         stdin=subprocess.DEVNULL,
@@ -323,12 +327,8 @@ class Cluster:
             return
         server, self._server = self._server, None
         signals = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-        stop_process(
-            server,
-            signals[1:] if immediate else signals,
-            _STOP_SECONDS,
-            lambda: self._postmaster(server),
-        )
+        own = signals[1:] if immediate else signals
+        stop_process(server, own, _STOP_SECONDS, self._postmaster(server))
 
     @property
     def memory_kills(self) -> int:

@@ -301,7 +301,7 @@ def old_defaults(
     Both are what setting_defaults says. Settings that landspeed sets itself are left out, those
     whose type changed, and those whose value no configuration's name can hold.
     """
-    known = frozenset(new)
+    known = dict.fromkeys(new, "")
     ours = {*Configuration.named("default").settings(known, 0), *exact_settings(known)}
     changed = {
         name: value

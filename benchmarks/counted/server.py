@@ -19,7 +19,7 @@ from benchmarks.counted.relay import Relay
 from benchmarks.counted.series import REPORT
 from benchmarks.counted.settings import exact_settings
 from benchmarks.counted.valgrind import counting, require_fixed_addresses
-from benchmarks.machine.processes import children
+from benchmarks.machine.processes import Process, children
 from benchmarks.observation.snapshot import database_bytes, wal_position
 from benchmarks.observation.snapshot import settings as non_defaults
 from benchmarks.server.cluster import SUPERUSER, Cluster, known_settings, server_error
@@ -145,13 +145,12 @@ class CountedServer:
     ) -> tuple[Relay, tuple[str, ...]]:
         """Run *pgbench*; return the relay, which knows the backends, and the command line.
 
-        pgbench's first connection only looks; the last backend is the client's. With *connect*
-        there is one for each transaction.
+        The last backend is the client's. With *connect* there is one for each transaction.
         """
         name = f".s.PGSQL.{PORT}"
         relayed = self.cluster.host / "r"
         relayed.mkdir(exist_ok=True)
-        with Relay(here=relayed / name, there=self.cluster.host / name) as relay:
+        with Relay(here=relayed / name, there=self.cluster.host / name, greeted=1) as relay:
             argv = pgbench.transact(
                 relayed,
                 user=user,
@@ -169,22 +168,28 @@ class CountedServer:
         return relay, argv
 
     def parts(self, backend: int, wanted: int = 1) -> list[str]:
-        """Return the *wanted* parts of callgrind's output of *backend*, which has just ended.
+        """Return the *wanted* parts of callgrind's output of *backend*, which is about to end.
 
         MeasureError if they do not come.
         """
-        deadline = time.monotonic() + _FILE_SECONDS
-        while time.monotonic() < deadline:
+        deadline, ended = time.monotonic() + _FILE_SECONDS, False
+        while not ended and time.monotonic() < deadline:
+            # it writes them before it ends
+            process = Process.read(backend)
+            ended = process is None or process.state in "ZX"
             # PID is the last part of a process, PID.1 and so on are those before it
             paths = [*self.counts.glob(f"{backend}"), *self.counts.glob(f"{backend}.*")]
             texts = [path.read_text(errors="replace") for path in paths]
             if len(texts) >= wanted and all(map(is_whole, texts)):
                 return texts
-            time.sleep(_POLL_SECONDS)
+            if not ended:
+                time.sleep(_POLL_SECONDS)
         raise MeasureError(
             "a counted backend left no profile",
-            detail=f'"{backend}" did not come within {_FILE_SECONDS:.0f} s.',
-            hint="It may have been killed; see the server's log.",
+            detail=f"{backend} ended and had not written it."
+            if ended
+            else f"{backend} did not end within {_FILE_SECONDS:.0f} s.",
+            hint="It may have been killed, or the disk is full; see the server's log.",
         )
 
 

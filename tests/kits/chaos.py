@@ -159,9 +159,8 @@ def _time(world: World) -> list[str]:
 def _count(world: World) -> list[str]:
     commit = world.chance.choice(world.commits)
     what = ("--metric", "instructions", "--scale", "small=1")
-    mode = world.chance.choice(("read-only", "read-write"))
     protocol = world.chance.choice(("simple", "extended", "prepared"))
-    return ["run", commit, *_CELL, *what, "--mode", mode, "--protocol", protocol]
+    return ["run", commit, *_CELL, *what, "--mode", "read-only", "--protocol", protocol]
 
 
 def _bisect(world: World) -> list[str]:
@@ -214,8 +213,8 @@ class Chaos:
     failures: list[str] = field(default_factory=list)
     usual: dict[str, float] = field(default_factory=dict)
 
-    def round(self, number: int) -> None:
-        """Disturb two commands, then run them again undisturbed and look for losses."""
+    def round(self, number: int) -> list[str]:
+        """Disturb two commands, run them again undisturbed, look for losses; return their verbs."""
         world, chance = self.world, self.world.chance
         verbs = chance.choices([*self.verbs], weights=[*self.verbs.values()], k=2)
         asked = [(verb.__name__.strip("_"), verb(world)) for verb in verbs]
@@ -230,6 +229,7 @@ class Chaos:
                 self.failures.append(f"round {number}: {' '.join(argv)}: {code}\n{said}")
             self.usual[name] = time.monotonic() - began
         self.failures += [f"round {number}: {loss}" for loss in world.losses()]
+        return [name for name, _ in asked]
 
     def _disturb(self, asked: Sequence[tuple[str, list[str]]], *, fill: bool) -> None:
         chance, begun = self.world.chance, time.monotonic()
@@ -376,10 +376,15 @@ def main() -> int:
             began, done = time.monotonic(), 0
             try:
                 for number in range(1, arguments.rounds + 1):
-                    told = len(chaos.failures)
-                    chaos.round(number)
+                    told, since = len(chaos.failures), time.monotonic()
+                    verbs = ", ".join(chaos.round(number))
                     done = number
-                    print(f"round {number}", *chaos.failures[told:], sep="\n", file=sys.stderr)
+                    print(
+                        f"round {number}: {verbs}, {time.monotonic() - since:.0f} s",
+                        *chaos.failures[told:],
+                        sep="\n",
+                        file=sys.stderr,
+                    )
             except KeyboardInterrupt:
                 print("interrupted: these are the figures until now", file=sys.stderr)
             finally:
@@ -391,7 +396,7 @@ def main() -> int:
         unit="losses",
         goal="0",
         beside=f"{json.dumps(chaos.faults)} in {time.monotonic() - began:.0f} s, "
-        f"{len(world.seen)} records",
+        f"{len(world.seen)} records, {len(world.builds)} builds",
     ).show()
     return int(bool(chaos.failures))
 

@@ -129,3 +129,20 @@ def test_a_server_that_does_not_answer_closes_the_clients_connection(tmp_path: P
         assert client.recv(10) == b""
         client.close()
     assert not (tmp_path / "here").exists()
+
+
+def test_a_client_that_only_looks_is_greeted(tmp_path: Path, server: socket.socket):
+    with Relay(here=tmp_path / "here", there=tmp_path / "there", greeted=1) as running:
+        with socket.socket(socket.AF_UNIX) as looks:
+            looks.settimeout(20)
+            looks.connect(str(running.here))
+            looks.sendall(b"startup")
+            ready = b"Z" + struct.pack("!I", 5) + b"I"
+            assert received(looks, len(AUTHENTICATED + ready)) == AUTHENTICATED + ready
+            looks.sendall(b"X" + struct.pack("!I", 4))
+        client, backend = connected(running, server)
+        client.sendall(b"startup of the next")
+        assert backend.recv(100) == b"startup of the next"
+        for end in (client, backend):
+            end.close()
+    assert running.backends == []

@@ -376,15 +376,10 @@ def main() -> int:
             began, done = time.monotonic(), 0
             try:
                 for number in range(1, arguments.rounds + 1):
-                    told, since = len(chaos.failures), time.monotonic()
+                    told = len(chaos.failures)
                     verbs = ", ".join(chaos.round(number))
-                    done = number
-                    print(
-                        f"round {number}: {verbs}, {time.monotonic() - since:.0f} s",
-                        *chaos.failures[told:],
-                        sep="\n",
-                        file=sys.stderr,
-                    )
+                    done, news = number, [f"round {number}: {verbs}", *chaos.failures[told:]]
+                    print(*news, sep="\n", file=sys.stderr)
             except KeyboardInterrupt:
                 print("interrupted: these are the figures until now", file=sys.stderr)
             finally:

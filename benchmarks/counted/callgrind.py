@@ -6,7 +6,8 @@ Pure. The format: https://valgrind.org/docs/manual/cl-format.html. Costs are ins
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -64,6 +65,21 @@ class Profile:
             pair: Edge(calls=calls, inclusive=cost) for pair, (calls, cost) in reader.edges.items()
         }
         return cls(own=reader.own, edges=edges, misses=reader.misses)
+
+    @classmethod
+    def sum(cls, profiles: Iterable[Self]) -> Self:
+        """Return what several processes executed together."""
+        own = Counter[str]()
+        calls, inclusive = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        misses: dict[str, Counter[str]] = {}
+        for profile in profiles:
+            own.update(profile.own)
+            calls.update({pair: edge.calls for pair, edge in profile.edges.items()})
+            inclusive.update({pair: edge.inclusive for pair, edge in profile.edges.items()})
+            for level, some in profile.misses.items():
+                misses.setdefault(level, Counter()).update(some)
+        edges = {pair: Edge(calls=calls[pair], inclusive=cost) for pair, cost in inclusive.items()}
+        return cls(own=own, edges=edges, misses=misses)
 
     def entered(self, function: str) -> float:
         """The instructions executed below all calls of *function* by others; 0 if there is none."""

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import Any
@@ -22,7 +22,7 @@ from base.build import Build
 from base.errors import LandspeedError, MeasureError, UsageError
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.callgrind import SIMULATED_CACHE, Profile
+from benchmarks.counted.callgrind import SIMULATED_CACHE
 from benchmarks.counted.cells import (
     count_environment,
     lengths_for,
@@ -30,6 +30,8 @@ from benchmarks.counted.cells import (
     together,
     work_of,
 )
+from benchmarks.counted.other_process import WALSENDER, make_changes, take_changes
+from benchmarks.counted.outcome import CountOutcome
 from benchmarks.counted.plans import plans_of
 from benchmarks.counted.profiles import keep_profile
 from benchmarks.counted.series import (
@@ -43,42 +45,28 @@ from benchmarks.counted.series import (
     drawn,
 )
 from benchmarks.counted.server import SEED, CountedServer, explained
-from benchmarks.counted.sessions import FORKED, count_sessions, known_of_sessions
+from benchmarks.counted.sessions import FORKED, count_sessions
+from benchmarks.counted.settings import exact_settings
 from benchmarks.counted.slope import NotRepeatedError, Slope, sample_of, slopes_of
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.data.templates import Templates
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import provenance, templates
 from benchmarks.observation.snapshot import noteworthy
-from benchmarks.records.record import PlanFacts, Record
-from benchmarks.server.cluster import DATABASE, SUPERUSER, known_settings
+from benchmarks.records.record import Record
+from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, known_settings
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import RunDirectory
-from benchmarks.workloads.catalog import PGBENCH, Workload
+from benchmarks.workloads.catalog import PGBENCH, PROCESSES, Workload
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import CacheState, Cell
-
-INSTRUMENT = "callgrind"
-"""What a record's ``run`` says it was measured by; one that says nothing was timed by a clock."""
 
 _TIMES = 2
 _FIRST_LOOK = (2, 1, 3)
 _OPTIONS = (f"--dump-before={MARK}", f"--zero-before={FORKED}")
 # On a busy machine statistics may be reported within a series; another try rarely meets that again.
 _TRIES = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Counted:
-    """The slopes of one cell, and the server that they were counted on."""
-
-    slopes: Sequence[Slope]
-    argv: Sequence[str]
-    settings: Mapping[str, str]
-    database_bytes: int
-    server_log: str
-    plan: PlanFacts | None = None
 
 
 def count(
@@ -154,7 +142,7 @@ class Counter:
                 continue
             with self._server(first) as server:
 
-                def on_server(cell: Cell, server: CountedServer = server) -> _Counted:
+                def on_server(cell: Cell, server: CountedServer = server) -> CountOutcome:
                     way = self._in_sessions if self._work(cell).connects else self._in_session
                     return way(server, cell)
 
@@ -200,29 +188,43 @@ class Counter:
         return Slope(short=series[1], long=series[2]).instructions
 
     @contextmanager
-    def _server(self, cell: Cell, place: RunDirectory | None = None) -> Iterator[CountedServer]:
+    def _server(
+        self,
+        cell: Cell,
+        place: RunDirectory | None = None,
+        change: Callable[[Cluster], None] | None = None,
+    ) -> Iterator[CountedServer]:
         """Start a server on a fresh copy of the data of *cell*, in *place* or a new directory.
 
-        Of an earlier copy in *place* only what has changed is copied again.
+        Of an earlier copy in *place* only what has changed is copied again. *change* is made first,
+        on a server that is not counted.
         """
         store, configuration = self.templates(cell), Configuration.named(cell.profile)
         build = store.home.reachable(self.build)
         with nullcontext(place) if place else store.home.run_directory() as run:
             data = run.path / "copy"
             store.copy(build, cell.scenario.scale, data)
+            known = known_settings(build)
+            settings = {
+                **configuration.settings(known, self.machine.memory_bytes),
+                **cell.scenario.settings_of(known),
+                **exact_settings(known),
+            }
+            if change:
+                with Cluster(
+                    build=build, data=data, run=run, settings=settings, keep=False, confined=True
+                ) as cluster:
+                    change(cluster)
             with CountedServer.start(
                 build,
                 data=data,
                 run=run,
-                settings={
-                    **configuration.settings(known_settings(build), self.machine.memory_bytes),
-                    **cell.scenario.settings_of(known_settings(build)),
-                },
+                settings=settings,
                 options=[*_OPTIONS, *(SIMULATED_CACHE if self.cache else ())],
             ) as server:
                 yield server
 
-    def _tried(self, cell: Cell, way: Callable[[Cell], _Counted]) -> Record | LandspeedError:
+    def _tried(self, cell: Cell, way: Callable[[Cell], CountOutcome]) -> Record | LandspeedError:
         """Count *cell* in one *way* and keep its profile; count it again if it does not repeat."""
         error: LandspeedError
         for _ in range(_TRIES):
@@ -242,16 +244,18 @@ class Counter:
             hint=error.hint,
         )
 
-    def _on_servers(self, cell: Cell) -> _Counted:
+    def _on_servers(self, cell: Cell) -> CountOutcome:
         """Count *cell* with a server for each series."""
         work, places = self._work(cell), SimpleQueue[RunDirectory]()
         short, long = work.lengths
 
-        def alone(length: int) -> tuple[list[CountedSeries], _Counted]:
+        def alone(length: int) -> tuple[list[CountedSeries], CountOutcome]:
             if self.stop.is_set():
                 raise MeasureError("counting was interrupted")
             place = places.get()
             try:
+                if work.process:
+                    return self._elsewhere(cell, work, length, place)
                 with self._server(cell, place) as server:
                     return self._session(server, cell, work, [length])
             finally:
@@ -265,7 +269,26 @@ class Counter:
         series = [one for some, _ in done for one in some]
         return replace(done[0][1], slopes=slopes_of(series))
 
-    def _in_session(self, server: CountedServer, cell: Cell) -> _Counted:
+    def _elsewhere(
+        self, cell: Cell, work: Workload, length: int, place: RunDirectory
+    ) -> tuple[list[CountedSeries], CountOutcome]:
+        """Count the process that handles what *length* executions of *work* have changed."""
+        argv: list[str] = []
+
+        def change(cluster: Cluster) -> None:
+            argv.extend(make_changes(cluster, self.pgbench, cell.scenario, work, length))
+
+        with self._server(cell, place, change) as server:
+            if work.process == WALSENDER:
+                take_changes(server, work.dataset)
+            profiles = [profile for _, profile in server.processes(PROCESSES[work.process])]
+            if len(profiles) != 1:
+                raise MeasureError(f"{len(profiles)} {work.process} processes were counted, not 1")
+            return [CountedSeries.of(profiles[0], executions=length)], self._counted(
+                server, work, argv
+            )
+
+    def _in_session(self, server: CountedServer, cell: Cell) -> CountOutcome:
         """Count *cell* in one session on *server*."""
         work = self._work(cell)
         short, long = work.lengths
@@ -276,23 +299,27 @@ class Counter:
             series, counted = self._session(server, cell, work, lengths)
         return replace(counted, slopes=slopes_of(series[1:]))
 
-    def _in_sessions(self, server: CountedServer, cell: Cell) -> _Counted:
+    def _in_sessions(self, server: CountedServer, cell: Cell) -> CountOutcome:
         """Count *cell*, a session for each execution, on *server*."""
         work = self._work(cell)
         with explained(server.cluster):
             argv, series = count_sessions(server, self.pgbench, cell.scenario, work)
-            size = server.database(work.dataset).size
-        return _Counted(
-            slopes=slopes_of(series),
+            return replace(self._counted(server, work, argv), slopes=slopes_of(series))
+
+    def _counted(self, server: CountedServer, work: Workload, argv: Sequence[str]) -> CountOutcome:
+        """Return what *server* has counted of *work*, but for the slopes and the plan."""
+        database = DATABASE if work.dataset == PGBENCH else work.dataset
+        return CountOutcome(
+            slopes=(),
             argv=argv,
             settings=server.settings,
-            database_bytes=size,
+            database_bytes=server.database(database).size,
             server_log=noteworthy(server.cluster.log_text()),
         )
 
     def _session(
         self, server: CountedServer, cell: Cell, work: Workload, lengths: Sequence[int]
-    ) -> tuple[list[CountedSeries], _Counted]:
+    ) -> tuple[list[CountedSeries], CountOutcome]:
         """Execute *work*, that of *cell*, in series of *lengths* in one session on *server*."""
         cluster = server.cluster
         database = DATABASE if work.dataset == PGBENCH else work.dataset
@@ -319,15 +346,9 @@ class Counter:
         parts = server.parts(relay.backends[-1], plan.marks + 1)
         with cluster.connect(database) as connection:
             plan_facts = plans_of(connection, work, {"scale": str(cell.scenario.scale)})
-        counted = _Counted(
-            slopes=(),
-            plan=plan_facts,
-            argv=argv,
-            settings=server.settings,
-            database_bytes=facts.size,
-            server_log=noteworthy(cluster.log_text()),
-        )
-        return plan.series(parts, relay.answers), counted
+        beside = server.beside(relay.backends[-1], PROCESSES[work.process]) if work.process else {}
+        counted = replace(self._counted(server, work, argv), plan=plan_facts)
+        return plan.series(parts, relay.answers, beside), counted
 
     def _warm(self, server: CountedServer, cell: Cell, executions: int) -> None:
         """Read the pages that so many *executions* of *cell*, a script that writes, will touch."""
@@ -345,7 +366,7 @@ class Counter:
     def _record(
         self,
         cell: Cell,
-        counted: _Counted,
+        counted: CountOutcome,
         sample: Mapping[str, float],
         started: datetime,
         seconds: float,
@@ -354,34 +375,9 @@ class Counter:
         facts = provenance(
             started, build=self.build, pgbench=self.pgbench, cell=cell, machine=self.machine
         )
-        environment = count_environment(cell, self.build.version)
-        series = [one for slope in counted.slopes for one in (slope.short, slope.long)]
-        work = self._work(cell)
-        record = Record.from_json(
-            {
-                **facts,
-                "epoch": environment.facts(self.machine),
-                "run": {
-                    **self.context,
-                    "instrument": INSTRUMENT,
-                    "transactions": list(work.lengths),
-                    "seed": SEED,
-                    "argv": ["pgbench", *counted.argv[1:]],
-                    "phases": {"count": round(seconds, 3)},
-                },
-                "sample": known_of_sessions(sample) if work.connects else dict(sample),
-                "passes": [] if work.connects else [_series_facts(one) for one in series],
-                **({"plan": counted.plan.to_json()} if counted.plan else {}),
-                "settings": dict(counted.settings),
-                "database_bytes": counted.database_bytes,
-                "server_log": counted.server_log,
-            }
-        )
+        environment = count_environment(cell, self.build.version).facts(self.machine)
+        found = counted.facts(self._work(cell), sample)
+        found["run"] = {**self.context, **found["run"], "phases": {"count": round(seconds, 3)}}
+        record = Record.from_json({**facts, "epoch": environment, **found})
         keep_profile(self.paths, record.id, counted.slopes[0].profile())
         return record
-
-
-def _series_facts(one: CountedSeries) -> dict[str, Any]:
-    facts = asdict(replace(one, profile=Profile(own={}, edges={})))
-    del facts["profile"]
-    return {"transactions": facts.pop("executions"), **facts}

@@ -15,9 +15,10 @@ of a script becomes a hash of how often the series has drawn.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import MappingProxyType
 from typing import Self
 
 from base.errors import MeasureError
@@ -71,6 +72,19 @@ class CountedSeries:
     blocks_hit: int
     blocks_read: int
     profile: Profile
+
+    @classmethod
+    def of(cls, profile: Profile, *, executions: int) -> Self:
+        """Return what whole processes executed; what they wrote and read is not known."""
+        return cls(
+            executions=executions,
+            instructions=sum(profile.own.values()),
+            clocked=0.0,
+            wal_bytes=0,
+            blocks_hit=0,
+            blocks_read=0,
+            profile=profile,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +148,15 @@ class SeriesPlan:
         """How many marks a session makes; callgrind writes one part more."""
         return _MARKS * (len(self.lengths) + 1)
 
-    def series(self, parts: Sequence[str], answers: Sequence[str]) -> list[CountedSeries]:
+    def series(
+        self,
+        parts: Sequence[str],
+        answers: Sequence[str],
+        beside: Mapping[int, Profile] = MappingProxyType({}),
+    ) -> list[CountedSeries]:
         """Return the series, from callgrind's *parts* and the *answers* of the marks.
 
+        What other processes executed *beside*, by the number of the part, counts as well.
         MeasureError if there are more or fewer than there were marks.
         """
         if len(parts) != self.marks + 1:
@@ -155,6 +175,8 @@ class SeriesPlan:
             (fetched, hit), (fetched_then, hit_then) = looks[number : number + 2]
             profile = Profile.parse(text)
             by_clock = clocked(profile)
+            if others := beside.get(_part_number(text)):
+                profile = Profile.sum((profile, others))
             found.append(
                 CountedSeries(
                     executions=executions,

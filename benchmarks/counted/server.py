@@ -14,15 +14,14 @@ from base.build import Build
 from base.errors import ClusterError, MeasureError
 from base.files import storage_errors
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.callgrind import is_whole
+from benchmarks.counted.callgrind import Profile, is_whole
 from benchmarks.counted.relay import Relay
 from benchmarks.counted.series import REPORT
-from benchmarks.counted.settings import exact_settings
 from benchmarks.counted.valgrind import counting, require_fixed_addresses
 from benchmarks.machine.processes import Process, children
 from benchmarks.observation.snapshot import database_bytes, wal_position
 from benchmarks.observation.snapshot import settings as non_defaults
-from benchmarks.server.cluster import SUPERUSER, Cluster, known_settings, server_error
+from benchmarks.server.cluster import SUPERUSER, Cluster, server_error
 from benchmarks.server.home import PORT, RunDirectory, parts_of
 from benchmarks.workloads.scenario import Scenario
 
@@ -33,6 +32,15 @@ _FILE_SECONDS = 60.0
 _POLL_SECONDS = 0.01
 # Bytes for the names of the data directory, of the server and of its libraries.
 _NAMED = 1024
+
+
+def written_script(run: RunDirectory, text: str) -> Path:
+    """Write *text* where pgbench can read it, and return the path."""
+    path = run.scratch / "series.sql"
+    with storage_errors(f'write "{path}"', path):
+        path.write_text(text)
+        path.chmod(0o644)
+    return path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +97,7 @@ class CountedServer:
             environment=_padding(data, placed.prefix),
             data=data,
             run=run,
-            settings={**settings, **exact_settings(known_settings(build))},
+            settings=settings,
             keep=False,
             under=[*counting(counts), *options],
             confined=True,
@@ -125,11 +133,7 @@ class CountedServer:
 
     def script(self, text: str) -> Path:
         """Write *text* where pgbench can read it, and return the path."""
-        path = self.run.scratch / "series.sql"
-        with storage_errors(f'write "{path}"', path):
-            path.write_text(text)
-            path.chmod(0o644)
-        return path
+        return written_script(self.run, text)
 
     def drive(
         self,
@@ -191,6 +195,33 @@ class CountedServer:
             else f"{backend} did not end within {_FILE_SECONDS:.0f} s.",
             hint="It may have been killed, or the disk is full; see the server's log.",
         )
+
+    def processes(self, entry: str) -> list[tuple[int, Profile]]:
+        """Return what each process executed that has called *entry* and ended, with the time (ns).
+
+        The first to end comes first.
+        """
+        ends = sorted(
+            (path.stat().st_mtime_ns, path.read_text(errors="replace"))
+            for path in self.counts.iterdir()
+            if path.name.isdigit()
+        )
+        return [(when, Profile.parse(text)) for when, text in ends if entry in text]
+
+    def beside(self, backend: int, entry: str) -> dict[int, Profile]:
+        """Return what such processes executed within each part of the output of *backend*.
+
+        A session waits for the end of its parallel workers.
+        """
+        written = sorted(
+            (path.stat().st_mtime_ns, int(path.suffix[1:]))
+            for path in self.counts.glob(f"{backend}.*")
+        )
+        found: dict[int, list[Profile]] = {}
+        for when, profile in self.processes(entry):
+            part = next((number for ended, number in written if when <= ended), 0)
+            found.setdefault(part, []).append(profile)
+        return {part: Profile.sum(some) for part, some in found.items()}
 
 
 @contextmanager

@@ -6,11 +6,10 @@ are set back to zero; what was executed between the fork and that call is a few 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.callgrind import Edge, Profile
+from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.series import CountedSeries
 from benchmarks.counted.server import CountedServer
 from benchmarks.workloads.catalog import Workload
@@ -53,26 +52,5 @@ def sessions(texts: Sequence[str]) -> list[CountedSeries]:
     return [_series(half) for half in halves]
 
 
-def known_of_sessions(sample: Mapping[str, float]) -> dict[str, float]:
-    """Return *sample* without what sessions wrote and read, which is not counted."""
-    return {key: value for key, value in sample.items() if not key.startswith(("wal", "blocks"))}
-
-
 def _series(profiles: Sequence[Profile]) -> CountedSeries:
-    own: Counter[str] = Counter()
-    calls: Counter[tuple[str, str]] = Counter()
-    inclusive: Counter[tuple[str, str]] = Counter()
-    for profile in profiles:
-        own.update(profile.own)
-        calls.update({pair: edge.calls for pair, edge in profile.edges.items()})
-        inclusive.update({pair: edge.inclusive for pair, edge in profile.edges.items()})
-    edges = {pair: Edge(calls=calls[pair], inclusive=cost) for pair, cost in inclusive.items()}
-    return CountedSeries(
-        executions=len(profiles),
-        instructions=sum(own.values()),
-        clocked=0.0,
-        wal_bytes=0,
-        blocks_hit=0,
-        blocks_read=0,
-        profile=Profile(own=own, edges=edges),
-    )
+    return CountedSeries.of(Profile.sum(profiles), executions=len(profiles))

@@ -32,6 +32,16 @@ PGBENCH = "pgbench"
 DATASETS_SIZE = 20.0
 """The disk space of all datasets, in units of pgbench's scale: 300 MB."""
 
+PROCESSES = {
+    "worker": "ParallelWorkerMain",
+    "startup": "StartupXLOG",
+    "walsender": "exec_replication_command",
+}
+"""Processes that a workload can be counted in, with the function that only such a one executes.
+
+A parallel worker is counted with its session; the others handle what sessions have changed before.
+"""
+
 SUITES = ("small", "standard", "all")
 """Each suite contains the ones before it; one that is timed only is in none."""
 
@@ -66,7 +76,8 @@ class Workload:
     ``connects``, each execution is a session of its own, of ``role``. ``settings`` are those that
     its server needs. With ``own_servers`` each series has a server of its own, on the same data:
     what an execution costs depends on those before it. ``clients`` is the number of clients that
-    it is made for, None for any; one that is made for several is timed only.
+    it is made for, None for any; one that is made for several is timed only. ``process`` is the one
+    of PROCESSES that it is counted in, where that is not the session's backend alone.
     """
 
     name: str
@@ -87,6 +98,7 @@ class Workload:
     settings: tuple[tuple[str, str], ...] = ()
     own_servers: bool = False
     clients: int | None = None
+    process: str = ""
 
     @classmethod
     def parse(cls, family: str, row: dict[str, Any]) -> Self:
@@ -94,11 +106,13 @@ class Workload:
         path = _SQL / family / f"{row.get('file', row['name'])}.sql"
         # one that is timed only has none
         short, long = row.get("lengths", (1, 2))
+        process = row.get("process", "")
+        where = f"; counted in the {process} process ({PROCESSES[process]})" if process else ""
         return cls(
             name=row["name"],
             family=family,
             title=row["title"],
-            guards=row["guards"],
+            guards=row["guards"] + where,
             dataset=row["dataset"],
             script=path.read_text(),
             protocol=Protocol(row.get("protocol", Protocol.PREPARED)),
@@ -114,6 +128,7 @@ class Workload:
             settings=tuple(row.get("settings", {}).items()),
             own_servers=row.get("own_servers", False),
             clients=row.get("clients"),
+            process=process,
         )
 
     @property
@@ -139,6 +154,11 @@ class Workload:
         """Whether it needs several clients, so that its instructions cannot be counted."""
         return self.clients is not None and self.clients > 1
 
+    @property
+    def is_whole_processes(self) -> bool:
+        """Whether whole processes are counted; what they write and read is not known."""
+        return self.connects or self.process in ("startup", "walsender")
+
     def facts(self) -> dict[str, Any]:
         """Return the workload as JSON can hold it."""
         return {
@@ -151,6 +171,7 @@ class Workload:
             "versions": str(self.range),
             "suite": self.suite,
             **({"clients": self.clients} if self.clients else {}),
+            **({"process": self.process} if self.process else {}),
         }
 
     def digest(self, version: Version) -> str:
@@ -173,6 +194,7 @@ class Workload:
             *map(str, self.lengths),
             *([self.role] if self.connects else []),
             *(["own servers"] if self.own_servers else []),
+            *([self.process] if self.process else []),
             *(f"{name} = {value}" for name, value in self.settings),
         ]
         return digest_text("\n".join([*told, dataset]))[:10]

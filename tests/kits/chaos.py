@@ -391,7 +391,7 @@ def main() -> int:
         unit="losses",
         goal="0",
         beside=f"{json.dumps(chaos.faults)} in {time.monotonic() - began:.0f} s, "
-        f"{len(world.seen)} records, {len(world.builds)} builds",
+        f"{len(world.seen)} records",
     ).show()
     return int(bool(chaos.failures))
 

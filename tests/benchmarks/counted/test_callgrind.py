@@ -7,7 +7,7 @@ import json
 import pytest
 
 from base.errors import MeasureError
-from benchmarks.counted.callgrind import Profile, is_whole
+from benchmarks.counted.callgrind import Edge, Profile, is_whole
 
 # As callgrind 3.19 writes it: names once, then numbers; relative lines; the cost below a call
 # on the line after calls=; other objects and inlined files in between.
@@ -151,3 +151,15 @@ def test_misses_of_a_simulated_cache_are_summed_by_level_and_function():
     doubled = profile.since(again, 2).misses
     assert doubled["first"]["exec_simple_query"] == 0
     assert Profile.parse(output(300)).misses == {}
+
+
+def test_processes_are_added_up():
+    one = Profile(
+        own={"a": 5, "b": 1},
+        edges={("a", "b"): Edge(calls=1, inclusive=1)},
+        misses={"last": {"a": 2}},
+    )
+    both = Profile.sum([one, one, Profile(own={"c": 7}, edges={})])
+    assert both.own == {"a": 10, "b": 2, "c": 7}
+    assert both.edges == {("a", "b"): Edge(calls=2, inclusive=2)}
+    assert both.misses == {"last": {"a": 4}}

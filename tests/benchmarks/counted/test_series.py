@@ -7,6 +7,7 @@ import re
 import pytest
 
 from base.errors import MeasureError
+from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.relay import mark_in
 from benchmarks.counted.series import MARK, SeriesPlan, drawn
 from benchmarks.workloads.catalog import choose
@@ -90,6 +91,17 @@ def test_series_are_the_parts_from_one_boundary_to_the_next() -> None:
     assert {one.clocked for one in found} == {40}
     assert {one.wal_bytes for one in found} == {100}
     assert {(one.blocks_hit, one.blocks_read) for one in found} == {(6, 3)}
+
+
+def test_what_other_processes_execute_in_a_part_counts_with_its_series() -> None:
+    made = plan()
+    alone = made.series(parts(made), answers(made))
+    worker = Profile(own={"ParallelWorkerMain": 500}, edges={})
+    # the fourth part is the first series; the third lies between marks
+    both = made.series(parts(made), answers(made), {4: worker, 3: worker})
+    assert both[0].instructions == alone[0].instructions + 500
+    assert both[0].profile.own["ParallelWorkerMain"] == 500
+    assert both[1:] == alone[1:]
 
 
 def test_a_mark_too_many_or_too_few_is_an_error() -> None:

@@ -1,7 +1,8 @@
-"""A counted server's output: what a backend has left when it ends."""
+"""What backends leave when they end, and what other processes leave beside them."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +42,22 @@ def test_nobody_waits_for_what_an_ended_backend_has_not_written(
     with pytest.raises(MeasureError, match="left no profile") as failed:
         counted_server(tmp_path).parts(ended, 2)
     assert failed.value.detail == f"{ended} ended and had not written it."
+
+
+def test_what_workers_executed_belongs_to_the_part_in_which_they_ended(tmp_path: Path):
+    def leave(name: str, when: int, cost: int, function: str) -> None:
+        (tmp_path / name).write_text(f"part: 1\nfn=(1) {function}\n0 {cost}\ntotals: {cost}\n")
+        os.utime(tmp_path / name, ns=(when, when))
+
+    leave("7.1", 10, 1, "PostgresMain")
+    leave("7.2", 20, 1, "PostgresMain")
+    leave("7", 30, 1, "PostgresMain")
+    leave("8", 4, 100, "ParallelWorkerMain")
+    leave("9", 6, 50, "ParallelWorkerMain")
+    leave("10", 15, 3, "ParallelWorkerMain")
+    leave("11", 16, 1000, "AutoVacWorkerMain")
+    beside = counted_server(tmp_path).beside(7, "ParallelWorkerMain")
+    assert {part: profile.own["ParallelWorkerMain"] for part, profile in beside.items()} == {
+        1: 150,
+        2: 3,
+    }

@@ -14,7 +14,15 @@ from base.version import Version
 from benchmarks.clients.pgbench import scripts_of
 from benchmarks.counted.cells import exact_cell, own_servers, together, workload_cell
 from benchmarks.machine.machine import Limits, Machine
-from benchmarks.workloads.catalog import FAMILIES, PGBENCH, choose, dataset_for, named, workloads
+from benchmarks.workloads.catalog import (
+    FAMILIES,
+    PGBENCH,
+    PROCESSES,
+    choose,
+    dataset_for,
+    named,
+    workloads,
+)
 from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import (
     CacheState,
@@ -160,3 +168,11 @@ def test_a_workload_whose_cost_depends_on_its_past_has_servers_of_its_own() -> N
     alike = replace(named("insert-many-indexes"), own_servers=False)
     newest = Version.parse("18.0")
     assert alike.digest(newest) != named("insert-many-indexes").digest(newest)
+
+
+def test_a_workload_of_another_process_says_in_which_function_that_begins() -> None:
+    others = {one.name: one for one in workloads() if one.process}
+    assert {one.process for one in others.values()} == set(PROCESSES)
+    assert "the startup process (StartupXLOG)" in others["replay"].guards
+    # a worker is counted in its session; the others handle what sessions have done before
+    assert [one.process for one in others.values() if not one.own_servers] == ["worker"]

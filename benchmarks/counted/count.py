@@ -280,7 +280,8 @@ class Counter:
 
         with self._server(cell, place, change) as server:
             if work.process == WALSENDER:
-                take_changes(server, work.dataset)
+                with explained(server.cluster):
+                    take_changes(server, work.dataset)
             profiles = [profile for _, profile in server.processes(PROCESSES[work.process])]
             if len(profiles) != 1:
                 raise MeasureError(f"{len(profiles)} {work.process} processes were counted, not 1")

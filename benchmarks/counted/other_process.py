@@ -8,7 +8,10 @@ from __future__ import annotations
 import select
 import struct
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import psycopg
 from psycopg import pq
 
 from base.errors import MeasureError
@@ -36,9 +39,9 @@ def make_changes(
 ) -> tuple[str, ...]:
     """Execute *work* so often on *cluster*, and stop that: with a crash where that is replayed.
 
-    Return pgbench's command line.
+    Return pgbench's command line. MeasureError if a statement fails.
     """
-    with cluster.connect(work.dataset) as connection:
+    with _talking(f"could not begin {work.name}"), cluster.connect(work.dataset) as connection:
         for statement in work.session:
             connection.execute(statement.encode())
     argv = pgbench.transact(
@@ -57,36 +60,43 @@ def make_changes(
 def take_changes(server: CountedServer, database: str) -> None:
     """Have a walsender of *server* send all changes in *database*; MeasureError if it does not."""
     cluster = server.cluster
-    with cluster.connect(database) as connection:
-        ((position,),) = connection.execute(wal_position(connection).encode()).fetchall()
-    high, low = (int(half, 16) for half in position.split("/"))
-    where = f"host={cluster.host} port={PORT} user={SUPERUSER} dbname={database}"
-    sender = pq.PGconn.connect(f"{where} replication=database".encode())
-    try:
-        begun = sender.exec_(f"START_REPLICATION SLOT {_SLOT} LOGICAL 0/0".encode())
-        if begun.status != pq.ExecStatus.COPY_BOTH:
-            raise MeasureError(
-                "a walsender did not begin", detail=sender.error_message.decode().strip()
-            )
-        deadline = time.monotonic() + _SECONDS
-        while _reached(sender, deadline) < (high << 32) + low:
-            pass
-        backend = sender.backend_pid
-    finally:
-        sender.finish()
+    where = f"host={cluster.host} port={PORT} user={SUPERUSER} dbname={database} connect_timeout=30"
+    with _talking("a walsender did not send all changes"):
+        with cluster.connect(database) as connection:
+            ((position,),) = connection.execute(wal_position(connection).encode()).fetchall()
+        high, low = (int(half, 16) for half in position.split("/"))
+        sender = pq.PGconn.connect(f"{where} replication=database".encode())
+        try:
+            begun = sender.exec_(f"START_REPLICATION SLOT {_SLOT} LOGICAL 0/0".encode())
+            if begun.status != pq.ExecStatus.COPY_BOTH:
+                raise psycopg.OperationalError(sender.error_message.decode())
+            deadline = time.monotonic() + _SECONDS
+            while _reached(sender, deadline) < (high << 32) + low:
+                pass
+            backend = sender.backend_pid
+        finally:
+            sender.finish()
     server.parts(backend)
 
 
 def _reached(sender: pq.abc.PGconn, deadline: float) -> int:
     """Return the place in the WAL that the next message of *sender* says it has reached, or 0."""
+    left = deadline - time.monotonic()
     size, message = sender.get_copy_data(1)
-    if size < 0:
-        raise MeasureError("a walsender ended early", detail=sender.error_message.decode().strip())
+    if left <= 0 or size < 0:
+        raise psycopg.OperationalError(sender.error_message.decode() or f"{_SECONDS:.0f} s passed")
     if size == 0:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([sender.socket], [], [], left)[0]:
-            raise MeasureError(f"a walsender did not send all changes in {_SECONDS:.0f} s")
+        select.select([sender.socket], [], [], left)
         sender.consume_input()
         return 0
     kind, reached = _KEEPALIVE.unpack_from(message)
     return reached if kind == b"k" else 0
+
+
+@contextmanager
+def _talking(failure: str) -> Iterator[None]:
+    """Turn what goes wrong with a server, which may say anything, into a MeasureError."""
+    try:
+        yield
+    except (psycopg.Error, struct.error, ValueError) as error:
+        raise MeasureError(failure, detail=str(error).strip()) from error

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from unittest.mock import MagicMock, Mock
 
 import pytest
+from psycopg import pq
 
 from base.build import Build
+from base.errors import MeasureError
 from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted import other_process
 from benchmarks.counted.cells import workload_cell
 from benchmarks.counted.count import Counter
+from benchmarks.counted.other_process import take_changes
 from benchmarks.counted.profiles import kept_profile
 from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
@@ -55,3 +60,57 @@ def test_what_other_processes_execute_is_counted(newest_build: Build, pgbench_bu
         assert found[name][1][function] > 0
     assert found["parallel-aggregate"][0] > found["aggregate-plain"][0]
     assert "ParallelQueryMain" not in found["aggregate-plain"][1]
+
+
+END = "0/1A2B3C"
+
+
+@pytest.fixture
+def sender(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """A connection to a walsender, whose messages a test makes up."""
+    made = Mock(error_message=b"it ended", backend_pid=77)
+    made.exec_.return_value.status = pq.ExecStatus.COPY_BOTH
+    monkeypatch.setattr(other_process.pq, "PGconn", Mock(connect=Mock(return_value=made)))
+    monkeypatch.setattr(other_process, "wal_position", Mock(return_value="SELECT lsn()"))
+    return made
+
+
+@pytest.fixture
+def server() -> MagicMock:
+    made = MagicMock()
+    connection = made.cluster.connect.return_value.__enter__.return_value
+    connection.execute.return_value.fetchall.return_value = [[END]]
+    return made
+
+
+def messages(*said: bytes) -> list[tuple[int, bytes]]:
+    return [*((len(one), one) for one in said), (-1, b"")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param([b"k"], id="a short message"),
+        pytest.param([b"w" + bytes(24)] * 3, id="an end"),
+    ],
+)
+def test_a_server_may_say_anything(said: list[bytes], sender: Mock, server: MagicMock):
+    sender.get_copy_data.side_effect = messages(*said)
+    with pytest.raises(MeasureError, match="a walsender did not send all changes"):
+        take_changes(server, "decoding")
+    sender.finish.assert_called_once()
+
+
+def test_all_changes_are_there_when_the_walsender_has_reached_the_end(
+    sender: Mock, server: MagicMock
+):
+    def alive(reached: int) -> bytes:
+        return b"k" + reached.to_bytes(8, "big") + bytes(9)
+
+    sender.get_copy_data.side_effect = messages(
+        alive(0x1A2B3B), b"w" + b"\xff" * 24, alive(0x1A2B3C), alive(0)
+    )
+    take_changes(server, "decoding")
+    assert sender.get_copy_data.call_count == 3
+    server.parts.assert_called_once_with(77)

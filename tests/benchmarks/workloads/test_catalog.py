@@ -99,7 +99,7 @@ def test_a_server_gets_the_settings_of_a_workload_that_it_knows_and_shares_no_ot
     assert decoding.scenario.settings_of({"wal_level"}) == {"wal_level": "logical"}
     assert other.scenario.settings_of({"wal_level"}) == {}
     assert not together(decoding, other)
-    assert together(other, workload_cell(named("truncate")))
+    assert together(other, workload_cell(named("analyze")))
     plain = replace(named("logical-decoding"), settings=())
     assert plain.digest(Version.parse("18")) != named("logical-decoding").digest(
         Version.parse("18")

@@ -107,12 +107,13 @@ class Workload:
         # one that is timed only has none
         short, long = row.get("lengths", (1, 2))
         process = row.get("process", "")
-        where = f"; counted in the {process} process ({PROCESSES[process]})" if process else ""
+        where = "with its parallel workers" if process == "worker" else f"in the {process} process"
+        told = f"; counted {where} ({PROCESSES[process]})" if process else ""
         return cls(
             name=row["name"],
             family=family,
             title=row["title"],
-            guards=row["guards"] + where,
+            guards=row["guards"] + told,
             dataset=row["dataset"],
             script=path.read_text(),
             protocol=Protocol(row.get("protocol", Protocol.PREPARED)),

@@ -37,8 +37,11 @@ def systems(version: Version) -> list[BuildSystem]:
 
 
 def all_recipes() -> list[Recipe]:
-    """Two variants of every release, by whatever builds it, and of the beginning of 9.0."""
-    both, versions = (Variant(), Variant(segsize=2)), [*VERSIONS, Version.parse("8.5devel")]
+    """Two variants of every release, by whatever builds it, and of two developments."""
+    both, versions = (
+        (Variant(), Variant(segsize=2)),
+        [*VERSIONS, *map(Version.parse, ("8.5devel", "16devel"))],
+    )
     return [recipe(v, one, system) for v in versions for system in systems(v) for one in both]
 
 
@@ -348,3 +351,13 @@ def test_no_recipe_names_a_path_of_this_machine(version, variant):
         assert argument.startswith("--prefix=/opt/pgsql") or not argument.startswith("/")
         assert str(Path.home()) not in argument
         assert str(Path.cwd()) not in argument
+
+
+def test_the_option_for_documentation_is_added_where_it_is_missing(tmp_path):
+    (quirk,) = [one for one in load_table().quirk if one.name == "docs-without-option"]
+    (edit,) = quirk.edits
+    path = tmp_path / edit.file
+    for before, added in (("option('a')\n", True), ("option('docs', 'x')\noption('a')\n", False)):
+        path.write_text(before)
+        subprocess.run(["sed", "-i", "-e", edit.sed, str(path)], check=True)
+        assert path.read_text() == before + "option('docs', type: 'feature')\n" * added

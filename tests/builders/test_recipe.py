@@ -95,7 +95,7 @@ def test_no_directory_is_dead_each_is_visited_for_a_release(directory):
             ["make src/backend/utils/mb/conversion_procs all"],
             [],
         ),
-        ("16devel", "meson.build", ["configure"], ["meson setup"]),
+        ("16devel", "src/tools/rcgen", ["configure"], ["meson setup"]),
         ("16devel", "src/tools/pgflex", [], ["edit src/tools/pgflex"]),
     ],
 )

@@ -82,7 +82,7 @@ def test_a_plan_of_a_commit_goes_by_what_is_in_its_source(monkeypatch):
         raising=False,
     )
     assert planned("16devel", "16devel").recipe.system == "configure"
-    here.append("meson.build")
+    here.append("src/tools/rcgen")
     assert planned("16devel", "16devel").recipe.system == "meson"
 
 

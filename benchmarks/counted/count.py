@@ -30,7 +30,7 @@ from benchmarks.counted.cells import (
     together,
     work_of,
 )
-from benchmarks.counted.other_process import WALSENDER, make_changes, take_changes
+from benchmarks.counted.other_process import make_changes, take_changes
 from benchmarks.counted.outcome import CountOutcome
 from benchmarks.counted.plans import plans_of
 from benchmarks.counted.profiles import keep_profile
@@ -57,7 +57,7 @@ from benchmarks.records.record import Record
 from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, known_settings
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import RunDirectory
-from benchmarks.workloads.catalog import PGBENCH, PROCESSES, Workload
+from benchmarks.workloads.catalog import PGBENCH, PROCESSES, WALSENDER, Workload
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import CacheState, Cell
@@ -254,7 +254,7 @@ class Counter:
                 raise MeasureError("counting was interrupted")
             place = places.get()
             try:
-                if work.process:
+                if work.is_handled_later:
                     return self._elsewhere(cell, work, length, place)
                 with self._server(cell, place) as server:
                     return self._session(server, cell, work, [length])

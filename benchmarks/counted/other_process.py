@@ -20,10 +20,8 @@ from benchmarks.counted.server import SEED, CountedServer, written_script
 from benchmarks.observation.snapshot import wal_position
 from benchmarks.server.cluster import SUPERUSER, Cluster
 from benchmarks.server.home import PORT
-from benchmarks.workloads.catalog import Workload
+from benchmarks.workloads.catalog import STARTUP, Workload
 from benchmarks.workloads.scenario import Scenario
-
-STARTUP, WALSENDER = "startup", "walsender"
 
 _SLOT = "landspeed"
 """The logical replication slot whose changes a walsender sends; the workload's session makes it."""

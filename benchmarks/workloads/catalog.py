@@ -32,10 +32,11 @@ PGBENCH = "pgbench"
 DATASETS_SIZE = 20.0
 """The disk space of all datasets, in units of pgbench's scale: 300 MB."""
 
+WORKER, STARTUP, WALSENDER = "worker", "startup", "walsender"
 PROCESSES = {
-    "worker": "ParallelWorkerMain",
-    "startup": "StartupXLOG",
-    "walsender": "exec_replication_command",
+    WORKER: "ParallelWorkerMain",
+    STARTUP: "StartupXLOG",
+    WALSENDER: "exec_replication_command",
 }
 """Processes that a workload can be counted in, with the function that only such a one executes.
 
@@ -107,7 +108,7 @@ class Workload:
         # one that is timed only has none
         short, long = row.get("lengths", (1, 2))
         process = row.get("process", "")
-        where = "with its parallel workers" if process == "worker" else f"in the {process} process"
+        where = "with its parallel workers" if process == WORKER else f"in the {process} process"
         told = f"; counted {where} ({PROCESSES[process]})" if process else ""
         return cls(
             name=row["name"],
@@ -127,7 +128,7 @@ class Workload:
             connects=row.get("connects", False),
             role=row.get("role", "postgres"),
             settings=tuple(row.get("settings", {}).items()),
-            own_servers=row.get("own_servers", False),
+            own_servers=row.get("own_servers", process in (STARTUP, WALSENDER)),
             clients=row.get("clients"),
             process=process,
         )
@@ -156,9 +157,14 @@ class Workload:
         return self.clients is not None and self.clients > 1
 
     @property
+    def is_handled_later(self) -> bool:
+        """Whether the process that is counted handles what sessions have changed before."""
+        return self.process in (STARTUP, WALSENDER)
+
+    @property
     def is_whole_processes(self) -> bool:
         """Whether whole processes are counted; what they write and read is not known."""
-        return self.connects or self.process in ("startup", "walsender")
+        return self.connects or self.is_handled_later
 
     def facts(self) -> dict[str, Any]:
         """Return the workload as JSON can hold it."""

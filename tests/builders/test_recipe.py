@@ -38,10 +38,8 @@ def systems(version: Version) -> list[BuildSystem]:
 
 def all_recipes() -> list[Recipe]:
     """Two variants of every release, by whatever builds it, and of two developments."""
-    both, versions = (
-        (Variant(), Variant(segsize=2)),
-        [*VERSIONS, *map(Version.parse, ("8.5devel", "16devel"))],
-    )
+    both = (Variant(), Variant(segsize=2))
+    versions = [*VERSIONS, Version.parse("8.5devel"), Version.parse("16devel")]
     return [recipe(v, one, system) for v in versions for system in systems(v) for one in both]
 
 

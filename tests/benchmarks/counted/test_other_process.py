@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from unittest.mock import MagicMock, Mock
 
@@ -11,16 +10,14 @@ from psycopg import pq
 
 from base.build import Build
 from base.errors import MeasureError
-from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted import other_process
 from benchmarks.counted.cells import workload_cell
-from benchmarks.counted.count import Counter
 from benchmarks.counted.other_process import take_changes
 from benchmarks.counted.profiles import kept_profile
-from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import named
 from tests.kits.servers.cluster_kit import server_paths
+from tests.kits.servers.counter_kit import counter
 
 # a function that only this process executes
 EXECUTED = {
@@ -33,21 +30,12 @@ EXECUTED = {
 @pytest.mark.postgres
 def test_what_other_processes_execute_is_counted(newest_build: Build, pgbench_build: Build):
     with server_paths() as paths:
-        counter = Counter(
-            build=newest_build,
-            pgbench=Pgbench(pgbench_build),
-            machine=Machine.detect("here"),
-            paths=paths,
-            context={"preset": "test", "round": 1},
-            stop=threading.Event(),
-            at_once=2,
-        )
         cells = [
             workload_cell(replace(named(name), lengths=(1, 3)))
             for name in ("aggregate-plain", *EXECUTED)
         ]
         found = {}
-        for outcome in counter.count(cells):
+        for outcome in counter(newest_build, pgbench_build, paths).count(cells):
             assert isinstance(outcome, Record), outcome
             profile = kept_profile(paths, outcome.id)
             assert profile is not None
@@ -56,6 +44,9 @@ def test_what_other_processes_execute_is_counted(newest_build: Build, pgbench_bu
             clocked = outcome.sample.clocked_instructions or 0.0
             assert sum(profile.own.values()) == pytest.approx(cost + clocked, rel=0.001)
             found[outcome.cell.mode] = cost, profile.own
+            # what a whole process reads and writes is not known
+            whole = outcome.cell.mode in ("logical-walsender", "replay")
+            assert (outcome.sample.blocks_tx is None, not outcome.passes) == (whole, whole)
     for name, function in EXECUTED.items():
         assert found[name][1][function] > 0
     assert found["parallel-aggregate"][0] > found["aggregate-plain"][0]

@@ -7,19 +7,16 @@ A sample of the quarter years in docs/builds.md. By name, with a clone of Postgr
 from __future__ import annotations
 
 import os
-import threading
 
 import pytest
 
 from base.build import Build, Variant
-from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.cells import workload_cell
-from benchmarks.counted.count import Counter
-from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import named
 from landspeed.session.session import Session
 from tests.kits.servers.cluster_kit import server_paths
+from tests.kits.servers.counter_kit import counter
 
 pytestmark = [
     pytest.mark.postgres,
@@ -46,14 +43,7 @@ def test_a_commit_in_the_middle_of_a_development_is_counted(commit: str, pgbench
     session = Session.open()
     build = session.build(session.builder.sources.resolve(commit), Variant())
     with server_paths() as paths:
-        counter = Counter(
-            build=build,
-            pgbench=Pgbench(pgbench_build),
-            machine=Machine.detect("here"),
-            paths=paths,
-            context={"preset": "test", "round": 1},
-            stop=threading.Event(),
-        )
-        (outcome,) = counter.count([workload_cell(named("select-1-simple"))])
+        cells = [workload_cell(named("select-1-simple"))]
+        (outcome,) = counter(build, pgbench_build, paths).count(cells)
     assert isinstance(outcome, Record), outcome
     assert 25_000 < (outcome.sample.instructions or 0.0) < 45_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from base.paths import Paths
 from base.version import VersionRange
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.cells import exact_cell, workload_cell
-from benchmarks.counted.count import Counter
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure
 from benchmarks.records.record import Record
@@ -24,20 +22,10 @@ from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import CacheState, Cell, Scenario, Tier
 from tests.kits.servers.cluster_kit import server_paths
+from tests.kits.servers.counter_kit import counter
 
 # By name, where little else runs: pytest -m "" tests/benchmarks/counted/test_workloads.py
 pytestmark = [pytest.mark.postgres, pytest.mark.long]
-
-
-def counter(build: Build, paths: Paths) -> Counter:
-    return Counter(
-        build=build,
-        pgbench=Pgbench(build=build),
-        machine=Machine.detect(),
-        paths=paths,
-        context={"preset": "catalog", "round": 1},
-        stop=threading.Event(),
-    )
 
 
 def counts(outcomes: Sequence[Record | LandspeedError]) -> dict[str, float]:
@@ -69,7 +57,7 @@ def test_a_workload_costs_the_same_alone_and_among_others_and_a_broken_one_stops
 ) -> None:
     chosen = choose(["select-1-simple", "insert-one", "sort-text"])
     with server_paths() as paths:
-        one = counter(newest_build, paths)
+        one = counter(newest_build, newest_build, paths)
         cells = [workload_cell(each) for each in (chosen[0], broken(), *chosen[1:])]
         together = list(one.count(cells))
         alone = list(one.count([workload_cell(named("sort-text"))]))
@@ -93,7 +81,7 @@ def test_a_server_that_dies_costs_one_workload_and_the_next_ones_get_a_new_serve
     )
     with server_paths() as paths:
         cells = [workload_cell(one) for one in (deadly, *choose(["select-1-simple"]))]
-        first, second = counter(newest_build, paths).count(cells)
+        first, second = counter(newest_build, newest_build, paths).count(cells)
     assert isinstance(first, LandspeedError)
     assert "could not count deadly" in first.message
     assert isinstance(second, Record)
@@ -109,7 +97,7 @@ def test_a_script_of_ones_own_is_counted_and_timed_on_the_data_it_loads(
     own = Script.of_file(tmp_path / "mine.sql", tmp_path / "load.sql")
     scenario = Scenario(mode=own, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=1)
     with server_paths() as paths:
-        (record,) = counter(newest_build, paths).count(
+        (record,) = counter(newest_build, newest_build, paths).count(
             [exact_cell(scenario, "default", CacheState.WARM)]
         )
         times = [

@@ -26,7 +26,7 @@ from builders.catalog import Catalog
 from builders.cleanup import sweep
 from builders.config import CONFIG_NAME, SourceConfig
 from builders.incremental_tree import taken, trim
-from builders.recipe import Recipe, recipe
+from builders.recipe import Recipe, client_recipe, recipe
 from builders.recipe_table import BuildSystem
 from builders.sandbox import Host, Progress, Sandbox
 from builders.source import Source, Sources
@@ -126,7 +126,22 @@ class Builder:
 
         Two processes that ask for one identity build it once. Raises BuildError, StorageError.
         """
-        plan = self.recipe(source, variant, system)
+        return self._found_or_built(source, self.recipe(source, variant, system), progress)
+
+    def find_client(self) -> Build | None:
+        """Return a build of the newest stable release that has pgbench, if one is in the store."""
+        source = self.newest_stable()
+        alone = self.identifier(source, client_recipe(source.version))
+        return self.find(source, Variant()) or self._kept(alone, source)
+
+    def build_client(self, *, progress: Callable[[Progress], None]) -> Build:
+        """Return pgbench of the newest stable release alone, built now; raises as `build` does."""
+        source = self.newest_stable()
+        return self._found_or_built(source, client_recipe(source.version), progress)
+
+    def _found_or_built(
+        self, source: Source, plan: Recipe, progress: Callable[[Progress], None]
+    ) -> Build:
         identifier = self.identifier(source, plan)
         found = self._kept(identifier, source)
         if found:
@@ -208,7 +223,7 @@ class Builder:
             plan, source=tree, stage=stage, log=log, progress=job.progress, lock=lock
         )
         installed = _prefix(job.plan, stage) / "bin"
-        for program in ("postgres", "initdb", "pg_config"):
+        for program in plan.programs:
             path = installed / program
             # A symlink on the way could make the files of another build ours.
             if not path.is_file() or path.resolve() != path:

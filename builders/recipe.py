@@ -8,7 +8,7 @@ everywhere. Nothing here does I/O, except that the table is read once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from base.build import Variant
@@ -47,7 +47,10 @@ class BuildStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """The ordered steps that build one version in one variant with one build system."""
+    """The ordered steps that build one version in one variant with one build system.
+
+    ``programs`` are what it has to install.
+    """
 
     version: Version
     variant: Variant
@@ -55,6 +58,7 @@ class Recipe:
     quirks: tuple[Quirk, ...]
     steps: tuple[BuildStep, ...]
     prefix: str
+    programs: tuple[str, ...] = ("postgres", "initdb", "pg_config")
 
     def facts(self) -> dict[str, Any]:
         """Return what ``plan --json`` prints and the identity of a build is made of."""
@@ -124,6 +128,17 @@ def recipe(
         steps=(*edits, *steps),
         prefix=table.common.prefix,
     )
+
+
+def client_recipe(version: Version) -> Recipe:
+    """Return the recipe for pgbench of *version* without a server: 18 or later."""
+    whole = recipe(version, Variant(), BuildSystem.MESON)
+    server = load_table().meson.targets
+    steps = (
+        replace(step, argv=tuple(word for word in step.argv if word not in server))
+        for step in whole.steps
+    )
+    return replace(whole, steps=tuple(steps), programs=("pgbench",))
 
 
 def _sized(text: str, variant: Variant) -> str:

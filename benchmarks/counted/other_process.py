@@ -35,7 +35,7 @@ _KEEPALIVE = struct.Struct("!cQ")
 def make_changes(
     cluster: Cluster, pgbench: Pgbench, scenario: Scenario, work: Workload, executions: int
 ) -> tuple[str, ...]:
-    """Execute *work* so often on *cluster*, and stop that: with a crash where that is replayed.
+    """Run *work* so many times on *cluster*, and stop that: with a crash where that is replayed.
 
     Return pgbench's command line. MeasureError if a statement fails.
     """

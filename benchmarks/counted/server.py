@@ -216,6 +216,8 @@ class CountedServer:
         written = sorted(
             (path.stat().st_mtime_ns, int(path.suffix[1:]))
             for path in self.counts.glob(f"{backend}.*")
+            # hostile code can name files anything
+            if path.suffix[1:].isdecimal()
         )
         found: dict[int, list[Profile]] = {}
         for when, profile in self.processes(entry):

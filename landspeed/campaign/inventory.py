@@ -77,6 +77,8 @@ def _release_row(
 def _built(builds: Iterable[Build]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = defaultdict(list)
     for build in builds:
+        if not build.program("postgres").exists():  # pgbench alone
+            continue
         names[build.origin.name].append(build.variant.name)
     return {name: sorted(set(variants)) for name, variants in names.items()}
 

@@ -82,7 +82,7 @@ def count_due(
     total = sum(len(cells) for _, cells in due)
     try:
         with (
-            session.builder.store.in_use([build for build, _ in due]),
+            session.builder.store.in_use([pgbench.build, *(build for build, _ in due)]),
             measuring(counting=True),
             meter("counting") as shown,
         ):

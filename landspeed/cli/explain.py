@@ -17,6 +17,7 @@ from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import PGBENCH, Workload
 from benchmarks.workloads.cell_name import CellName, cell_syntax
+from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell
 from builders.source import Source
 from landspeed.campaign.workloads import count_key, counter_of, recorded_counts
@@ -105,7 +106,8 @@ def explain_(
         raise UsageError(f'"{before}" and "{after}" are the same', hint="Name two servers.")
     session = Session.open(only_counts=True)
     cell = counted_cell(scenario, session)
-    pgbench = Pgbench(build=session.pgbench_build())
+    is_script = isinstance(cell.scenario.mode, Script)
+    pgbench = Pgbench(build=session.pgbench_build(with_server=is_script))
     sides = [_counted(session, pgbench, target, cell, cache=cache) for target in targets]
     explained = _explained(sides[0], sides[1], cell, _files(targets, session))
     profiles = [whole_functions(side.profile) for side in sides]

@@ -64,7 +64,7 @@ def plan_comparison(
         built = _with_copies(session, built, copies)
     return ComparePlan(
         sides=tuple(built),
-        pgbench=Pgbench(build=session.pgbench_build()),
+        pgbench=_pgbench(session, scenario),
         metric=metric,
         rule=rule.of(metric),
         seconds=scenario.seconds,
@@ -124,7 +124,7 @@ def sampler_of(session: Session, scenario: CompareScenario, metric: Metric) -> S
         session=session,
         cell=cell_of(session, scenario, metric.buffers),
         metric=metric,
-        pgbench=Pgbench(build=session.pgbench_build()),
+        pgbench=_pgbench(session, scenario),
         seconds=scenario.seconds,
     )
 
@@ -132,7 +132,12 @@ def sampler_of(session: Session, scenario: CompareScenario, metric: Metric) -> S
 def _require_script(session: Session, scenario: CompareScenario) -> None:
     """UsageError, before anything else is built, if pgbench does not understand a script."""
     if isinstance(scenario.mode, Script):
-        Pgbench(build=session.pgbench_build()).require_scripts([scenario.mode])
+        _pgbench(session, scenario).require_scripts([scenario.mode])
+
+
+def _pgbench(session: Session, scenario: CompareScenario) -> Pgbench:
+    is_script = isinstance(scenario.mode, Script)
+    return Pgbench(build=session.pgbench_build(with_server=is_script))
 
 
 def _with_copies(

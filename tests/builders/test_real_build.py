@@ -123,6 +123,19 @@ def test_a_copied_prefix_makes_a_cluster_as_an_unprivileged_user(newest_build, o
     assert "Database block size:                  8192\n" in facts
 
 
+def test_pgbench_alone_is_the_pgbench_that_a_server_is_built_with(maker, newest_build, tmp_path):
+    paths = replace(maker.paths, cache=tmp_path)
+    alone = replace(maker, paths=paths, store=Store(root=paths.store, limit=maker.store.limit))
+    assert alone.find_client() is None
+    client = alone.build_client(progress=lambda _: None)
+    assert alone.find_client() == client
+    assert not client.program("postgres").exists()
+    same = [build.program("pgbench").read_bytes() for build in (client, newest_build)]
+    assert same[0] == same[1]
+    assert said(client, "pgbench", "--version") == f"pgbench (PostgreSQL) {client.version}\n"
+    assert maker.find_client() == newest_build
+
+
 def test_built_again_with_a_warm_ccache_it_is_the_very_same_server(maker, newest_build, tmp_path):
     """Another store, another tree: where it is built must not show."""
     paths = replace(maker.paths, cache=tmp_path)

@@ -16,7 +16,7 @@ from base.errors import UsageError, VariantError
 from base.version import Version
 from builders import recipe as module
 from builders.catalog import Catalog
-from builders.recipe import BuildStep, Recipe, recipe
+from builders.recipe import BuildStep, Recipe, client_recipe, recipe
 from builders.recipe_table import BuildSystem, load_table
 from tests.kits.builds.variant_kit import variants as any_variants
 
@@ -341,6 +341,15 @@ def test_a_flag_or_a_variable_of_any_step_changes_the_digest():
         ):
             steps = (*plan.steps[:number], changed, *plan.steps[number + 1 :])
             assert replace(plan, steps=steps).digest != plan.digest
+
+
+def test_the_recipe_of_pgbench_alone_makes_pgbench_and_no_server():
+    plan, whole = client_recipe(Version.parse("18.6")), recipe(Version.parse("18.6"), Variant())
+    made = [word for step in plan.steps if step.name == "ninja" for word in step.argv]
+    assert made[4:] == ["src/bin/pgbench/pgbench"]
+    assert plan.programs == ("pgbench",)
+    assert [step.name for step in plan.steps] == [step.name for step in whole.steps]
+    assert plan.digest != whole.digest
 
 
 @given(known, variants)

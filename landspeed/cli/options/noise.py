@@ -30,7 +30,7 @@ def show_noise(runs: int | None, *, as_json: bool) -> None:
 
 
 def _measure(session: Session, runs: int) -> None:
-    pgbench = Pgbench(build=session.pgbench_build())
+    pgbench = Pgbench(build=session.pgbench_build(with_server=True))
     for _ in range(runs):
         point, seconds = least_compared(session, pgbench.build)
         compare_with_itself(session, pgbench, point, seconds=seconds)

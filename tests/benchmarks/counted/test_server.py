@@ -56,6 +56,7 @@ def test_what_workers_executed_belongs_to_the_part_in_which_they_ended(tmp_path:
     leave("9", 6, 50, "ParallelWorkerMain")
     leave("10", 15, 3, "ParallelWorkerMain")
     leave("11", 16, 1000, "AutoVacWorkerMain")
+    leave("7.anything", 12, 1, "PostgresMain")
     beside = counted_server(tmp_path).beside(7, "ParallelWorkerMain")
     assert {part: profile.own["ParallelWorkerMain"] for part, profile in beside.items()} == {
         1: 150,

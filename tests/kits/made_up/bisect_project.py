@@ -153,7 +153,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
 
     patch(Session, "build", build)
     patch(Session, "build_all", build_all)
-    patch(Session, "pgbench_build", lambda self: client)
+    patch(Session, "pgbench_build", lambda self, **_: client)
     patch(sampler, "measure", pretence.measured)
     for module in (sampler, campaign_counted):
         patch(module, "count", pretence.counted)

@@ -97,7 +97,7 @@ class Session:
     def builder(self) -> Any:
         return SimpleNamespace(store=SimpleNamespace(in_use=lambda _: nullcontext()))
 
-    def pgbench_build(self) -> Build:
+    def pgbench_build(self, *, with_server: bool = False) -> Build:
         return build("18.1")
 
     def build_all(self, targets: Sequence[Target], jobs: None) -> dict[Target, Any]:

@@ -145,7 +145,7 @@ class _Session(FakeSession):
     def build_all(self, targets: list[Target], jobs: int | None) -> dict[Target, Build]:
         return {one: build(one.ref, digest=one.ref[0]) for one in targets}
 
-    def pgbench_build(self) -> Build:
+    def pgbench_build(self, *, with_server: bool = False) -> Build:
         return build("18.1")
 
 

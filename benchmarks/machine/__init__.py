@@ -1,4 +1,4 @@
-"""The machine that measures: its parts, processes, processors, memory and lock.
+"""The machine that measures: its parts, processes, processors, memory, counters and lock.
 
 Start at ``machine.Machine`` and ``lock.measuring``.
 """

@@ -27,6 +27,9 @@ VARIANT_NAMES = ("blocksize", "wal_blocksize", "build")
 class Metric:
     """One number of a sample, drawn by asv; ``column`` names it in records and their columns.
 
+    Runs that were stored before records had the column have no value. The name of a metric that is
+    counted in a cold cache ends in ``_cold``: the site's scripts tell it by that.
+
     With ``buffers`` it is counted in that cache state, and exact: it needs no second measurement.
     It is then the slope of the sum of ``counters`` (fields of PassFacts) over transactions.
     Without ``buffers`` it is of timed runs.

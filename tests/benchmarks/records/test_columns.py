@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.records.columns import COLUMNS
+from benchmarks.workloads.metrics import METRICS
+from benchmarks.workloads.scenario import CacheState
 from tests.kits.made_up.synthetic import Point, counted_record, record
 
 
@@ -14,3 +16,9 @@ def test_every_column_has_a_place_in_the_record() -> None:
     counted = counted_record(one["build"], cell, one["machine"], one["epoch"])
     absent = [c.name for c in COLUMNS if c.value(one) is None and c.value(counted) is None]
     assert absent == []
+
+
+def test_every_metric_has_a_column_and_shows_its_cache_state_in_its_name() -> None:
+    assert {metric.column for metric in METRICS} <= {column.name for column in COLUMNS}
+    cold = {metric.name for metric in METRICS if metric.buffers is CacheState.COLD}
+    assert cold == {metric.name for metric in METRICS if metric.name.endswith("_cold")}

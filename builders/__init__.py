@@ -1,4 +1,4 @@
 """A release or commit in, a proven install prefix out.
 
-Start at ``builder.Builder`` and ``recipe.recipe``; releases and recipes are TOML files here.
+Releases and recipes are TOML files. Start at ``builder.Builder`` and ``recipe.recipe``.
 """

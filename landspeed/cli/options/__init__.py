@@ -1,4 +1,4 @@
 """Options that several verbs share.
 
-Start at ``common``: options of most verbs. Those of compare and bisect are in ``scenario``.
+Start at ``common.json_option``, for most verbs, and ``scenario.comparison_options``, for two.
 """

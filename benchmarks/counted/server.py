@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,8 +29,6 @@ SEED = 7
 
 _FILE_SECONDS = 60.0
 _POLL_SECONDS = 0.01
-# Bytes for the names of the data directory, of the server and of its libraries.
-_NAMED = 1024
 
 
 def written_script(run: RunDirectory, text: str) -> Path:
@@ -94,7 +91,6 @@ class CountedServer:
         placed = _at_fixed_place(build, run)
         cluster = Cluster(
             build=placed,
-            environment=_padding(data, placed.prefix),
             data=data,
             run=run,
             settings=settings,
@@ -240,22 +236,8 @@ def explained(cluster: Cluster) -> Iterator[None]:
         ) from error
 
 
-def _padding(data: Path, prefix: Path) -> dict[str, str]:
-    """Return what makes a server's arguments and environment as long wherever its files are.
-
-    Both are above its stack. In six data directories with names of other lengths, a prepared
-    SELECT 1 on 18.6 took 19,071 to 19,122 instructions; with the padding 19,067 to 19,073.
-    """
-    named = len(os.fsencode(data)) + 2 * len(os.fsencode(prefix))
-    return {"LANDSPEED_PADDING": "x" * max(0, _NAMED - named)}
-
-
 def _at_fixed_place(server: Build, run: RunDirectory) -> Build:
-    """Return *server* under paths that are as long for every build.
-
-    Their length moves the stack, and vector instructions read what is aligned otherwise in other
-    numbers of steps.
-    """
+    """Return *server* under paths that are as long for every build: see RunDirectory."""
     parts = {"bin": server.program("postgres").parent, "lib": server.prefix / "lib"}
     if server.external is not None:
         parts["lib"] = Path(server.external.libdir)

@@ -186,7 +186,6 @@ class Cluster:
         settings: Mapping[str, str],
         keep: bool,
         under: Sequence[str] = (),
-        environment: Mapping[str, str] | None = None,
         memory_limit: int | None = None,
         beside: bool = False,
         confined: bool = False,
@@ -199,7 +198,6 @@ class Cluster:
         self.keep = keep
         self._settings = settings
         self._under = under
-        self._environment = dict(environment or {})
         self.memory_limit = memory_limit
         self._beside = beside
         self._read = read
@@ -283,7 +281,7 @@ class Cluster:
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
                 argv,
-                env=clean_environment(self.build) | self._environment,
+                env=clean_environment(self.build),
                 cwd=self.run.path,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -24,6 +24,11 @@ _SOCKET_NAME = f".s.PGSQL.{PORT}"
 _LONGEST_SOCKET = 107  # sizeof(sockaddr_un.sun_path) - 1, see unix(7)
 _SHORT_ROOT = Path("/tmp")  # noqa: S108  mkdtemp makes a private directory in it
 _SHORT_PREFIX = "landspeed-"
+# As long for every home whose own name leaves room for it, and short enough for sockets: the
+# lengths of paths move a server's stack and heap, and vector instructions take other numbers of
+# steps then.
+_RUN_LENGTH = 80
+_RANDOM_LENGTH = 8  # what mkdtemp adds to a prefix
 _DATA_LINK = "data"
 _GROUP_LINK = "group"
 _SCRATCH = "client"
@@ -168,7 +173,8 @@ class ServerHome:
     def _make_directory(self) -> Path:
         with storage_errors(f'create a directory in "{self.runs}"', self.runs):
             make_passable(self.runs)
-            path = Path(tempfile.mkdtemp(prefix="", dir=self.runs))
+            taken = len(os.fsencode(self.runs / ("x" * _RANDOM_LENGTH)))
+            path = Path(tempfile.mkdtemp(prefix="_" * (_RUN_LENGTH - taken), dir=self.runs))
             path.chmod(0o755)
             return path
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from landspeed.atlas.run import Atlas
-from landspeed.atlas.search import AtlasStep, grid, intervals, steps
+from landspeed.atlas.search import AtlasStep, grid, intervals, steps, work_left
 from landspeed.bisect.commit_range import Candidate
 from landspeed.campaign.workloads import KnownCount
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
@@ -80,6 +80,7 @@ class AtlasReport:
 
     ``candidates`` of the ``commits`` change what is installed; points of the grid are at most
     ``spacing`` candidates apart. ``build_seconds`` and ``count_seconds`` are of all invocations.
+    At least ``builds_left`` and ``counts_left`` are needed to settle what is open.
     """
 
     good: Candidate
@@ -101,6 +102,8 @@ class AtlasReport:
     count_seconds: float
     machine: str
     command: str
+    builds_left: int = 0
+    counts_left: int = 0
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""
@@ -110,7 +113,7 @@ class AtlasReport:
 ATLAS_ADAPTER = TypeAdapter(AtlasReport)
 
 
-def atlas_report(atlas: Atlas, command: str, *, complete: bool) -> AtlasReport:
+def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
     """Return the report of *atlas* as far as it has come; *command* is what a person typed."""
     request, journal = atlas.request, atlas.journal
     question, known, commits = atlas.question, atlas.known(), request.commits
@@ -121,7 +124,7 @@ def atlas_report(atlas: Atlas, command: str, *, complete: bool) -> AtlasReport:
     here = set(commits.positions)
     runs = [event for event in journal.of("run") if event.candidate in here]
     builds = [event for event in journal.of("built") if event.candidate in here]
-    points = grid(question, known)
+    points, (builds_left, counts_left) = grid(question, known), work_left(question, known)
     return AtlasReport(
         good=commits[0],
         bad=commits[commits.last],
@@ -131,7 +134,7 @@ def atlas_report(atlas: Atlas, command: str, *, complete: bool) -> AtlasReport:
         size=request.size,
         variant=request.variant.name,
         workloads=question.series,
-        complete=complete,
+        complete=atlas.complete,
         changes=tuple(_change(atlas, step) for step in steps(question, known)),
         open=tuple(
             OpenRange(
@@ -154,6 +157,8 @@ def atlas_report(atlas: Atlas, command: str, *, complete: bool) -> AtlasReport:
         count_seconds=round(sum(event.seconds or 0.0 for event in runs), 1),
         machine=request.session.machine.name,
         command=command,
+        builds_left=builds_left,
+        counts_left=counts_left,
     )
 
 
@@ -232,9 +237,15 @@ def _row(one: CommitChange) -> Sequence[str]:
 
 
 def _open(report: AtlasReport) -> Iterator[str]:
-    if report.open:
+    if not report.complete:
         yield "## Not searched to the end"
         yield ""
+        yield (
+            f"At least {counted(report.builds_left, 'build')} and "
+            f"{counted(report.counts_left, 'count')} are left: the same search continues."
+        )
+        yield ""
+    if report.open:
         rows = [
             (code(one.after.name), code(one.last.name), str(one.commits), ", ".join(one.workloads))
             for one in report.open

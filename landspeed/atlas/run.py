@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, log
+from math import log
 from typing import Any
+from uuid import uuid4
 
 from base.build import Build, Variant
-from base.errors import BuildError, ClusterError, LandspeedError, MeasureError, SourceError
+from base.errors import (
+    BuildError,
+    ClusterError,
+    LandspeedError,
+    MeasureError,
+    SourceError,
+    UsageError,
+)
 from base.files import canonical_json, digest_text
 from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
@@ -32,7 +40,7 @@ from landspeed.atlas.search import (
     work_left,
 )
 from landspeed.bisect.commit_range import CommitRange, commit_range
-from landspeed.bisect.journal import Event, Journal
+from landspeed.bisect.journal import ATLAS, Event, Journal
 from landspeed.bisect.model import Costs
 from landspeed.campaign.campaign import note_identical_builds
 from landspeed.campaign.workloads import (
@@ -44,12 +52,11 @@ from landspeed.campaign.workloads import (
     recorded_counts,
 )
 from landspeed.console.format import counted, percent
-from landspeed.console.progress import Meter, duration, meter, say
+from landspeed.console.progress import Meter, meter, say
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 
 _clock = time.monotonic
-_STEM = "atlas"
 _ESTIMATE = Costs(run=10.0, build=120.0)  # before anything was built or counted
 
 
@@ -59,7 +66,8 @@ class AtlasRequest:
 
     ``commits`` are those that change what is installed, out of ``span`` commits. Points of the
     grid are at most ``spacing`` of them apart. ``budget`` is the time in seconds for one
-    invocation.
+    invocation. Of several machines that search at once each has a ``share``: the positions of its
+    first and its last commit.
     """
 
     session: Session
@@ -70,6 +78,7 @@ class AtlasRequest:
     size: float
     spacing: int
     budget: float
+    share: tuple[int, int] | None = None
 
     @classmethod
     def between(
@@ -81,26 +90,34 @@ class AtlasRequest:
         size: float,
         spacing: int,
         budget: float,
+        share: tuple[str, str] | None = None,
     ) -> AtlasRequest:
-        """Return the request for the commits between *ends*."""
+        """Return the request for the commits between *ends*; of a *share*, two commits, if any.
+
+        UsageError if they are no commits of the range.
+        """
         sources, refs = session.builder.sources, [end.ref for end in ends]
+        commits = commit_range(sources, *refs, apart=APART)
         return cls(
             session=session,
-            commits=commit_range(sources, *refs, apart=APART),
+            commits=commits,
             span=commit_range(sources, *refs).last,
             variant=ends[0].variant,
             workloads=tuple(workloads),
             size=size,
             spacing=spacing,
             budget=budget,
+            share=share and _positions(commits, share),
         )
 
     def journal(self, *, fresh: bool = False) -> AbstractContextManager[Journal]:
         """Open the journal for this process alone.
 
         It is about commits of one variant on one machine, so that any other search, of a longer
-        range or a finer grid, continues it.
+        range or a finer grid, continues it. That of a share is a new file, beside those of the
+        other shares.
         """
+        part = "" if self.share is None else uuid4().hex[:8]
         session = self.session
         inputs: dict[str, Any] = {
             "variant": self.variant.name,
@@ -110,7 +127,7 @@ class AtlasRequest:
             "machine": session.machine.name,
             "epoch": count_epoch().identifier,
         }
-        return Journal.open(session.paths.results / "atlas", _STEM, inputs, fresh=fresh)
+        return Journal.open(session.paths.results / ATLAS, ATLAS, inputs, fresh=fresh, part=part)
 
 
 @dataclass(kw_only=True)
@@ -152,46 +169,72 @@ class Atlas:
             spacing=request.spacing,
             build=costs.build,
             count=costs.run / request.session.machine.cores,
+            share=request.share,
         )
 
     @property
-    def servers(self) -> dict[int, str]:
-        """The digests of the servers that were built, by position."""
+    def servers(self) -> dict[int, list[str]]:
+        """The digests of the servers that were built, by position; builds elsewhere may differ."""
         at = self.request.commits.positions
-        built = {str(e.candidate): str(e.server) for e in self.journal.of("built")}
-        return {at[ref]: server for ref, server in built.items() if ref in at}
+        built = {(str(e.candidate), str(e.server)) for e in self.journal.of("built")}
+        found: dict[int, list[str]] = {}
+        for ref, server in sorted(built):
+            if ref in at:
+                found.setdefault(at[ref], []).append(server)
+        return found
+
+    @property
+    def _built_here(self) -> set[tuple[str, str]]:
+        built = (event for event in self.journal.events if event.event == "built")
+        return {(str(event.candidate), str(event.server)) for event in built}
 
     def known(self) -> KnownLevels:
-        """Return everything that is known; identical servers have the same counts."""
+        """Return everything that is known; identical servers have the same counts.
+
+        It does not depend on the order in which several machines found it.
+        """
         at, servers = self.request.commits.positions, self.servers
         known = KnownLevels(
-            broken={at[ref] for ref in self.journal.skipped if ref in at}, built=set(servers)
+            broken={at[ref] for ref in self.journal.skipped if ref in at},
+            built={at[ref] for ref, _ in self._built_here if ref in at},
         )
-        refused = {(e.workload, e.candidate) for e in self.journal.of("refused")}
-        refs = {digest: self.request.commits[p].ref for p, digest in reversed(servers.items())}
-        for position, digest in servers.items():
+        refused = {
+            (event.workload, digest)
+            for event in self.journal.of("refused")
+            for digest in servers.get(at.get(str(event.candidate), -1), ())
+        }
+        for position, digests in servers.items():
             for name in self.cells:
-                if found := self.count(name, position, digest):
+                if found := self._count_of(name, digests):
                     known.levels[name][position] = log(found.instructions)
-                elif refused & {
-                    (name, refs[digest]),
-                    (name, self.request.commits[position].ref),
-                }:
+                elif refused & {(name, digest) for digest in digests}:
                     known.missing.add((name, position))
         return known
 
-    def count(self, workload: str, position: int, digest: str | None = None) -> KnownCount | None:
+    def count(self, workload: str, position: int) -> KnownCount | None:
         """Return the count of *workload* at *position*, if there is one."""
-        server = digest or self.servers.get(position, "")
-        return self._counts.get(self._key(server, workload))
+        return self._count_of(workload, self.servers.get(position, ()))
+
+    def _count_of(self, workload: str, digests: Iterable[str]) -> KnownCount | None:
+        found = (self._counts.get(self._key(digest, workload)) for digest in digests)
+        return next(filter(None, found), None)
 
     def _key(self, digest: str, workload: str) -> CountKey:
         return count_key(self.request.session, digest, self.cells[workload], self.version)
 
+    def load(self) -> None:
+        """Read the counts that are recorded."""
+        session = self.request.session
+        self._counts = recorded_counts(session, str(session.builder.newest_stable().version))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all questions are settled, those of other shares as well."""
+        return next_probe(replace(self.question, share=None), self.known()) is None
+
     def run(self) -> bool:
-        """Go on until all is settled; False if the budget was spent before."""
+        """Go on until all of the share is settled; False if the budget was spent before."""
         require_countable()
-        self._counts = recorded_counts(self.request.session, self.pgbench)
         deadline = _clock() + self.request.budget
         self._announce()
         try:
@@ -256,7 +299,7 @@ class Atlas:
         except (BuildError, SourceError) as error:
             self._skip(position, error, _since(began))
             return None
-        if position not in self.servers:
+        if (candidate.ref, build.digest) not in self._built_here:
             event = Event(
                 event="built",
                 candidate=candidate.ref,
@@ -340,36 +383,14 @@ class Atlas:
         say(f"skipped: {candidate.name}: {error.message}")
 
 
-def estimate(atlas: Atlas) -> dict[str, Any]:
-    """Return what is left to do: the grid, and each commit that will be found, in seconds."""
-    question = atlas.question
-    builds, counts = work_left(question, atlas.known())
-    depth = ceil(log(max(2, question.spacing), 2))
-    return {
-        "commits": atlas.request.span,
-        "candidates": question.last,
-        "workloads": len(question.series),
-        "builds": builds,
-        "counts": counts,
-        "hours": round((builds * question.build + counts * question.count) / 3600, 2),
-        "builds_per_change": depth,
-        "hours_per_change": round(
-            (depth * question.build + (depth + 2 * len(question.series)) * question.count) / 3600, 2
-        ),
-    }
-
-
-def summary_of(estimated: dict[str, Any], size: float) -> str:
-    """Return what *estimated* says as a sentence or two."""
-    hours = duration(3600 * estimated["hours"])
-    each = duration(3600 * estimated["hours_per_change"])
-    return (
-        f"would search {estimated['commits']:,} commits, of which {estimated['candidates']:,} "
-        f"change the server, for changes of {percent(size)} or more of "
-        f"{counted(estimated['workloads'], 'workload')}: {counted(estimated['builds'], 'build')} "
-        f"and {counted(estimated['counts'], 'count')} to begin with, about {hours}; then at most "
-        f"{counted(estimated['builds_per_change'], 'build')} for each commit found, about {each}"
-    )
+def _positions(commits: CommitRange, share: tuple[str, str]) -> tuple[int, int]:
+    first, last = (commits.positions.get(ref, -1) for ref in share)
+    if not 0 <= first <= last:
+        raise UsageError(
+            f"there is no share {'..'.join(share)} between GOOD and BAD",
+            hint="Take one that --dry-run --machines prints, with the same GOOD and BAD.",
+        )
+    return first, last
 
 
 def _since(began: float) -> float:

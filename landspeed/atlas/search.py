@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil, log, log2
 
@@ -30,7 +30,8 @@ class AtlasQuestion:
     """What is looked for: steps of ``size`` (a share) or more in ``series``.
 
     Positions are 0 … ``last``; the grid's points are at most ``spacing`` apart. ``build`` and
-    ``count`` are the seconds that a build and a count take.
+    ``count`` are the seconds that a build and a count take. Only positions of the ``share``, its
+    first and its last, are counted; those of other shares are for other machines.
     """
 
     last: int
@@ -39,6 +40,11 @@ class AtlasQuestion:
     spacing: int
     build: float
     count: float
+    share: tuple[int, int] | None = None
+
+    def is_ours(self, position: int) -> bool:
+        """Return whether *position* is in the share."""
+        return self.share is None or self.share[0] <= position <= self.share[1]
 
     @property
     def threshold(self) -> float:
@@ -118,6 +124,15 @@ def intervals(question: AtlasQuestion, known: KnownLevels) -> Iterator[LevelInte
                 )
 
 
+def open_intervals(question: AtlasQuestion, known: KnownLevels) -> list[LevelInterval]:
+    """Return the intervals with something to count in the share, which ``free`` is limited to."""
+    ours = (
+        replace(one, free=tuple(filter(question.is_ours, one.free)))
+        for one in intervals(question, known)
+    )
+    return [one for one in ours if one.free]
+
+
 def steps(question: AtlasQuestion, known: KnownLevels) -> list[AtlasStep]:
     """Return the steps that are found so far, in order."""
     found: dict[tuple[int, int], dict[str, float]] = defaultdict(dict)
@@ -139,20 +154,30 @@ def next_probe(question: AtlasQuestion, known: KnownLevels) -> AtlasProbe | None
             return AtlasProbe(position=position, series=due)
     if probe := _most_telling(question, known):
         return probe
-    for step in steps(question, known):
-        for position in (step.first - 1, step.last):
-            if due := _due(question, known, position):
-                return AtlasProbe(position=position, series=due)
+    for position in _beside_steps(question, known):
+        if due := _due(question, known, position):
+            return AtlasProbe(position=position, series=due)
     return None
+
+
+def counts_due(question: AtlasQuestion, known: KnownLevels) -> dict[int, int]:
+    """Return how many series lack a count at points of the grid and beside steps, by position."""
+    points = {*grid(question, known), *_beside_steps(question, known)}
+    dues = {position: len(_due(question, known, position)) for position in sorted(points)}
+    return {position: due for position, due in dues.items() if due}
+
+
+def _beside_steps(question: AtlasQuestion, known: KnownLevels) -> list[int]:
+    return [at for step in steps(question, known) for at in (step.first - 1, step.last)]
 
 
 def work_left(question: AtlasQuestion, known: KnownLevels) -> tuple[int, int]:
     """Return about how many builds and counts the grid and the open questions still need."""
-    dues = {point: _due(question, known, point) for point in grid(question, known)}
-    builds = sum(bool(due) and point not in known.built for point, due in dues.items())
-    counts = sum(map(len, dues.values()))
+    dues = counts_due(question, known)
+    builds = sum(point not in known.built for point in dues)
+    counts = sum(dues.values())
     depths: dict[tuple[int, int], int] = {}
-    for one in intervals(question, known):
+    for one in open_intervals(question, known):
         depth = ceil(log2(len(one.free) + 1))
         depths[one.first, one.last] = max(depths.get((one.first, one.last), 0), depth)
         counts += depth
@@ -160,12 +185,14 @@ def work_left(question: AtlasQuestion, known: KnownLevels) -> tuple[int, int]:
 
 
 def _due(question: AtlasQuestion, known: KnownLevels, position: int) -> tuple[str, ...]:
+    if not question.is_ours(position):
+        return ()
     return tuple(name for name in question.series if known.can_count(name, position))
 
 
 def _most_telling(question: AtlasQuestion, known: KnownLevels) -> AtlasProbe | None:
     """Return the probe with the most bits per second; None if no question is open."""
-    questions = [one for one in intervals(question, known) if one.free]
+    questions = open_intervals(question, known)
     spans = {(one.first, one.last): one for one in questions}
     middles = {
         most_informative(

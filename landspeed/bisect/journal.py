@@ -43,6 +43,9 @@ from landspeed.bisect.model import Costs, Observations
 from landspeed.compare.verdict import Finding, Verdict
 from landspeed.stats.students_t import welch
 
+BISECTIONS, ATLAS = "bisect", "atlas"
+"""The directories of journals: of bisections, and of searches over many workloads."""
+
 _SCHEMA = 1
 _TRIES = 2
 # Earlier and fresh runs of one server that differ with a smaller p-value than this are taken to
@@ -117,37 +120,47 @@ _INPUTS = TypeAdapter(dict[str, str | int | float | dict[str, Any] | None])
 
 @dataclass(kw_only=True)
 class Journal:
-    """The file of a bisection: the ``inputs`` that identify it, and its ``events``."""
+    """The file of a bisection: the ``inputs`` that identify it, and its ``events``.
+
+    ``others`` are the events that other machines have found for the same search.
+    """
 
     path: Path
     inputs: Mapping[str, Any]
     events: list[Event] = field(default_factory=list)
+    others: Sequence[Event] = ()
 
     @classmethod
     @contextmanager
     def open(
-        cls, directory: Path, stem: str, inputs: Mapping[str, Any], *, fresh: bool = False
+        cls,
+        directory: Path,
+        stem: str,
+        inputs: Mapping[str, Any],
+        *,
+        fresh: bool = False,
+        part: str = "",
     ) -> Iterator[Self]:
         """Open the newest journal of *inputs* in *directory*, or a new one if *fresh*, alone.
 
         The name of its file begins with *stem*. A damaged one is set aside with a warning: its
         runs are in the records and are used again. BusyError names the process that has it.
+        With a *part*, eight hex digits, it is a file of that name beside the newest: of one of
+        several machines that search at once. Whoever opens a journal has all parts as ``others``.
         """
         name = f"{stem}-{digest_text(canonical_json(inputs))[:8]}"
         busy = "another landspeed carries out this bisection"
-        with locked(directory / f".{name}.lock", wait=False, busy=busy):
-            numbered = re.compile(rf"{re.escape(name)}-(\d+)\.json")
-            numbers = [int(m[1]) for p in directory.glob("*") if (m := numbered.fullmatch(p.name))]
-            newest = max(numbers, default=0)
-            path, events = directory / f"{name}-{newest}.json", None
-            if newest and not fresh:
-                try:
-                    events = read_journal(path)[1]
-                except RecordError as error:
-                    warn_set_aside(path, error)
-            if events is None:
+        with locked(directory / f".{name}{part}.lock", wait=False, busy=busy):
+            numbered = re.compile(rf"{re.escape(name)}-(\d+)(?:-[0-9a-f]{{8}})?\.json")
+            found = {p: int(m[1]) for p in directory.glob("*") if (m := numbered.fullmatch(p.name))}
+            newest = max(found.values(), default=0) + (1 if fresh or not found else 0)
+            events = {p: _sound(p) for p, number in sorted(found.items()) if number == newest}
+            path = directory / f"{name}-{newest}{part and f'-{part}'}.json"
+            own = events.pop(path, [])
+            if own is None:
                 path = directory / f"{name}-{newest + 1}.json"
-            yield cls(path=path, inputs=inputs, events=events or [])
+            others = [event for some in events.values() for event in some or ()]
+            yield cls(path=path, inputs=inputs, events=own or [], others=others)
 
     def add(self, event: Event) -> None:
         """Append *event*; it is on disk when this returns."""
@@ -157,8 +170,12 @@ class Journal:
         write_atomic(self.path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
 
     def of(self, kind: str) -> list[Event]:
-        """Return the events of one kind, in their order."""
-        return [one for one in self.events if one.event == kind]
+        """Return the events of one kind, in their order, those of others first."""
+        return [one for one in self._all if one.event == kind]
+
+    @property
+    def _all(self) -> tuple[Event, ...]:
+        return (*self.others, *self.events)
 
     @property
     def spent(self) -> float:
@@ -178,7 +195,7 @@ class Journal:
     def costs(self, estimate: Costs) -> Costs:
         """Return what a run and a build cost by the latest of them, else *estimate*."""
         runs = [event.seconds or 0.0 for event in self.of("run")]
-        builds = [e.seconds or 0.0 for e in self.events if e.event in ("built", "skipped")]
+        builds = [e.seconds or 0.0 for e in self._all if e.event in ("built", "skipped")]
         # GOOD and BAD are far apart, and may have been built before: the first two builds say
         # little about neighbours.
         return Costs(
@@ -225,6 +242,15 @@ def _is_unchanged(
         if not counted and len(then) > 1 and welch(now, then) < _DRIFTED:
             return False
     return True
+
+
+def _sound(path: Path) -> list[Event] | None:
+    """Return the events in the journal at *path*; None, with a warning, if it is damaged."""
+    try:
+        return read_journal(path)[1]
+    except RecordError as error:
+        warn_set_aside(path, error)
+        return None
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -210,7 +210,7 @@ class CauseFinder:
         What is not recorded yet is counted now. A cell that cannot be counted is left out.
         """
         again = [replace(cell, profile=configuration_of(values)) for cell in cells]
-        known = recorded_counts(self.session, self.pgbench)
+        known = recorded_counts(self.session, self.pgbench.version)
         due = [cell for cell in again if self._key(cell) not in known]
         if due:
             say(f"what explains the changes: {self.after.label} with {', '.join(spelled(values))}")
@@ -241,7 +241,7 @@ def records_of(
     session: Session, pgbench: Pgbench, build: Build, cells: Sequence[Cell]
 ) -> dict[CellKey, Record]:
     """Return the recorded counts of *cells* on *build*."""
-    known = recorded_counts(session, pgbench)
+    known = recorded_counts(session, pgbench.version)
     keys = {cell_key(cell): count_key(session, build.digest, cell, build.version) for cell in cells}
     return {
         name: session.records.get(known[key].record) for name, key in keys.items() if key in known

@@ -127,7 +127,7 @@ def _due(
     """Return what is left to count on each build that lacks something."""
     if timed := [one.name for one in workloads if one.timed_only]:
         say(f"not counted: {', '.join(timed)}, which need several clients and are only timed")
-    have = recorded_counts(session, pgbench)
+    have = recorded_counts(session, pgbench.version)
     due = []
     for build in builds:
         known = [one for one in workloads if one.runs_on(build.version)]
@@ -204,12 +204,12 @@ def count_side_by_side(
         raise error
 
 
-def recorded_counts(session: Session, pgbench: Pgbench) -> dict[CountKey, KnownCount]:
-    """Return the counts made here with *pgbench*."""
+def recorded_counts(session: Session, pgbench: str) -> dict[CountKey, KnownCount]:
+    """Return the counts made here with *pgbench*, a version."""
     columns = ("digest", "epoch", *_CELL, "instructions", "id")
     table = session.records.table([*columns, "machine", "pgbench_version"]).filter(
         (pc.field("machine") == session.machine.name)
-        & (pc.field("pgbench_version") == pgbench.version)
+        & (pc.field("pgbench_version") == pgbench)
         & pc.field("instructions").is_valid()
     )
     rows = zip(*(table[name].to_pylist() for name in columns), strict=True)

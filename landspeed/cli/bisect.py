@@ -116,8 +116,9 @@ def bisect_(
     ends = Target.parse(good, variant), Target.parse(bad, variant)
     require_sources(ends)
     kind, measured = RangeKind(over), metric_named(metric)
-    _require_meaning(kind, rule["budget"], deep=deep)
-    if atlas is not None:
+    if atlas is None:
+        _require_meaning(kind, rule["budget"], deep=deep)
+    else:
         atlas |= {"size": size, "budget": rule["budget"], "fresh": fresh}
         found = bisect_all(ends, typed_command(), **atlas, dry_run=dry_run, as_json=as_json)
         return raise_if(found)

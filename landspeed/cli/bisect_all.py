@@ -10,14 +10,18 @@ import click
 
 from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.workloads.catalog import Workload, choose
+from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
+from landspeed.atlas.estimate import estimate, left_of, summary_of
 from landspeed.atlas.report import atlas_markdown, atlas_report
-from landspeed.atlas.run import Atlas, AtlasRequest, estimate, summary_of
+from landspeed.atlas.run import Atlas, AtlasRequest
 from landspeed.cli.options.common import emit_either, given, require_none_of, show_dry_run, together
 from landspeed.cli.options.scenario import SCENARIO_WORDS
 from landspeed.cli.options.workloads import workload_options
 from landspeed.console.format import percent
 from landspeed.console.github_log import put_summary
 from landspeed.console.progress import say
+from landspeed.farm.atlas_jobs import AtlasJobs
+from landspeed.farm.matrix import MOST_JOBS
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 from landspeed.site.atlas_pages import write_atlas_pages
@@ -26,7 +30,7 @@ ALL_SIZE = 0.01
 # Two counts of one server may be 0.2 % apart.
 _LEAST_SIZE = 0.004
 _SUITE = "standard"
-_OWN = ("workload", "suite", "grid")
+_OWN = ("workload", "suite", "grid", "machines", "share")
 _OTHERS = (
     *("over", "deep", "metric", "improvement", "confidence", "memory", "configuration"),
     *SCENARIO_WORDS,
@@ -39,7 +43,8 @@ _options = together(
         is_flag=True,
         help="Find every commit that changed the instructions of a workload of --suite or "
         "--workload, slower or faster, in one search. Nothing is counted twice, also with another "
-        "--size, --grid or range; --budget is for this invocation.",
+        "--size, --grid or range; --budget is for this invocation, and 0 only reports what is "
+        "known.",
     ),
     workload_options,
     click.option(
@@ -50,6 +55,19 @@ _options = together(
         help="With --all: count at least one of so many commits. Only changes that cancel between "
         "two counted commits can be missed.",
     ),
+    click.option(
+        "--machines",
+        type=click.IntRange(1, MOST_JOBS),
+        metavar="N",
+        help="With --all --dry-run: divide what is left among so many machines; the outputs of the "
+        "step have the share of each.",
+    ),
+    click.option(
+        "--share",
+        metavar="FIRST..LAST",
+        help="With --all: count only commits from FIRST to LAST, both included, because other "
+        "machines count the rest; what is left is reported by the next search.",
+    ),
 )
 
 
@@ -58,9 +76,23 @@ def all_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @_options
     @wraps(command)
-    def packed(*, every: bool, workloads: list[Workload], grid: int, **rest: Any) -> Any:
+    def packed(
+        *,
+        every: bool,
+        workloads: list[Workload],
+        grid: int,
+        machines: int | None,
+        share: str | None,
+        **rest: Any,
+    ) -> Any:
         _require_options(every=every)
+        if machines and not rest["dry_run"]:
+            raise UsageError(
+                "--machines needs --dry-run",
+                hint="Add --dry-run: each machine then takes the --share that it prints.",
+            )
         chosen = {"workloads": workloads or choose([], _SUITE), "spacing": grid}
+        chosen |= {"machines": machines, "share": share}
         return command(atlas=chosen if every else None, **rest)
 
     return packed
@@ -72,7 +104,7 @@ def _require_options(*, every: bool) -> None:
         require_none_of(_OTHERS, "--all")
     elif any(name in given() for name in _OWN):
         raise UsageError(
-            "--suite, --workload and --grid need --all",
+            "--suite, --workload, --grid, --machines and --share need --all",
             hint="Add --all; without it one scenario is searched for one commit.",
         )
 
@@ -104,10 +136,16 @@ def bisect_all(
     spacing: int,
     budget: float,
     fresh: bool,
+    machines: int | None,
+    share: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> LandspeedError | None:
-    """Print every commit that changed one of *workloads*; return an error if time ran out."""
+    """Print every commit that changed one of *workloads*; return an error if time ran out.
+
+    With a *budget* of zero nothing is counted, and what is known is printed. Of a *share* only what
+    is left of it is.
+    """
     size = size or ALL_SIZE
     if size < _LEAST_SIZE:
         raise UsageError(
@@ -117,19 +155,45 @@ def bisect_all(
     require_same_variant(*ends)
     session = Session.open()
     request = AtlasRequest.between(
-        session, ends, workloads, size=size, spacing=spacing, budget=budget
+        session, ends, workloads, size=size, spacing=spacing, budget=budget, share=_parse(share)
     )
     with request.journal(fresh=fresh) as journal:
         atlas = Atlas(request=request, journal=journal)
+        atlas.load()
+        if budget and not dry_run:
+            atlas.run()
         if dry_run:
-            facts = estimate(atlas)
-            show_dry_run(summary_of(facts, size), facts, as_json=as_json)
+            _show_plan(atlas, ends, machines, as_json=as_json)
             return None
-        complete = atlas.run()
-        report = atlas_report(atlas, command, complete=complete)
+        if share:
+            facts = estimate(atlas)
+            emit_either(left_of(facts), facts, as_json=as_json)
+            return None
+        report = atlas_report(atlas, command)
     page = write_atlas_pages(report, session.paths.results)
     say(f"its page: {page}; landspeed publish adds it to the site")
     text = atlas_markdown(report)
     put_summary(text)
     emit_either(text, report.facts(), as_json=as_json)
-    return None if complete else out_of_time()
+    return None if report.complete or not budget else out_of_time()
+
+
+def _show_plan(
+    atlas: Atlas, ends: tuple[Target, Target], machines: int | None, *, as_json: bool
+) -> None:
+    facts = estimate(atlas)
+    text = summary_of(facts, atlas.request.size)
+    if machines:
+        jobs = AtlasJobs.of(atlas, ends, machines)
+        facts |= jobs.facts()
+        text = "\n".join([text, *(f"{one.name}: --share {one.share}" for one in jobs.shares)])
+    show_dry_run(text, facts, as_json=as_json, metric=metric_named(INSTRUCTIONS))
+
+
+def _parse(share: str | None) -> tuple[str, str] | None:
+    if share is None:
+        return None
+    first, dots, last = share.partition("..")
+    if not (first and dots and last):
+        raise UsageError(f'"{share}" is not a share', hint="Write FIRST..LAST, two commits.")
+    return first, last

@@ -140,7 +140,7 @@ def _counted(
     """Return the recorded count of *cell*, with misses if *cache*, or count it now."""
     named = session.named(target)
     build = named if isinstance(named, Build) else session.build(named, target.variant)
-    known = recorded_counts(session, pgbench).get(
+    known = recorded_counts(session, pgbench.version).get(
         count_key(session, build.digest, cell, build.version)
     )
     profile = kept_profile(session.paths, known.record) if known else None

@@ -13,7 +13,7 @@ from benchmarks.records.identical_builds import FailedBuild, IdenticalBuild
 from benchmarks.records.notes import read_note
 from benchmarks.records.segments import read_scalars
 from benchmarks.records.signatures import machine_keys, signed_segments
-from landspeed.bisect.journal import read_journal
+from landspeed.bisect.journal import ATLAS, read_journal
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Changepoint, Confirmation
 from landspeed.farm.coverage import permanent_name
@@ -25,7 +25,10 @@ _JOB = re.compile(r"results-(?:time|confirm)-([\w.-]+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Assigned:
-    """What one job may hand in; None stands for any machine, or any commit and release."""
+    """What one job may hand in; None stands for any machine, or any commit and release.
+
+    ``refs`` are releases and commits, in full or as far as `shorten` leaves them.
+    """
 
     machine: str | None = None
     refs: frozenset[str] | None = None
@@ -34,12 +37,21 @@ class Assigned:
         """RecordError unless the shared file *name*, at *path*, is of what was assigned."""
         machines, refs = _told(path, name)
         strange = machines - {self.machine} if self.machine is not None else set()
-        strange |= refs - self.refs if self.refs is not None else set()
+        if self.refs is not None:
+            strange |= {ref for ref in refs if not {ref, shorten(ref)} & self.refs}
         if strange:
             some = ", ".join(sorted(strange)[:3])
             raise RecordError(
                 f'"{name}" was refused', detail=f"Its job was not asked to measure {some}."
             )
+
+
+def shorten(commit: str) -> str:
+    """Return enough of the hash of a *commit* to tell it from all others of a range.
+
+    A plan has to fit into a variable of the environment, which holds 128 KiB.
+    """
+    return commit[:10]
 
 
 def acceptance(job: Assigned, results: Path) -> Accept:
@@ -76,7 +88,7 @@ def assigned_by_name(artifact: str, counter: str) -> Assigned:
 
     *counter* is the machine that jobs count for.
     """
-    if artifact.startswith(("results-count-", "results-build-")):
+    if artifact.startswith(("results-count-", "results-build-", "results-atlas-")):
         return Assigned(machine=counter)
     job = _JOB.fullmatch(artifact)
     return Assigned(machine=job[1] if job else None)
@@ -92,8 +104,11 @@ def _told(path: Path, name: str) -> tuple[set[str], set[str]]:
         rows = read_scalars([path], columns).group_by(columns).aggregate([]).to_pylist()
         refs = {row["release"] or row["commit"] or row["tree"] for row in rows}
         return {row["machine"] for row in rows}, refs
-    if kind == JOURNALS:
-        return {str(read_journal(path)[0]["machine"])}, set()
+    if kind in JOURNALS:
+        inputs, events = read_journal(path)
+        of_atlas = kind == ATLAS  # a bisection is one job's; its candidates can be variants
+        refs = {event.candidate for event in events if event.candidate} if of_atlas else set()
+        return {str(inputs["machine"])}, refs
     match read_note(path, NOTES[kind]) if kind in NOTES else None:
         case Confirmation(changepoint=Changepoint(machine=name)) | Queue(machine=name):
             return {name}, set()

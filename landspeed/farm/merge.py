@@ -1,8 +1,8 @@
 """The union of two directories of results: afterwards one has what either had.
 
 Records, notes and profiles never change, so they merge by copying. The journal of a bisection
-grows: one that continues ours replaces it. A file is checked before it enters; what is not valid
-is set aside with a warning, and stops nothing else.
+grows: one that continues ours replaces it. Machines that search at once have a journal each. A file
+is checked before it enters; what is not valid is set aside with a warning, and stops nothing else.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from benchmarks.records.record import ID, MACHINE
 from benchmarks.records.segments import check_segment
 from benchmarks.records.signatures import SIGNATURES, Signature
 from benchmarks.records.store import check_loose
-from landspeed.bisect.journal import read_journal
+from landspeed.bisect.journal import ATLAS, BISECTIONS, read_journal
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Confirmation
 from landspeed.results.queue import Queue
 
-RECORDS, JOURNALS, ASIDE, RETIRED = "records", "bisect", "aside", "retired"
+RECORDS, ASIDE, RETIRED = "records", "aside", "retired"
+JOURNALS = (BISECTIONS, ATLAS)
 
 
 def _retirable(name: str) -> str:
@@ -67,7 +68,7 @@ _NAME = re.compile(
     rf"{RECORDS}/(segments)/{MACHINE}/\d{{4}}-\d\d/[0-9a-f]{{32}}\.parquet"
     rf"|{RECORDS}/({'|'.join(NOTES)})/[0-9a-f]{{32}}\.json"
     rf"|{RECORDS}/(profiles)/{ID}\.json\.gz"
-    rf"|({JOURNALS})/[A-Za-z0-9@_][A-Za-z0-9@._+-]{{0,199}}\.json"
+    rf"|({'|'.join(JOURNALS)})/[A-Za-z0-9@_][A-Za-z0-9@._+-]{{0,199}}\.json"
 )
 
 Accept = Callable[[Path, str], None]
@@ -87,12 +88,12 @@ def is_result(name: str) -> bool:
 
 def is_journal(name: str) -> bool:
     """Return whether *name* is the journal of a bisection, the one kind of file that grows."""
-    return name.startswith(f"{JOURNALS}/")
+    return kind_of(name) in JOURNALS
 
 
 def result_files(results: Path) -> Iterator[str]:
     """Yield the names of the shared files below *results*, sorted; unsealed records are none."""
-    for directory in (JOURNALS, *(f"{RECORDS}/{kind}" for kind in ("profiles", *NOTES))):
+    for directory in (*JOURNALS, *(f"{RECORDS}/{kind}" for kind in ("profiles", *NOTES))):
         yield from _shared(results, (results / directory).glob("*"))
     yield from _shared(results, (results / RECORDS / "segments").glob("*/*/*"))
 
@@ -115,7 +116,7 @@ def check_result(results: Path, name: str, *, rows: bool = True) -> None:
             check_segment(path, rows=rows)
         case "profiles":
             read_profile(path)
-        case "bisect":
+        case str() if kind in JOURNALS:
             read_journal(path)
         case str():
             read_note(path, NOTES[kind])

@@ -115,7 +115,7 @@ def _counted(
 ) -> dict[tuple[str, str], Record]:
     tally = Tally()
     key = count_key(session, build.digest, cell, build.version)
-    if key not in recorded_counts(session, pgbench):
+    if key not in recorded_counts(session, pgbench.version):
         is_own = cell.profile != "default"
         count_due(session, pgbench, [(build, [cell])], tally, RECOUNT if is_own else CATALOG)
     if tally.errors:

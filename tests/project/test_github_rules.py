@@ -11,7 +11,7 @@ from landspeed.farm.plan import MeasureKind
 from tests.project.test_workflows import ACTIONS, FILES, WORKFLOWS, jobs, steps, workflow
 
 
-@pytest.mark.parametrize("name", ["bisect.yml", "compare.yml", "track.yml"])
+@pytest.mark.parametrize("name", ["atlas.yml", "bisect.yml", "compare.yml", "track.yml"])
 def test_a_question_is_cancelled_by_no_other_question(name):
     # A group holds one run that waits, and a third cancels it; names of groups ignore case.
     # https://docs.github.com/actions/how-tos/write-workflows/choose-when-workflows-run/control-workflow-concurrency
@@ -95,7 +95,7 @@ def test_the_token_of_a_run_is_not_taken_for_one_of_another_repository():
     assert push["env"]["LANDSPEED_RESULTS_KEY"] == "${{ secrets.LANDSPEED_RESULTS_KEY }}"
     callers = [job for _, job in jobs() if "uses" in job]
     names = ["LANDSPEED_RESULTS_KEY", "LANDSPEED_MACHINE_KEYS"]
-    assert [list(job["secrets"]) for job in callers] == [names] * 3
+    assert [list(job["secrets"]) for job in callers] == [names] * 4
 
 
 def test_the_keys_of_machines_reach_the_steps_that_tell_who_measured_and_no_others():
@@ -111,9 +111,11 @@ def test_the_keys_of_machines_reach_the_steps_that_tell_who_measured_and_no_othe
 
 
 def test_a_job_of_the_farm_hands_in_only_what_the_plan_assigned_to_it():
-    jobs_of = workflow(WORKFLOWS / "track.yml")["jobs"]
-    assert jobs_of["plan"]["outputs"]["assigned"] == "${{ steps.new.outputs.assigned }}"
-    assert jobs_of["publish"]["with"] == {"assigned": "${{ needs.plan.outputs.assigned }}"}
+    for name, step in (("track.yml", "new"), ("atlas.yml", "plan")):
+        jobs_of = workflow(WORKFLOWS / name)["jobs"]
+        assigned = f"${{{{ steps.{step}.outputs.assigned }}}}"
+        assert jobs_of["plan"]["outputs"]["assigned"] == assigned
+        assert jobs_of["publish"]["with"] == {"assigned": "${{ needs.plan.outputs.assigned }}"}
     (unpack,) = (
         step
         for step in workflow(WORKFLOWS / "publish.yml")["jobs"]["results"]["steps"]

@@ -133,11 +133,15 @@ def form(workflow: str) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     ("workflow", "name"),
-    [(workflow, name) for workflow in ("bisect.yml", "compare.yml") for name in form(workflow)],
+    [
+        (workflow, name)
+        for workflow in ("atlas.yml", "bisect.yml", "compare.yml")
+        for name in form(workflow)
+    ],
 )
 def test_a_hostile_input_of_any_kind_does_nothing(hub, upstream, workflow, name):
     commits = upstream.git("rev-list", "--reverse", "master").split()
-    ends = ("good", "bad") if workflow == "bisect.yml" else ("base", "patch")
+    ends = ("base", "patch") if workflow == "compare.yml" else ("good", "bad")
     evil = f"{SUBJECT}\n::set-output name=runner::evil\nrunner=evil\n"
     inputs = dict(zip(ends, (commits[0], commits[-1]), strict=True)) | {name: evil}
     run = hub.run(workflow, inputs=inputs)

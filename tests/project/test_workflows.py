@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks.workloads.catalog import SUITES
 from benchmarks.workloads.metrics import METRICS
 from landspeed.bisect.commit_range import RangeKind
+from landspeed.farm.matrix import MOST_JOBS
 from landspeed.farm.runners import _LABELS
 from tests.kits.farm.act_kit import WORKFLOWS, third_party
 from tests.kits.verbs import every_command, every_verb
@@ -89,7 +91,8 @@ def is_hosted(job: dict[str, Any]) -> bool:
 
 
 def test_there_are_the_workflows_that_the_documentation_tells_of():
-    assert {path.name for path in FILES} >= {"ci.yml", "bisect.yml", "compare.yml", "publish.yml"}
+    told = {"ci.yml", "atlas.yml", "bisect.yml", "compare.yml", "publish.yml", "track.yml"}
+    assert {path.name for path in FILES} >= told
 
 
 @pytest.mark.parametrize("path", [*FILES, *ACTIONS], ids=lambda path: path.name)
@@ -293,6 +296,9 @@ def test_the_choices_of_a_form_are_those_of_landspeed():
         form = workflow(WORKFLOWS / name)["on"]["workflow_dispatch"]["inputs"]
         assert form["metric"]["options"] == [metric.name for metric in METRICS]
         assert len(form) <= 10  # what GitHub's form holds everywhere
+    form = workflow(WORKFLOWS / "atlas.yml")["on"]["workflow_dispatch"]["inputs"]
+    assert f"suite of workloads: {', '.join(SUITES)}" in form["suite"]["description"].lower()
+    assert f"at most {MOST_JOBS}" in form["jobs"]["description"]
     form = workflow(WORKFLOWS / "bisect.yml")["on"]["workflow_dispatch"]["inputs"]
     assert form["over"]["options"] == [over.value for over in RangeKind]
 

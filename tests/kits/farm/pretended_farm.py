@@ -11,6 +11,7 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import tempfile
 import time
@@ -23,11 +24,15 @@ from typing import Any
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError
 from base.files import digest_tree
+from base.paths import Paths
 from benchmarks.counted import valgrind
+from benchmarks.counted.count import Counter
 from benchmarks.records.record import Record
+from benchmarks.workloads.scenario import Cell
 from builders.source import Source
+from landspeed.atlas import run as atlas
 from landspeed.bisect import run, search
-from landspeed.campaign import campaign
+from landspeed.campaign import campaign, workloads
 from landspeed.cli.main import main as landspeed
 from landspeed.farm.github.api import GitHub
 from landspeed.sampling import counted, sampler
@@ -44,9 +49,9 @@ class World:
 
     From each commit of ``costs`` on (by the number in its subject) a transaction costs so many
     times more; ``broken`` ones do not build, those of ``same`` are one server, other ``subjects``
-    have a number too. At the deed that begins with ``kill`` the process is killed, at ``hang`` it
-    goes no further: once, and ``*.begun`` beside the log says so. A machine's results outlive a
-    job in its ``homes``.
+    have a number too. At the deed that begins with ``kill`` the process is killed, at ``lose`` its
+    machine is lost with all its results, at ``hang`` it goes no further: once, and ``*.begun``
+    beside the log says so. A machine's results outlive a job in its ``homes``.
     """
 
     log: str
@@ -55,6 +60,7 @@ class World:
     same: Sequence[Sequence[int]] = ()
     subjects: Mapping[str, int] = field(default_factory=dict)
     kill: str = ""
+    lose: str = ""
     hang: str = ""
     homes: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,6 +69,9 @@ class World:
         with Path(self.log).open("a") as stream:
             stream.write(f"{deed}\n")
         if self.kill and deed.startswith(self.kill) and self.first(self.kill):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.lose and deed.startswith(self.lose) and self.first(self.lose):
+            shutil.rmtree(Paths.find().results)
             os.kill(os.getpid(), signal.SIGKILL)
         if self.hang and deed.startswith(self.hang) and self.first(self.hang):
             time.sleep(900)
@@ -187,16 +196,29 @@ def main() -> None:
                 found[target] = error
         return found
 
+    def pgbench_build(self: Session, **_: Any) -> Build:
+        source = self.builder.newest_stable()
+        return self.builder.find_client() or world.build(self, source, Variant())
+
+    def count_side_by_side(counter: Counter, cells: Sequence[Cell], done: Any) -> None:
+        facts = {"machine": counter.machine, "pgbench": counter.pgbench, "context": counter.context}
+        for cell in cells:
+            done(cell, world.count(build=counter.build, cell=cell, **facts))
+
     Session.build = build  # type: ignore[method-assign]
+    Session.pgbench_build = pgbench_build  # type: ignore[method-assign]
     Session.build_all = build_all  # type: ignore[method-assign]
     for module in (counted, sampler):
         module.count = world.count  # type: ignore[assignment]
     for module in (campaign, sampler):
         module.measure = world.measure  # type: ignore[assignment]
-    for module in (search, valgrind):
+    for module in (search, valgrind, atlas):
         module.count_epoch = MadeUpCountEnvironment
-    for module in (campaign, run):
+    for module in (campaign, run, atlas):
         module.measuring = nothing  # type: ignore[assignment]
+    workloads.count_environment = lambda *_: MadeUpCountEnvironment()  # type: ignore[assignment]
+    atlas.count_side_by_side = count_side_by_side
+    atlas.require_countable = lambda: None
     campaign.prepare = lambda **_: None  # type: ignore[assignment]
     campaign.templates = lambda *_, **__: None  # type: ignore[assignment]
     campaign.point_due = lambda *_: None  # no server is compared with itself

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -24,6 +25,7 @@ from base.errors import BuildError, LandspeedError, MeasureError
 from base.version import Version
 from benchmarks.counted import valgrind
 from benchmarks.records.record import Record
+from builders.builder import Builder
 from builders.source import Source
 from landspeed.bisect import run, search, sweep
 from landspeed.cli import bisect as bisect_verb
@@ -154,6 +156,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     patch(Session, "build", build)
     patch(Session, "build_all", build_all)
     patch(Session, "pgbench_build", lambda self, **_: client)
+    patch(Builder, "newest_stable", lambda self: SimpleNamespace(version=client.version))
     patch(sampler, "measure", pretence.measured)
     for module in (sampler, campaign_counted):
         patch(module, "count", pretence.counted)

@@ -20,6 +20,7 @@ from benchmarks.workloads.scenario import Cell
 from landspeed.atlas import run
 from landspeed.campaign import workloads
 from landspeed.cli.bisect import bisect_
+from landspeed.farm.merge import merge_results
 from tests.kits.made_up.bisect_project import MadeUp, Pretence, pretend
 from tests.kits.made_up.stand_ins import nothing, timed_record
 
@@ -226,14 +227,89 @@ def test_a_dry_run_says_what_is_left_and_does_nothing(made, monkeypatch):
     assert "5 builds and 30 counts" in search(made, "--dry-run").stdout
 
 
+def share(made: MadeUp, monkeypatch: pytest.MonkeyPatch, results: Path, *words: str) -> Result:
+    """A search whose results are at *results*, another machine's."""
+    monkeypatch.setenv("LANDSPEED_RESULTS", str(results))
+    result = search(made, *words)
+    assert result.exception is None, result.exception
+    return result
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_machines_that_count_a_share_each_find_together_what_one_finds_if_one_of_them_is_lost(
+    made, monkeypatch, tmp_path, backwards
+):
+    pretend(Pretence(broken=[31], same=[range(20, 26)]), monkeypatch.setattr)
+    alone = Counting(monkeypatch)
+    alone.refused = several_refused = {(33, "hash-join"), (48, "float")}
+    one = named(facts(share(made, monkeypatch, tmp_path / "one", "--json")))
+    assert [subject for subject, *_ in one] == ["commit 30", "commit 45"]
+
+    several, union = Counting(monkeypatch), tmp_path / "union"
+    several.refused = several_refused
+    for go in range(9):
+        plan = facts(share(made, monkeypatch, union, "--dry-run", "--machines", "3", "--json"))
+        if not plan["shares_count"]:
+            break
+        assert (plan["good"], plan["bad"]) == (
+            f"{made.commits[0]}:bs8",
+            f"{made.commits[COUNT]}:bs8",
+        )
+        ended = []
+        for job in plan["shares"]:
+            machine = tmp_path / f"{go}-{job['name']}"
+            merge_results(union, machine)
+            before = len(several.counted)
+            left = facts(share(made, monkeypatch, machine, "--share", job["share"], "--json"))
+            assert (left["builds"], left["counts"]) == (0, 0)
+            if (go, job["name"]) == (0, "2"):
+                del several.counted[before:]  # it is lost, and what it has counted with it
+            else:
+                ended.append(machine)
+        report = facts(share(made, monkeypatch, union, "--budget", "0", "--json"))
+        assert not report["complete"]
+        assert report["builds_left"] > 0
+        for machine in reversed(ended) if backwards else ended:
+            merge_results(machine, union)
+    report = facts(share(made, monkeypatch, union, "--budget", "0", "--json"))
+    assert report["complete"]
+    assert named(report) == one
+    assert {at for at, _ in several.counted} >= {0, COUNT}
+    assert len(several.counted) == len(set(several.counted))
+    # a machine for itself goes on from the same results, and has nothing to do
+    before = len(several.counted)
+    assert named(facts(share(made, monkeypatch, union, "--json"))) == one
+    assert len(several.counted) == before
+
+
+def test_a_build_that_is_another_elsewhere_is_counted_and_the_search_ends(made, monkeypatch):
+    pretend(Pretence(), monkeypatch.setattr)
+    counting = Counting(monkeypatch)
+    search(made)
+    once = len(counting.counted)
+    # the same commits, but none of the files that the first builds installed
+    pretend(
+        Pretence(same=[[number + 1000, number] for number in range(COUNT)]), monkeypatch.setattr
+    )
+    assert [one[0] for one in named(facts(search(made, "--json", "--grid", "8")))] == [
+        "commit 30",
+        "commit 45",
+    ]
+    assert len(counting.counted) > once
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--all", "--metric", "tps"], "--all does not go with --metric"),
         (["--all", "--mode", "read-write"], "--all does not go with --mode"),
         (["--all", "--size", "0.1%"], "--size must be at least 0.4 % with --all"),
-        (["--suite", "small"], "--suite, --workload and --grid need --all"),
-        (["--grid", "7"], "--suite, --workload and --grid need --all"),
+        (["--suite", "small"], "--suite, --workload, --grid, --machines and --share need --all"),
+        (["--grid", "7"], "--suite, --workload, --grid, --machines and --share need --all"),
+        (["--all", "--machines", "2"], "--machines needs --dry-run"),
+        (["--all", "--share", "a..b", "--machines", "2"], "--machines needs --dry-run"),
+        (["--all", "--share", "a"], '"a" is not a share'),
+        (["--all", "--share", "a..b"], "there is no share a..b between GOOD and BAD"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(made, words, message):

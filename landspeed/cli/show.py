@@ -8,7 +8,7 @@ from base.errors import UsageError
 from benchmarks.records.identical_builds import IdenticalBuild
 from landspeed.cli.options.common import emit, emit_either, emit_json, json_option
 from landspeed.console.table import as_text
-from landspeed.profiling.guards import guarded_files, guarded_table, guards_of, guards_table
+from landspeed.profiling.guards import guard_map, guarded_table, guards_of, guards_table
 from landspeed.results.point_query import SPELLING, parse_point
 from landspeed.results.show import details, find_points, overview
 from landspeed.session.session import Session
@@ -21,7 +21,8 @@ from landspeed.session.session import Session
     metavar="FUNCTION|PATH",
     help="Instead of a point, show which counted workloads execute this function of the server, "
     "such as ExecHash or 'ExecHash*', and the share of their instructions that is spent there. Of "
-    "a file or directory, such as src/backend/executor, show how many functions they execute.",
+    "a file or directory, such as src/backend/executor, show how many functions they execute, of "
+    "all and of those that PostgreSQL's regression tests reach.",
 )
 @json_option
 def show_(point: str | None, guards: str | None, as_json: bool) -> None:
@@ -59,7 +60,7 @@ def show_(point: str | None, guards: str | None, as_json: bool) -> None:
 def _show_guards(session: Session, asked: str, *, as_json: bool) -> None:
     """Print what executes a function; of a path, how many of its functions are executed."""
     if "/" in asked:
-        files = guarded_files(session.paths, session.records, session.builder, asked)
+        files = guard_map(session.paths, session.records, session.builder, asked).files
         emit_either(as_text(guarded_table(files)), [f.facts() for f in files], as_json=as_json)
         return
     found = guards_of(session.paths, session.records, asked)

@@ -6,14 +6,15 @@ directory, of those that the compiler left as functions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Self
 
 import pyarrow.compute as pc
 from rich.console import Group, RenderableType
 
+from base.build import Build
 from base.errors import RefError
 from base.paths import Paths
 from benchmarks.counted.profiles import kept_profile
@@ -22,7 +23,8 @@ from benchmarks.workloads.catalog import workloads
 from builders.builder import Builder
 from landspeed.console.table import rich_table
 from landspeed.profiling.diff import whole_functions
-from landspeed.profiling.edited import compiled_functions, executed_functions
+from landspeed.profiling.edited import compiled_functions
+from landspeed.profiling.unreached import unreached
 
 _COUNT_MORE = 'Count more with "landspeed run REF --suite all --metric instructions".'
 _COLUMNS = ["mode", "origin_date", "time", "id"]
@@ -52,7 +54,7 @@ def guards_of(paths: Paths, records: RecordStore, pattern: str) -> list[Guard]:
     Of each workload the count of the newest server is read. RefError if none executes any.
     """
     found = []
-    for workload, identifier in _newest(records).items():
+    for workload, identifier in newest_counts(records).items():
         profile = kept_profile(paths, identifier)
         if profile is None:
             continue
@@ -79,38 +81,98 @@ def guards_of(paths: Paths, records: RecordStore, pattern: str) -> list[Guard]:
 
 @dataclass(frozen=True, kw_only=True)
 class GuardedFile:
-    """The functions of a C file that are in the server's program; which ones workloads execute."""
+    """The functions of a C file that are in the server's program; which ones workloads execute.
+
+    ``reachable`` are those that PostgreSQL's regression tests execute, as far as is known.
+    """
 
     path: str
     functions: tuple[str, ...]
     executed: tuple[str, ...]
+    reachable: tuple[str, ...]
+
+    @property
+    def directory(self) -> str:
+        """The directory of the file."""
+        return self.path.rpartition("/")[0]
 
     def facts(self) -> dict[str, Any]:
         """Return the file as JSON can hold it."""
         return asdict(self)
 
 
-def guarded_files(
-    paths: Paths, records: RecordStore, builder: Builder, below: str
-) -> list[GuardedFile]:
-    """Return the C files at or *below* a path of the newest server that was counted here.
+@dataclass(frozen=True, kw_only=True)
+class GuardMap:
+    """Which workloads execute the functions of a server.
 
-    RefError if there are none, or that server is not there any more.
+    ``workloads`` has for each function those that execute it, the largest share of their own
+    instructions first. Functions of one name in several files are not told apart.
     """
-    newest = list(_newest(records).values())
-    counts = records.records(newest)
+
+    label: str
+    files: tuple[GuardedFile, ...]
+    workloads: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardCounts:
+    """How many functions some files have, and how many of them workloads execute.
+
+    ``reached`` are those that both workloads and regression tests execute.
+    """
+
+    functions: int
+    executed: int
+    reachable: int
+    reached: int
+
+    @classmethod
+    def of(cls, files: Iterable[GuardedFile]) -> Self:
+        """Return the counts of *files* together."""
+        some = list(files)
+        return cls(
+            functions=sum(len(one.functions) for one in some),
+            executed=sum(len(one.executed) for one in some),
+            reachable=sum(len(one.reachable) for one in some),
+            reached=sum(len({*one.executed} & {*one.reachable}) for one in some),
+        )
+
+    @property
+    def shares(self) -> tuple[str, str]:
+        """Executed functions of all, and of the reachable ones, in per cent."""
+        reached = f"{self.reached / self.reachable:.0%}" if self.reachable else "-"
+        return f"{self.executed / self.functions:.0%}", reached
+
+
+def guarded_build(records: RecordStore, builder: Builder) -> tuple[Build, dict[str, str]]:
+    """Return the newest server that was counted, and by workload the record of its newest count.
+
+    RefError if none was counted, or that server is not there any more.
+    """
+    newest = newest_counts(records)
+    counts = records.records([*newest.values()])
     last = max(counts, key=lambda one: (one.build.origin.date, one.time), default=None)
     build = builder.store.find(last.build.identifier) if last else None
     if build is None:
         what = f"{last.build.identifier} was removed." if last else "No workload was counted here."
         raise RefError("there is no server to look at", detail=what, hint=_COUNT_MORE)
-    executed, compiled = executed_functions(paths, newest), compiled_functions(build)
+    return build, newest
+
+
+def guard_map(paths: Paths, records: RecordStore, builder: Builder, below: str) -> GuardMap:
+    """Return what is executed of the C files at or *below* a path of the newest counted server.
+
+    RefError if there are none, or that server is not there any more.
+    """
+    build, newest = guarded_build(records, builder)
+    compiled, shares = compiled_functions(build), _shares(paths, newest)
     files = builder.sources.history.functions(build.origin.tree, below)
     found = [
         GuardedFile(
             path=path,
             functions=tuple(sorted(functions & compiled)),
-            executed=tuple(sorted(functions & compiled & executed)),
+            executed=tuple(sorted(functions & compiled & shares.keys())),
+            reachable=tuple(sorted(functions & compiled - unreached(path))),
         )
         for path, functions in sorted(files.items())
         if functions & compiled
@@ -120,20 +182,27 @@ def guarded_files(
             f'{build.label} has no functions below "{below}"',
             hint="Name a file or directory of its source, such as src/backend/executor.",
         )
-    return found
+    named = {name for one in found for name in one.executed}
+    by = {
+        name: tuple(workload for _, workload in sorted(shares[name], reverse=True))
+        for name in sorted(named)
+    }
+    return GuardMap(label=build.label, files=tuple(found), workloads=by)
 
 
 def guarded_table(files: Sequence[GuardedFile]) -> RenderableType:
     """Return how many functions of each directory are executed; of a single file, which are not."""
     groups: dict[str, list[GuardedFile]] = {}
     for one in files:
-        groups.setdefault(one.path.rpartition("/")[0], []).append(one)
+        groups.setdefault(one.directory, []).append(one)
     rows = []
     for name, some in [*groups.items(), ("all", list(files))]:
-        total = sum(len(one.functions) for one in some)
-        executed = sum(len(one.executed) for one in some)
-        rows.append((name, str(total), str(executed), f"{executed / total:.0%}"))
-    table = rich_table(("directory", "functions", "executed", "share"), rows, align="lrrr")
+        counts = GuardCounts.of(some)
+        share, reached = counts.shares
+        numbers = (counts.functions, counts.executed, share, counts.reachable, reached)
+        rows.append((name, *map(str, numbers)))
+    titles = ("directory", "functions", "executed", "share", "reachable", "of these")
+    table = rich_table(titles, rows, align="lrrrrr")
     if len(files) > 1:
         return table
     missing = ", ".join(sorted({*files[0].functions} - {*files[0].executed})) or "none"
@@ -148,7 +217,7 @@ def guards_table(guards: list[Guard]) -> RenderableType:
     return rich_table(("workload", "function", "own", "inclusive"), rows, align="llr")
 
 
-def _newest(records: RecordStore) -> dict[str, str]:
+def newest_counts(records: RecordStore) -> dict[str, str]:
     """Return the record of each workload's count on the newest server."""
     names = [one.name for one in workloads()]
     table = records.table([*_COLUMNS, "instructions"]).filter(
@@ -156,3 +225,16 @@ def _newest(records: RecordStore) -> dict[str, str]:
     )
     rows = sorted(zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True))
     return {mode: identifier for mode, _, _, identifier in rows}
+
+
+def _shares(paths: Paths, newest: Mapping[str, str]) -> dict[str, list[tuple[float, str]]]:
+    """Return the workloads that execute each function, with its share of their instructions."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for workload, identifier in newest.items():
+        profile = kept_profile(paths, identifier)
+        if profile is not None:
+            own = whole_functions(profile).own
+            total = sum(own.values())
+            for name, cost in own.items():
+                found.setdefault(name, []).append((cost / total, workload))
+    return found

@@ -26,6 +26,7 @@ from landspeed.session.session import Session
 from landspeed.session.tracking_config import TrackingConfig
 from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_results import AsvLayout, CommitOf, DeriveResult, derive
+from landspeed.site.guards import guard_pages
 from landspeed.site.pages.data import PageInputs, page_files, write_page_files
 from landspeed.site.pages.noise import write_ledger_page
 from landspeed.site.pages.samples import write_samples
@@ -81,6 +82,7 @@ def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoin
         queues=records.queues.read(Queue),
         commits=session.builder.sources.history.commits(placed.commits),
         unsigned=unsigned_segments(records.root),
+        guards=guard_pages(session),
     )
     files = page_files(placed.dots, placed.place_of, inputs)
     write_page_files(files, session.paths.results, profiles)

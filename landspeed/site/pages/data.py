@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ class PageInputs:
     ``confirmations``, ``bisections``, ``failures`` and ``queues`` are the records' notes,
     ``commits`` comes from git. ``profiles`` are the ids of the records whose profiles are kept,
     ``samples`` the names of the files that write_samples() has written. ``plans`` returns the plans
-    of the records with these ids, of those that have any.
+    of the records with these ids, of those that have any. ``guards`` are data files of their own.
     """
 
     steps: Sequence[Changepoint] = ()
@@ -59,6 +59,7 @@ class PageInputs:
     queues: Sequence[Queue] = ()
     commits: Commits
     unsigned: Sequence[str] = ()
+    guards: Mapping[str, str] = field(default_factory=dict)
 
 
 def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, str]:
@@ -84,6 +85,7 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     files["workloads.json"] = json_file(counts)
     files["plans.json"] = json_file(inputs.plans(run_ids(counts)))
     files["status.json"] = json_file(status_facts(dots, place_of, inputs.failures, inputs.queues))
+    files.update(inputs.guards)
     files["index.json"] = json_file(
         {
             "samples": [f"{SAMPLES}/{name}" for name in inputs.samples],

@@ -95,6 +95,14 @@ VIEWS: Sequence[SitePage] = (
         about="Changes of level in the trends, for better or worse. A trend only nominates a "
         "changepoint; fresh, interleaved runs of both sides confirm or refute it.",
     ),
+    SitePage(
+        address="landspeed/guards.html",
+        title="Guards",
+        module="guards",
+        about="Which functions of the server the counted workloads execute: a change to any other "
+        "is noticed by no count. <em>Reachable</em> are those that PostgreSQL’s own regression "
+        "tests execute.",
+    ),
     SitePage(address=LEDGER, title="Noise and false alarms"),
     SitePage(
         address="landspeed/status.html",

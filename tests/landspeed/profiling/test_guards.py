@@ -100,14 +100,16 @@ def test_of_a_directory_it_is_shown_how_many_of_its_functions_are_executed(proje
     monkeypatch.setattr(show, "Session", SimpleNamespace(open=lambda: session))
     symbols = "0 T ExecHash\n1 t ExecEndHash.cold\n2 T tuplesort_performsort\n"
     monkeypatch.setattr(edited, "printed", lambda *_: symbols)
+    known = {"src/backend/executor/nodeHash.c": frozenset({"ExecEndHash"})}
+    monkeypatch.setattr(guards, "unreached", lambda path: known.get(path, frozenset()))
     with pytest.raises(RefError, match="no server to look at"):
-        guards.guarded_files(project, session.records, session.builder, "src/")
+        guards.guard_map(project, session.records, session.builder, "src/")
     counted(project, "hash-join", "2024-01-01", {"main": 50.0, "ExecHash.part.0": 5.0})
     whole = asked(["src/backend/"])
     assert [line.split() for line in whole.splitlines()[1:]] == [
-        ["src/backend/executor", "2", "1", "50%"],
-        ["src/backend/utils/sort", "1", "0", "0%"],
-        ["all", "3", "1", "33%"],
+        ["src/backend/executor", "2", "1", "50%", "1", "100%"],
+        ["src/backend/utils/sort", "1", "0", "0%", "1", "0%"],
+        ["all", "3", "1", "33%", "2", "50%"],
     ]
     assert "no counted workload executes: ExecEndHash." in asked(["src/backend/executor/"])
     (facts,) = json.loads(asked(["src/backend/utils/", "--json"]))
@@ -115,6 +117,7 @@ def test_of_a_directory_it_is_shown_how_many_of_its_functions_are_executed(proje
         "path": "src/backend/utils/sort/tuplesort.c",
         "functions": ["tuplesort_performsort"],
         "executed": [],
+        "reachable": ["tuplesort_performsort"],
     }
     with pytest.raises(RefError, match='no functions below "src/pl"'):
-        guards.guarded_files(project, session.records, session.builder, "src/pl")
+        guards.guard_map(project, session.records, session.builder, "src/pl")

@@ -14,7 +14,9 @@ from base.build import Origin, Variant
 from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.workloads.catalog import choose
 from landspeed.changepoints.changepoint import ChangepointStatus
+from landspeed.profiling.guards import GuardedFile, GuardMap
 from landspeed.results.points import dots
+from landspeed.site.guards import guard_files
 from landspeed.site.pages.data import PageInputs, page_files, write_page_files
 from landspeed.site.publish import publish
 from tests.kits.made_up.pages_kit import bisected, confirmed, releases, runs
@@ -25,6 +27,27 @@ from tests.kits.made_up.workload_counts import counts
 pytestmark = pytest.mark.browser
 
 CHOSEN = choose(["sort-*", "select-1-*", "insert-one"])
+
+
+GUARDED = "src/backend/utils/sort/tuplesort.c"
+
+
+def made_up() -> GuardMap:
+    """Two files; of one function is known which workload executes it."""
+    names = ("tuplesort_begin_common", "tuplesort_performsort")
+    return GuardMap(
+        label="18.1 bs8",
+        files=(
+            GuardedFile(
+                path="src/backend/executor/nodeSort.c",
+                functions=("ExecSort",),
+                executed=(),
+                reachable=(),
+            ),
+            GuardedFile(path=GUARDED, functions=names, executed=names[1:], reachable=names),
+        ),
+        workloads={names[1]: ("sort-text", "sort-unique")},
+    )
 
 
 def level(name: str, release: str) -> float:
@@ -64,6 +87,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ],
         commits={},
         profiles=profiles,
+        guards=guard_files(made_up(), sorted(one.name for one in CHOSEN)),
         plans=lambda ids: dict.fromkeys(ids, "SELECT 1\n  Sort\n    Seq Scan on t"),
     )
     files = page_files(dots(project.store.table()), project.place_of, inputs)
@@ -121,17 +145,44 @@ def test_a_cell_leads_to_its_trend_and_shows_which_functions_differ(
     assert page.evaluate(plotted) == [len(RELEASES)]
 
 
+def test_a_directory_leads_to_its_files_functions_and_the_workloads_that_execute_them(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    page.goto(f"{address}/landspeed/guards.html")
+    page.get_by_role("link", name="utils/sort").wait_for()
+    rows = [row.split() for row in page.locator("tbody tr").all_inner_texts()]
+    assert rows[0] == ["all", "3", "1", "33", "%", "2", "50", "%"]
+    assert rows[1] == ["executor", "1", "0", "0", "%", "0", "–"]
+    page.get_by_role("link", name="utils/sort").click()
+    page.get_by_role("link", name="tuplesort.c").click()
+    page.get_by_role("link", name="sort-text").wait_for()
+    told = [row.split() for row in page.locator("tbody tr").all_inner_texts()]
+    assert told[0][:3] == ["tuplesort_begin_common", "yes", "none"]
+    page.get_by_role("link", name="sort-text").click()
+    page.get_by_role("dialog").get_by_text("sort-text, 18.1").wait_for()
+
+
+def test_without_a_server_the_page_of_guards_says_why(browser: tuple[Page, str]) -> None:
+    page, address = browser
+    page.route("**/guards/index.json", lambda route: route.fulfill(json={"reason": "Removed."}))
+    page.goto(f"{address}/landspeed/guards.html")
+    page.get_by_text("Removed. Count with").wait_for()
+    page.unroute("**/guards/index.json")
+
+
 @pytest.mark.parametrize(
     ("where", "width"),
     [
         *product(["index", "landspeed/workloads", "landspeed/status"], [390, 1000, 1280]),
+        *product(["landspeed/guards", f"landspeed/guards.html?below={GUARDED}"], [390, 1280]),
         *product(["landspeed/compare", "landspeed/regressions"], [390, 1280]),
     ],
 )
 def test_nothing_scrolls_sideways(browser: tuple[Page, str], where: str, width: int) -> None:
     page, address = browser
     page.set_viewport_size({"width": width, "height": 800})
-    page.goto(f"{address}/{where}.html")
+    page.goto(f"{address}/{where if '.html' in where else f'{where}.html'}")
     page.locator("#view > .waiting").wait_for(state="detached")
     wide = page.evaluate(
         "() => [document.documentElement, ...document.querySelectorAll('header *, main *')].filter("

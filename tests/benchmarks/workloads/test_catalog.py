@@ -175,4 +175,4 @@ def test_a_workload_of_another_process_says_in_which_function_that_begins() -> N
     assert {one.process for one in others.values()} == set(PROCESSES)
     assert "the startup process (StartupXLOG)" in others["replay"].guards
     # a worker is counted in its session; the others handle what sessions have done before
-    assert [one.process for one in others.values() if not one.own_servers] == ["worker"]
+    assert {one.process for one in others.values() if not one.own_servers} == {"worker"}

@@ -59,7 +59,7 @@ const list = (rows, title, called) => table([
 /* A share as a bar with its number. */
 const share = (some, all) => (all ? h('span', {class: 'share'},
     h('meter', {min: 0, max: 1, value: some / all, 'aria-hidden': 'true'}),
-    `${Math.round(100 * some / all)} %`) : '–');
+    h('span', {class: 'percent'}, `${Math.round(100 * some / all)} %`)) : '–');
 
 async function functions(facts, file) {
     const [found, {maps}] = await Promise.all([load(file.data), load('workloads.json')]);
@@ -76,8 +76,8 @@ async function functions(facts, file) {
         {title: 'Function', cell: ([name]) => h('span', {class: 'mono'}, name)},
         {title: 'Reachable', cell: ([, reachable]) => (reachable ? 'yes' : 'no')},
         {title: 'Workloads', number: true, cell: ([,, all]) => (all ? number(all) : 'none')},
-        {title: 'Those with the largest share', cell: ([,, all, some]) => h('span', {},
+        {title: 'Those with the largest share', cell: ([,, all, some]) => (all ? h('span', {},
             some.flatMap((one, i) => [i ? ', ' : '', link(facts.workloads[one])]),
-            all > some.length ? ' …' : '')},
+            all > some.length ? ' …' : '') : null)},
     ], rows, `${file.path}: ${count(file.functions, 'function')}, ${number(file.executed)} executed`);
 }

@@ -1,0 +1,12 @@
+SELECT name, orders FROM totals WHERE id < 5 ORDER BY name;
+BEGIN;
+INSERT INTO orders (customer, amount, tags) VALUES (7, 12.5, '{a,b}');
+UPDATE products SET stock = stock - 1 WHERE id = 3;
+UPDATE parted SET val = 8 WHERE region = 'north' AND id = 4;
+SELECT to_tsvector('english', 'first statements of a session'), to_char(placed, 'YYYY'), name ~ 'x[0-9]+', customers FROM orders JOIN customers ON customers.id = customer WHERE orders.id = 3;
+SELECT * FROM summary ORDER BY region;
+SELECT orders_of(3), many(1, 2);
+SET LOCAL ROLE clerk;
+SELECT count(*) FROM orders WHERE customer = 3;
+ROLLBACK;
+SELECT count(*) FROM information_schema.columns WHERE table_name = 'orders';

@@ -1,0 +1,12 @@
+BEGIN;
+CREATE TEXT SEARCH DICTIONARY of_ispell (TEMPLATE = ispell, DictFile = ispell_sample, AffFile = ispell_sample);
+CREATE TEXT SEARCH DICTIONARY of_hunspell (TEMPLATE = ispell, DictFile = ispell_sample, AffFile = hunspell_sample);
+CREATE TEXT SEARCH DICTIONARY long_flags (TEMPLATE = ispell, DictFile = hunspell_sample_long, AffFile = hunspell_sample_long);
+CREATE TEXT SEARCH DICTIONARY number_flags (TEMPLATE = ispell, DictFile = hunspell_sample_num, AffFile = hunspell_sample_num);
+CREATE TEXT SEARCH DICTIONARY synonyms (TEMPLATE = synonym, SYNONYMS = synonym_sample);
+CREATE TEXT SEARCH DICTIONARY thesaurus (TEMPLATE = thesaurus, DictFile = thesaurus_sample, Dictionary = english_stem);
+SELECT ts_lexize('of_ispell', 'skies'), ts_lexize('of_ispell', 'bookings'), ts_lexize('of_hunspell', 'rebookings'), ts_lexize('of_hunspell', 'footballklubber'), ts_lexize('long_flags', 'rebook'), ts_lexize('number_flags', 'unbookings'), ts_lexize('synonyms', 'PoStGrEs');
+CREATE TEXT SEARCH CONFIGURATION searched (COPY = english);
+ALTER TEXT SEARCH CONFIGURATION searched ALTER MAPPING FOR asciiword, hword_asciipart WITH thesaurus, synonyms, of_ispell, english_stem;
+SELECT to_tsvector('searched', 'one two three supernovae stars and booking tickets in skies of postgres'), to_tsquery('searched', 'bookings & skies'), ts_headline('searched', 'booking tickets in skies', to_tsquery('searched', 'skies'));
+ROLLBACK;

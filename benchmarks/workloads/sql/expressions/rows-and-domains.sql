@@ -1,0 +1,10 @@
+SELECT count(*) FILTER (WHERE a.at = b.at), count(*) FILTER (WHERE a.at < b.at), count(*) FILTER (WHERE a.at <> b.at), count(*) FILTER (WHERE a.at *= b.at), count(*) FILTER (WHERE a.at *< b.at), count(*) FILTER (WHERE (a.small, a.id) < (b.small, b.id)), count(*) FILTER (WHERE (a.small, a.fixed, a.truth) = (b.small, b.fixed, b.truth)), count(*) FILTER (WHERE ROW(a.hole, b.hole) IS NULL), count(*) FILTER (WHERE ROW(a.hole, b.hole) IS NOT NULL), count(*) FILTER (WHERE ROW(a.hole, 1) IS DISTINCT FROM ROW(b.hole, 1)), count(*) FILTER (WHERE a.hole IS NOT DISTINCT FROM b.hole), count(*) FILTER (WHERE (a.truth AND b.truth) IS NOT TRUE), count(*) FILTER (WHERE (a.hole > 3) IS UNKNOWN), count(*) FILTER (WHERE (a.at).house > (b.at).house), count(*) FILTER (WHERE num_nulls(a.hole, b.hole) = 1), sum(num_nonnulls(a.hole, 1)) FROM kinds AS a, kinds AS b WHERE a.id <= 10 AND b.id <= 50;
+SELECT max(row_to_json(at)::text), max(at::text), count(at::text::place), max(ROW(id, short)::text), max(to_json(k)::text), max((at).street), max((ROW('s', id, 'wild')::place).house) FROM kinds AS k WHERE id <= 50;
+SELECT at, count(*) FROM kinds GROUP BY at ORDER BY at LIMIT 10;
+SELECT feels, count(*), count(enum_range(feels, NULL)), min(feels), max(feels) FROM kinds GROUP BY feels ORDER BY feels;
+SELECT count(*) FILTER (WHERE feels > 'content'), count(*) FILTER (WHERE feels <> 'wild'), max(enum_first(feels)), max(enum_last(feels)), count(enum_range(feels)), max(feels::text), max('merry'::text::mood) FROM kinds;
+SELECT sum(score::percent), max((id % 100)::percent), max(short::word), max(score + 1), max(array_length(ARRAY[score, score], 1)) FROM kinds;
+SELECT count(DISTINCT at), count(DISTINCT ROW(small, truth)), count(DISTINCT feels) FROM kinds;
+SELECT a.id, b.id FROM kinds AS a JOIN kinds AS b ON a.at = b.at AND a.feels = b.feels WHERE a.id < 20 ORDER BY 1, 2;
+SELECT k, k.at FROM kinds AS k WHERE id <= 20;
+SELECT id, CASE feels WHEN 'calm' THEN 1 WHEN 'wild' THEN 2 ELSE 3 END, nullif(hole, 3), greatest(small, hole, 7), least(short, fixed::text) FROM kinds WHERE hole IN (1, 2, 3, 4) OR (id, small) IN ((1, 1), (2, 2)) OR feels = ANY ('{calm,merry}');

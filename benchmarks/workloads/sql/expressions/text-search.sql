@@ -1,0 +1,14 @@
+SELECT count(setweight(vec, 'A')), count(setweight(vec, 'B', ARRAY['fox', 'dog'])), count(strip(vec)), count(ts_delete(vec, 'fox')), count(ts_delete(vec, ARRAY['fox', 'dog'])), count(ts_filter(setweight(vec, 'A', ARRAY['fox']), '{a}')), sum(length(vec)), count(vec || to_tsvector('simple', 'more words')), count(tsvector_to_array(vec)), count(array_to_tsvector(ARRAY['one', 'two'])), count(vec::text), count(vec::text::tsvector), count(*) FILTER (WHERE vec < 'a'::tsvector), count(DISTINCT vec) FROM texts WHERE id <= 50;
+SELECT count(*) FILTER (WHERE vec @@ to_tsquery('english', 'fox & !cat | (dog <-> house)')), count(*) FILTER (WHERE vec @@ plainto_tsquery('english', 'lazy dogs')), count(*) FILTER (WHERE vec @@ phraseto_tsquery('english', 'quick brown fox')), count(*) FILTER (WHERE vec @@ websearch_to_tsquery('english', '"quick brown" or elephant -cat')), count(*) FILTER (WHERE vec @@ 'el:*'), count(*) FILTER (WHERE doc @@ 'fox'), count(*) FILTER (WHERE setweight(vec, 'C') @@ 'fox:C'), count(ts_rank(vec, 'fox & dog')), count(ts_rank_cd(vec, 'fox <2> dog', 4)), count(ts_rank('{0.1, 0.2, 0.4, 1.0}', vec, 'fox | dog', 2)) FROM texts WHERE id <= 100;
+SELECT count(ts_headline('english', doc, to_tsquery('english', 'fox & dog'), 'MaxFragments=2, MaxWords=7, MinWords=3, StartSel=<<, StopSel=>>')), count(ts_rewrite(to_tsquery('simple', 'fox & ' || 'w' || id), 'fox', 'fox | vixen')), count(tsquery_phrase('quick', 'fox', 2)), count('fox'::tsquery && 'dog'::tsquery), count('fox'::tsquery || 'dog'::tsquery), count(!! 'fox'::tsquery), sum(numnode('fox & dog | cat'::tsquery)), count(querytree('fox & !dog'::tsquery)), count(*) FILTER (WHERE 'fox & dog'::tsquery @> 'fox'), count(*) FILTER (WHERE 'fox'::tsquery <@ 'fox & dog'), count(*) FILTER (WHERE to_tsquery('simple', 'w' || id) < 'w5'), count('fox & dog'::tsquery::text) FROM texts WHERE id <= 20;
+SELECT word, ndoc, nentry FROM ts_stat('SELECT vec FROM texts WHERE id <= 50') ORDER BY nentry DESC, word LIMIT 10;
+SELECT lexeme, positions, weights FROM texts, unnest(vec) WHERE id <= 5;
+SELECT alias, token, lexemes FROM ts_debug('english', 'The foxes of https://www.example.com/a/b?c=d wrote to a.b@example.org on 2020-01-02 about 1.5e3 well-known /usr/local/file.txt &amp; <b>tags</b> v1.2.3');
+SELECT tokid, token FROM ts_parse('default', 'A quick test-case of 42 words, -12.5 and foo_bar');
+SELECT ts_lexize('english_stem', 'walking'), ts_lexize('simple', 'Walking'), ts_token_type('default'), to_tsvector('english', jb), json_to_tsvector('english', j, '["string", "numeric"]') FROM docs WHERE id <= 5;
+SELECT count(jsonb_to_tsvector('english', jb, '"all"')), count(ts_headline('english', jb, 'grey')::text) FROM docs WHERE id <= 20;
+BEGIN;
+INSERT INTO notes (id, title, body) SELECT id, t, doc FROM texts WHERE id <= 50;
+UPDATE notes SET body = body || ' changed' WHERE id <= 10;
+SELECT count(*) FROM notes WHERE vec @@ 'changed';
+ROLLBACK;

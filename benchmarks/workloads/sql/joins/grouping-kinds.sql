@@ -1,0 +1,17 @@
+SELECT few, dim % 5, grouping(few, dim % 5), count(*), sum(val), max(t) FROM facts WHERE id <= 1000 GROUP BY CUBE (few, dim % 5) ORDER BY 1, 2;
+SELECT few, dim % 5 AS d, val % 3 AS v, count(*) FROM facts WHERE id <= 1000 GROUP BY ROLLUP (few, d), GROUPING SETS ((v), ()) HAVING count(*) > 1;
+SELECT few, count(DISTINCT val), sum(DISTINCT dim) FILTER (WHERE val % 2 = 0), string_agg(t, ',' ORDER BY val DESC), array_agg(id ORDER BY t COLLATE "C") FROM facts WHERE id <= 500 GROUP BY few;
+SELECT few, min(val), max(t), count(*) FILTER (WHERE dim < 100), avg(amount) FROM facts WHERE id <= 1000 GROUP BY few HAVING max(val) > 10 ORDER BY avg(amount) DESC LIMIT 5;
+SELECT DISTINCT few, equal FROM facts WHERE id <= 1000;
+SELECT f.few, d.name, sum(f.val) FROM facts AS f JOIN dims AS d ON d.id = f.dim GROUP BY f.few, d.id ORDER BY 1, 2 LIMIT 10;
+BEGIN;
+SET LOCAL work_mem = 64;
+SET LOCAL enable_sort = off;
+SELECT t, count(*), sum(val) FROM facts GROUP BY t OFFSET 9990;
+SELECT DISTINCT val, t FROM facts OFFSET 9990;
+SELECT val, few, count(*) FROM facts GROUP BY GROUPING SETS ((val), (few)) OFFSET 10000;
+SET LOCAL enable_sort = on;
+SET LOCAL enable_hashagg = off;
+SELECT few, val % 7, dim % 5, count(*), count(DISTINCT dim) FROM facts WHERE id <= 1000 GROUP BY CUBE (few, val % 7, dim % 5) OFFSET 300;
+SELECT few, max(val) FROM facts WHERE id <= 1000 GROUP BY few, equal;
+COMMIT;

@@ -1,0 +1,18 @@
+SELECT count(*), sum(f.val) FROM facts AS f JOIN others AS o ON o.val = f.val;
+SELECT few, count(*), avg(val), max(t), sum(amount), stddev(val), bool_and(val > 3), avg(amount), sum(val::int8) FROM facts GROUP BY few;
+SELECT count(*) FROM (SELECT id FROM facts UNION ALL SELECT id FROM others) AS u;
+SELECT count(*) FROM facts AS f JOIN dims AS d ON d.id = f.dim AND d.name < 'dim 3';
+SELECT id, t FROM facts WHERE val % 100 = 3 ORDER BY t;
+BEGIN;
+SET LOCAL enable_seqscan = off;
+SELECT sum(val) FROM facts WHERE id BETWEEN 100 AND 9000;
+SELECT count(dim) FROM facts WHERE dim < 400;
+SET LOCAL enable_indexscan = off;
+SET LOCAL enable_indexonlyscan = off;
+SELECT sum(val) FROM facts WHERE dim < 300;
+COMMIT;
+BEGIN;
+SET LOCAL work_mem = 64;
+SELECT count(*), max(f.t) FROM facts AS f JOIN others AS o ON o.val = f.val;
+EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF, BUFFERS OFF) SELECT f.few, count(*) FROM facts AS f JOIN others AS o ON o.val = f.val GROUP BY f.few ORDER BY f.few;
+COMMIT;

@@ -1,0 +1,4 @@
+WITH RECURSIVE down (id, parent) AS (SELECT id, parent FROM dims WHERE id = 1 UNION ALL SELECT d.id, d.parent FROM dims AS d JOIN down ON d.parent = down.id) SEARCH DEPTH FIRST BY id SET place SELECT id FROM down ORDER BY place LIMIT 100;
+WITH RECURSIVE down (id, parent) AS (SELECT id, parent FROM dims WHERE id = 1 UNION ALL SELECT d.id, d.parent FROM dims AS d JOIN down ON d.parent = down.id) SEARCH BREADTH FIRST BY id SET place SELECT id FROM down ORDER BY place LIMIT 100;
+WITH RECURSIVE round (id, steps) AS (SELECT id, 0 FROM dims WHERE id < 3 UNION ALL SELECT (round.id * 2 + 1) % 50, steps + 1 FROM round) CYCLE id SET again TO true DEFAULT false USING way SELECT count(*), max(steps) FROM round WHERE NOT again;
+WITH RECURSIVE down (id, parent) AS (SELECT id, parent FROM dims WHERE id = 1 UNION SELECT d.id, d.parent FROM dims AS d JOIN down ON d.parent = down.id WHERE d.id < 100) CYCLE id SET again USING way SELECT max(array_length(way, 1)) FROM down;

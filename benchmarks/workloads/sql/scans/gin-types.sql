@@ -1,0 +1,18 @@
+BEGIN;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_indexscan = off;
+SELECT count(*) FROM things WHERE tags @> ARRAY['t3'];
+SELECT count(*) FROM things WHERE tags && ARRAY['t3', 't7', 't40'];
+SELECT count(*) FROM things WHERE tags <@ ARRAY['t3', 't13', 't23', 't33'];
+SELECT count(*) FROM things WHERE tags = ARRAY['t3', 't3'];
+SELECT count(*) FROM things WHERE tags @> ARRAY['t3'] AND vec @@ 'w33:* & !w34' AND few = 3;
+SELECT count(*) FROM things WHERE vec @@ 'w1:*';
+SELECT count(*) FROM things WHERE vec @@ 'word & (w10 | w20) & !w30';
+SELECT count(*) FROM things WHERE vec @@ 'w10 <-> w110';
+SELECT count(*) FROM things WHERE vec @@ '!word';
+SELECT id FROM things WHERE tags @> '{}' AND id < 10;
+SELECT count(*) FROM things WHERE few = 3 OR hole = 4 AND val < 500 OR tags @> ARRAY['t9'];
+SET LOCAL work_mem = 64;
+SET LOCAL gin_fuzzy_search_limit = 1000;
+SELECT count(*) FROM things WHERE vec @@ 'word' OR val > 3;
+COMMIT;

@@ -1,0 +1,16 @@
+BEGIN;
+CREATE INDEX made_1 ON things (name, val DESC) WHERE few > 3;
+CREATE UNIQUE INDEX made_2 ON things (u);
+CREATE INDEX made_3 ON things (lower(name), (val % 10));
+CREATE INDEX made_4 ON things USING hash (u);
+CREATE INDEX made_5 ON things USING gin (tags) WITH (fastupdate = off);
+CREATE INDEX made_6 ON things USING gin (vec, tags);
+CREATE INDEX made_7 ON things USING gist (p);
+CREATE INDEX made_10 ON things USING spgist (p);
+CREATE INDEX made_11 ON things USING spgist (name);
+CREATE INDEX made_12 ON things USING spgist (during);
+CREATE INDEX made_13 ON things USING spgist (ip);
+CREATE INDEX made_14 ON things USING spgist (poly);
+CREATE INDEX made_15 ON things USING brin (id, name, ip inet_minmax_ops) WITH (pages_per_range = 2);
+ALTER TABLE things ADD UNIQUE (val, id) DEFERRABLE, ADD EXCLUDE USING hash (id WITH =);
+ROLLBACK;

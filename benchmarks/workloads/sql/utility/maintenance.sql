@@ -1,0 +1,16 @@
+VACUUM (FULL, ANALYZE) kept;
+VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) kept;
+UPDATE kept SET val = val + 1 WHERE id % 2 = 0;
+DELETE FROM kept WHERE id % 10 = 3;
+VACUUM (INDEX_CLEANUP on, TRUNCATE on) kept;
+INSERT INTO kept SELECT i, i, 'again' FROM generate_series(1, 200) AS i WHERE i % 10 = 3;
+ANALYZE kept (val, name);
+REINDEX TABLE kept;
+REINDEX INDEX kept_name;
+REINDEX INDEX CONCURRENTLY kept_name;
+CREATE INDEX CONCURRENTLY kept_more ON kept (val, name);
+DROP INDEX CONCURRENTLY kept_more;
+CLUSTER kept USING kept_pkey;
+REFRESH MATERIALIZED VIEW kept_summary;
+REFRESH MATERIALIZED VIEW CONCURRENTLY kept_summary;
+CHECKPOINT;

@@ -1,0 +1,18 @@
+SELECT count(*) FROM pg_ls_dir('base');
+SELECT count(*), max(size) FROM pg_ls_waldir();
+SELECT count(*) FROM pg_ls_logicalsnapdir();
+SELECT count(*) FROM pg_ls_tmpdir();
+SELECT count(*) FROM pg_ls_archive_statusdir();
+SELECT count(*) FROM pg_ls_dir('pg_wal', true, false);
+SELECT pg_read_file('PG_VERSION'), pg_read_file('PG_VERSION', 0, 2), length(pg_read_binary_file('global/pg_control', 0, 100)), length(pg_read_binary_file('PG_VERSION'));
+SELECT size, isdir FROM pg_stat_file('PG_VERSION');
+SELECT count(*) FROM pg_hba_file_rules WHERE error IS NULL;
+SELECT count(*) FROM pg_ident_file_mappings;
+SELECT count(*) FROM pg_file_settings WHERE error IS NULL;
+SELECT pg_control_version, catalog_version_no FROM pg_control_system();
+SELECT max_data_alignment FROM pg_control_init();
+SELECT timeline_id FROM pg_control_checkpoint();
+SELECT end_of_backup_record_required FROM pg_control_recovery();
+SELECT pg_walfile_name('0/3000000'), pg_walfile_name_offset('0/3000123'), pg_wal_lsn_diff('0/3000000', '0/2000000');
+SELECT count(*) FROM pg_tablespace_databases(1663);
+SELECT pg_tablespace_location(1663), pg_filenode_relation(0, pg_relation_filenode('pg_class')), pg_relation_filepath('pg_class');

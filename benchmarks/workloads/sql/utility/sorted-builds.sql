@@ -1,0 +1,11 @@
+BEGIN;
+CREATE TEMPORARY TABLE many ON COMMIT DROP AS SELECT id, kind FROM events WHERE id <= 33000;
+CREATE INDEX many_id ON many USING hash (id);
+CREATE TABLE small AS SELECT id, md5(id::text) AS t, kind, id % 10 = 0 AS tenth FROM events WHERE id <= 2000;
+CREATE INDEX small_t ON small (t);
+CREATE INDEX small_kind ON small (kind DESC, tenth, id);
+SET LOCAL enable_indexscan = off;
+CLUSTER small USING small_t;
+UPDATE small SET kind = kind + 1 WHERE tenth;
+CLUSTER small USING small_kind;
+ROLLBACK;

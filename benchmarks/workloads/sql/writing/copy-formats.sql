@@ -1,0 +1,17 @@
+COPY customers TO '/dev/null' WITH (FORMAT csv, HEADER, FORCE_QUOTE (name), NULL 'nothing');
+COPY orders TO '/dev/null' WITH (FORMAT binary);
+COPY (SELECT id, name, region, note FROM customers ORDER BY id) TO '/dev/null' WITH (DELIMITER '|', NULL '\N', ENCODING 'UTF8');
+BEGIN;
+CREATE TEMPORARY TABLE copied (LIKE customers INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES) ON COMMIT DROP;
+COPY copied FROM 'customers.csv' WITH (FORMAT csv, HEADER, NULL 'nothing', FORCE_NOT_NULL (name), QUOTE '"', ESCAPE '"');
+TRUNCATE copied;
+COPY copied FROM 'customers.bin' WITH (FORMAT binary);
+TRUNCATE copied;
+COPY copied (id, name, region, note) FROM 'customers.txt' WITH (DELIMITER '|') WHERE id % 2 = 0;
+CREATE TEMPORARY TABLE also (id bigint, customer int, placed timestamp, amount numeric, tags text[]) ON COMMIT DROP;
+COPY also FROM 'orders.bin' WITH (FORMAT binary);
+CREATE TEMPORARY TABLE split (LIKE parted) PARTITION BY LIST (region) ON COMMIT DROP;
+CREATE TEMPORARY TABLE split_north PARTITION OF split FOR VALUES IN ('north') ON COMMIT DROP;
+CREATE TEMPORARY TABLE split_other PARTITION OF split DEFAULT ON COMMIT DROP;
+COPY split FROM 'parted.copy' WITH (FREEZE off);
+COMMIT;

@@ -1,0 +1,16 @@
+BEGIN;
+UPDATE customers SET id = id + 1000 WHERE id BETWEEN 5 AND 9;
+DELETE FROM customers WHERE id BETWEEN 20 AND 24;
+DELETE FROM products WHERE id IN (7, 8);
+UPDATE products SET id = id + 100 WHERE id IN (9, 10);
+INSERT INTO lines SELECT o.id, 3, o.id % 5 + 1, 1 FROM orders AS o WHERE o.id < 50;
+UPDATE lines SET line = line + 10 WHERE orders < 20;
+SET CONSTRAINTS ALL IMMEDIATE;
+SET CONSTRAINTS ALL DEFERRED;
+INSERT INTO orders (customer, amount) VALUES (30, 5), (31, 6);
+ROLLBACK;
+BEGIN;
+ALTER TABLE orders DROP CONSTRAINT orders_customer_fkey;
+ALTER TABLE orders ADD CONSTRAINT orders_customer_fkey FOREIGN KEY (customer) REFERENCES customers NOT VALID;
+ALTER TABLE orders VALIDATE CONSTRAINT orders_customer_fkey;
+ROLLBACK;

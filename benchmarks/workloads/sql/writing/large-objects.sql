@@ -1,0 +1,13 @@
+BEGIN;
+SELECT lo_create(4711), lo_from_bytea(4712, decode(repeat('ab', 5000), 'hex'));
+SELECT lo_put(4711, 0, decode(repeat('0123', 3000), 'hex')), lo_put(4711, 3000, '\x4142');
+SELECT length(lo_get(4711)), lo_get(4712, 100, 20);
+SELECT lo_open(4711, x'60000'::int);
+SELECT lowrite(0, 'some bytes'), lo_lseek(0, 100, 0), loread(0, 10), lo_tell(0), lo_lseek64(0, 0, 2), lo_tell64(0), lo_truncate(0, 2000), lo_close(0);
+SELECT lo_export(4712, '/dev/null');
+SELECT lo_unlink(lo_import('customers.csv'));
+ALTER LARGE OBJECT 4711 OWNER TO postgres;
+GRANT SELECT ON LARGE OBJECT 4712 TO PUBLIC;
+COMMENT ON LARGE OBJECT 4712 IS 'large';
+SELECT lo_unlink(4711), lo_unlink(4712);
+ROLLBACK;

@@ -1,0 +1,12 @@
+CREATE TABLE few_keys (id int, tags text[]);
+CREATE INDEX few_keys_tags ON few_keys USING gin (tags) WITH (fastupdate = off);
+INSERT INTO few_keys SELECT i, ARRAY['all', 'half ' || i % 2] FROM generate_series(1, 3000) AS i;
+INSERT INTO few_keys SELECT i, ARRAY['all'] FROM generate_series(1, 500) AS i;
+DELETE FROM few_keys WHERE id % 3 = 0;
+VACUUM few_keys;
+SELECT count(*) FROM few_keys WHERE tags @> ARRAY['all', 'half 1'];
+INSERT INTO few_keys SELECT i, ARRAY['all', 'half 1'] FROM generate_series(1, 300) AS i;
+REINDEX INDEX few_keys_tags;
+DELETE FROM few_keys WHERE id > 20;
+VACUUM few_keys;
+DROP TABLE few_keys;

@@ -1,0 +1,13 @@
+BEGIN;
+SET LOCAL ROLE clerk;
+SELECT count(*), sum(amount) FROM orders;
+UPDATE orders SET amount = amount / 2 WHERE customer < 50;
+INSERT INTO orders (customer, amount) SELECT id, 7 FROM customers WHERE region = 'north';
+DELETE FROM orders WHERE customer = 8;
+SELECT id, name FROM products WHERE id < 10;
+UPDATE products SET name = name WHERE id = 3;
+SELECT has_table_privilege('orders', 'DELETE'), has_column_privilege('products', 'price', 'SELECT'), row_security_active('orders'), current_user, session_user;
+RESET ROLE;
+SET LOCAL row_security = off;
+SELECT count(*) FROM orders;
+ROLLBACK;

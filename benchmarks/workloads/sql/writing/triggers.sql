@@ -1,0 +1,12 @@
+BEGIN;
+ALTER TABLE customers DISABLE TRIGGER ALL;
+INSERT INTO products SELECT i, ' new ' || i, i FROM generate_series(101, 120) AS i;
+UPDATE products SET stock = stock - 1 WHERE id BETWEEN 101 AND 115;
+UPDATE products SET price = price * 1.1 WHERE id < 20;
+DELETE FROM products WHERE id > 110;
+UPDATE totals SET name = name || '!' WHERE id < 5;
+UPDATE products SET stock = 7 WHERE id < 10;
+SET CONSTRAINTS products_later IMMEDIATE;
+SET CONSTRAINTS ALL DEFERRED;
+SELECT what, count(*) FROM journal GROUP BY what ORDER BY what;
+ROLLBACK;

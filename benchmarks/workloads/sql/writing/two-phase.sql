@@ -1,0 +1,13 @@
+BEGIN;
+UPDATE customers SET credit = credit + 1 WHERE id < 5;
+INSERT INTO journal VALUES ('two-phase');
+SELECT pg_advisory_xact_lock(7);
+PREPARE TRANSACTION 'first';
+SELECT gid, database FROM pg_prepared_xacts;
+COMMIT PREPARED 'first';
+BEGIN;
+CREATE TABLE made (id int PRIMARY KEY);
+DELETE FROM journal;
+PREPARE TRANSACTION 'second';
+ROLLBACK PREPARED 'second';
+DELETE FROM journal;

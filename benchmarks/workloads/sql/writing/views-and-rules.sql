@@ -1,0 +1,13 @@
+BEGIN;
+INSERT INTO northern (name, region, credit) VALUES ('new one', 'north', 70);
+UPDATE rich SET credit = credit + 1 WHERE name LIKE 'customer 1%';
+DELETE FROM northern WHERE name = 'new one';
+INSERT INTO totals (name) VALUES ('by rule') RETURNING *;
+UPDATE totals SET name = 'renamed' WHERE id = 3;
+DELETE FROM pages WHERE id = 19;
+SELECT * FROM rich WHERE credit < 80 ORDER BY id;
+SELECT name, orders FROM totals WHERE amount > 100 ORDER BY orders DESC, name LIMIT 5;
+SELECT c.name, c.credit_of, credit_of(c) FROM customers AS c WHERE c.id < 5;
+SELECT c.id, o.* FROM customers AS c, orders_of(c.id) AS o WHERE c.id < 5;
+SELECT many(1, 2, 3), product(price) OVER (), 3 === 3 FROM products WHERE id < 3;
+ROLLBACK;

@@ -20,14 +20,12 @@ from landspeed.profiling.guards import (
 )
 from landspeed.profiling.unreached import UNREACHED
 from landspeed.session.session import Session
-from landspeed.site.pages.data import PAGES_DATA
+from landspeed.site.pages.data import GUARDS_INDEX, PAGES_DATA, no_guards
 from landspeed.site.pages.page_files import json_file
 
 BACKEND = "src/backend/"
 """The part of the source that is shown."""
 
-GUARDS = "guards"
-_INDEX = f"{GUARDS}/index.json"
 _MOST = 12  # workloads that are named for a function
 
 
@@ -43,7 +41,7 @@ def guard_pages(session: Session) -> dict[str, str]:
         found = guard_map(session.paths, session.records, session.builder, BACKEND)
     except LandspeedError as error:
         reason = " ".join(filter(None, (f"{error.message}.", error.detail)))
-        return {_INDEX: json_file({"reason": reason[:1].upper() + reason[1:]})}
+        return no_guards(reason[:1].upper() + reason[1:])
     return guard_files(found, sorted(newest), key)
 
 
@@ -66,7 +64,7 @@ def guard_files(found: GuardMap, workloads: list[str], key: str = "") -> dict[st
             for one in found.files
         ],
     }
-    files = {_INDEX: json_file(index)}
+    files = {GUARDS_INDEX: json_file(index)}
     for directory, some in groups.items():
         facts = {one.path: _functions(one, found.workloads, number) for one in some}
         files[_name(directory)] = json_file(facts)
@@ -89,17 +87,17 @@ def _functions(
 
 
 def _name(directory: str) -> str:
-    return f"{GUARDS}/{directory.replace('/', '-')}.json"
+    return f"guards/{directory.replace('/', '-')}.json"
 
 
 def _kept(pages: Path, key: str) -> dict[str, str]:
     """Return the files that were made before from the same counts; empty if there are none."""
     try:
-        text = (pages / _INDEX).read_text()
+        text = (pages / GUARDS_INDEX).read_text()
         facts = json.loads(text)
         if facts["key"] != key:
             return {}
         names = {one["data"] for one in facts["files"]}
-        return {_INDEX: text, **{name: (pages / name).read_text() for name in sorted(names)}}
+        return {GUARDS_INDEX: text, **{name: (pages / name).read_text() for name in sorted(names)}}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

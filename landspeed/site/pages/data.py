@@ -38,6 +38,14 @@ _METHOD = (
     "(“Student”, Biometrika 6(1), 1908). A single run has no interval."
 )
 
+GUARDS_INDEX = "guards/index.json"
+"""The data file from which the page Guards learns of all others."""
+
+
+def no_guards(reason: str) -> dict[str, str]:
+    """Return the data files of the page Guards where *reason*, a sentence, keeps it empty."""
+    return {GUARDS_INDEX: json_file({"reason": reason})}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PageInputs:
@@ -59,7 +67,9 @@ class PageInputs:
     queues: Sequence[Queue] = ()
     commits: Commits
     unsigned: Sequence[str] = ()
-    guards: Mapping[str, str] = field(default_factory=dict)
+    guards: Mapping[str, str] = field(
+        default_factory=lambda: no_guards("No workload is counted yet.")
+    )
 
 
 def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, str]:
@@ -70,7 +80,7 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     versions = versions_of(dots.table)
     ordered = categories(dots.servers, versions, place_of)
     drawn = panels(dots, ordered)
-    files = {}
+    files = dict(inputs.guards)
     for panel in drawn:
         files[f"{panel.key.stem}.json"] = json_file(panel.facts(dots.toolchains) | _asv(panel))
         files[f"{panel.key.stem}.csv"] = panel.runs_csv()
@@ -85,7 +95,6 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     files["workloads.json"] = json_file(counts)
     files["plans.json"] = json_file(inputs.plans(run_ids(counts)))
     files["status.json"] = json_file(status_facts(dots, place_of, inputs.failures, inputs.queues))
-    files.update(inputs.guards)
     files["index.json"] = json_file(
         {
             "samples": [f"{SAMPLES}/{name}" for name in inputs.samples],

@@ -4,7 +4,7 @@ import {asked, count, h, load, nothing, number, put, run, site, table} from './l
 import {keyOf, usualMap} from './heat.js';
 
 run(async function draw(index, place) {
-    const facts = await load('guards/index.json').catch(() => ({reason: 'No workload is counted yet.'}));
+    const facts = await load('guards/index.json');
     if (facts.reason) {
         nothing(place, `${facts.reason} Count with: landspeed run 18 --suite all --metric instructions`);
         return;

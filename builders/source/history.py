@@ -22,6 +22,7 @@ _FIELDS = {
     "subject": "%s",
 }
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_EDITED = re.compile(r"^(?:@@ .* @@ (?:.*[ *])?|[-+](?:#define )?)([A-Za-z_]\w*) ?\(", re.M)
 _OURS = "refs/heads"
 _VIEW = "releases"
 
@@ -89,6 +90,23 @@ class History:
             return []
         lines = f"-L:^{function}(:{files[0].partition(':')[2]}"
         return self._log("--no-patch", f"--max-count={most}", lines, f"{good}..{bad}")
+
+    def edited(self, good: str, bad: str) -> dict[str, frozenset[str]]:
+        """Return the C functions that each commit after *good* up to *bad* edited, by its hash.
+
+        They are found by what git names at the head of a hunk, as PostgreSQL's style lets it: a
+        function's name begins a line. A partial clone has none: it would fetch every file.
+        """
+        if self.git.test("config", "--get", "extensions.partialClone"):
+            return {}
+        form = ("--first-parent", "--diff-merges=first-parent", "-p", "-U0", "--format=%x00%H")
+        plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+        text = self.git.run("log", *form, *plain, f"{good}..{bad}", "--", "*.c", "*.h")
+        found = {}
+        for commit in text.decode(errors="replace").split("\0")[1:]:
+            hash_, _, difference = commit.partition("\n")
+            found[hash_] = frozenset(filter(None, _EDITED.findall(difference)))
+        return found
 
     def functions(self, tree: str, below: str) -> dict[str, set[str]]:
         """Return the functions in each C file of *tree* that is *below* a directory, or that file.

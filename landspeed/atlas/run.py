@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import log
-from typing import Any
-from uuid import uuid4
 
-from base.build import Build, Variant
+from base.build import Build
 from base.errors import (
     BuildError,
     ClusterError,
     LandspeedError,
     MeasureError,
     SourceError,
-    UsageError,
 )
-from base.files import canonical_json, digest_text
 from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import Counter
-from benchmarks.counted.valgrind import count_epoch, require_countable
+from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import CATALOG, Workload
 from benchmarks.workloads.scenario import Cell
-from builders.incremental_tree import APART
+from landspeed.atlas.edits import EditPrior
+from landspeed.atlas.request import AtlasRequest
 from landspeed.atlas.search import (
     AtlasProbe,
     AtlasQuestion,
@@ -39,8 +35,7 @@ from landspeed.atlas.search import (
     next_probe,
     work_left,
 )
-from landspeed.bisect.commit_range import CommitRange, commit_range
-from landspeed.bisect.journal import ATLAS, Event, Journal
+from landspeed.bisect.journal import Event, Journal
 from landspeed.bisect.model import Costs
 from landspeed.campaign.campaign import note_identical_builds
 from landspeed.campaign.workloads import (
@@ -53,81 +48,9 @@ from landspeed.campaign.workloads import (
 )
 from landspeed.console.format import counted, percent
 from landspeed.console.progress import Meter, meter, say
-from landspeed.session.session import Session
-from landspeed.session.target import Target
 
 _clock = time.monotonic
 _ESTIMATE = Costs(run=10.0, build=120.0)  # before anything was built or counted
-
-
-@dataclass(frozen=True, kw_only=True)
-class AtlasRequest:
-    """Which commits and workloads, and the ``size`` of the changes looked for, as a share.
-
-    ``commits`` are those that change what is installed, out of ``span`` commits. Points of the
-    grid are at most ``spacing`` of them apart. ``budget`` is the time in seconds for one
-    invocation. Of several machines that search at once each has a ``share``: the positions of its
-    first and its last commit.
-    """
-
-    session: Session
-    commits: CommitRange
-    span: int
-    variant: Variant
-    workloads: tuple[Workload, ...]
-    size: float
-    spacing: int
-    budget: float
-    share: tuple[int, int] | None = None
-
-    @classmethod
-    def between(
-        cls,
-        session: Session,
-        ends: tuple[Target, Target],
-        workloads: Sequence[Workload],
-        *,
-        size: float,
-        spacing: int,
-        budget: float,
-        share: tuple[str, str] | None = None,
-    ) -> AtlasRequest:
-        """Return the request for the commits between *ends*; of a *share*, two commits, if any.
-
-        UsageError if they are no commits of the range.
-        """
-        sources, refs = session.builder.sources, [end.ref for end in ends]
-        commits = commit_range(sources, *refs, apart=APART)
-        return cls(
-            session=session,
-            commits=commits,
-            span=commit_range(sources, *refs).last,
-            variant=ends[0].variant,
-            workloads=tuple(workloads),
-            size=size,
-            spacing=spacing,
-            budget=budget,
-            share=share and _positions(commits, share),
-        )
-
-    def journal(self, *, fresh: bool = False) -> AbstractContextManager[Journal]:
-        """Open the journal for this process alone.
-
-        It is about commits of one variant on one machine, so that any other search, of a longer
-        range or a finer grid, continues it. That of a share is a new file, beside those of the
-        other shares.
-        """
-        part = "" if self.share is None else uuid4().hex[:8]
-        session = self.session
-        inputs: dict[str, Any] = {
-            "variant": self.variant.name,
-            "toolchain": digest_text(
-                canonical_json(session.builder.sandbox.toolchain(self.variant))
-            ),
-            "machine": session.machine.name,
-            "epoch": count_epoch().identifier,
-        }
-        return Journal.open(session.paths.results / ATLAS, ATLAS, inputs, fresh=fresh, part=part)
 
 
 @dataclass(kw_only=True)
@@ -227,6 +150,19 @@ class Atlas:
         session = self.request.session
         self._counts = recorded_counts(session, str(session.builder.newest_stable().version))
 
+    @cached_property
+    def prior(self) -> EditPrior:
+        """Which commits are likely, by what they edited."""
+        session = self.request.session
+        return EditPrior(
+            commits=self.request.commits,
+            history=session.builder.sources.history,
+            paths=session.paths,
+            record_of=lambda workload, at: (
+                found.record if (found := self.count(workload, at)) else ""
+            ),
+        )
+
     @property
     def complete(self) -> bool:
         """Whether all questions are settled, those of other shares as well."""
@@ -239,7 +175,7 @@ class Atlas:
         self._announce()
         try:
             with meter("searching") as shown:
-                while probe := next_probe(self.question, known := self.known()):
+                while probe := next_probe(self.question, known := self.known(), self.prior):
                     if _clock() >= deadline:
                         return False
                     self._probe(probe, deadline, self._progress(shown, known))
@@ -381,16 +317,6 @@ class Atlas:
             ) from error
         self.journal.add(event)
         say(f"skipped: {candidate.name}: {error.message}")
-
-
-def _positions(commits: CommitRange, share: tuple[str, str]) -> tuple[int, int]:
-    first, last = (commits.positions.get(ref, -1) for ref in share)
-    if not 0 <= first <= last:
-        raise UsageError(
-            f"there is no share {'..'.join(share)} between GOOD and BAD",
-            hint="Take one that --dry-run --machines prints, with the same GOOD and BAD.",
-        )
-    return first, last
 
 
 def _since(began: float) -> float:

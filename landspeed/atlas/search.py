@@ -3,9 +3,9 @@
 The ends and a grid are counted first, for every series. A series has an open question between two
 of its counted neighbours whose levels differ by the size asked for, less what two counts of one
 server may be apart. The next commit is the one that settles the most open questions per second, and
-only the series with an open question there are counted. A question ends when no commit between the
-two neighbours can be counted. Then the neighbours of every step are counted for all series, which
-may open new questions.
+only the series with an open question there are counted. A prior may say which commits are likely. A
+question ends when no commit between the two neighbours can be counted. Then the neighbours of every
+step are counted for all series, which may open new questions.
 
 What is promised: a step of at least the size between a commit and its parent is found, unless other
 changes between the same two counted commits cancel it. A level that drifts by smaller steps is
@@ -16,13 +16,18 @@ builds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil, log, log2
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
 
 from benchmarks.counted.slope import SPREAD_LIMIT
-from landspeed.bisect.decide import LevelChange, most_informative
+from landspeed.atlas.prior import change_reached
+from landspeed.bisect.probe_choice import build_probability
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,14 +150,25 @@ def steps(question: AtlasQuestion, known: KnownLevels) -> list[AtlasStep]:
     ]
 
 
-def next_probe(question: AtlasQuestion, known: KnownLevels) -> AtlasProbe | None:
+Prior = Callable[[LevelInterval], Mapping[int, float]]
+"""Returns the weights of the positions at which an interval's level may have changed."""
+
+
+def no_prior(_: LevelInterval) -> Mapping[int, float]:
+    """Return no weights: all positions are alike."""
+    return MappingProxyType({})
+
+
+def next_probe(
+    question: AtlasQuestion, known: KnownLevels, prior: Prior = no_prior
+) -> AtlasProbe | None:
     """Return what to count next; None when everything is settled."""
     points = grid(question, known)
     ends = [points[0], points[-1]]
     for position in [*ends, *points]:
         if due := _due(question, known, position):
             return AtlasProbe(position=position, series=due)
-    if probe := _most_telling(question, known):
+    if probe := _most_telling(question, known, prior):
         return probe
     for position in _beside_steps(question, known):
         if due := _due(question, known, position):
@@ -190,29 +206,44 @@ def _due(question: AtlasQuestion, known: KnownLevels, position: int) -> tuple[st
     return tuple(name for name in question.series if known.can_count(name, position))
 
 
-def _most_telling(question: AtlasQuestion, known: KnownLevels) -> AtlasProbe | None:
+def _most_telling(question: AtlasQuestion, known: KnownLevels, prior: Prior) -> AtlasProbe | None:
     """Return the probe with the most bits per second; None if no question is open."""
-    questions = open_intervals(question, known)
-    spans = {(one.first, one.last): one for one in questions}
-    middles = {
-        most_informative(
-            list(one.free), LevelChange(first=first + 1, last=last, change=0.0), known.broken
-        )
-        for (first, last), one in spans.items()
-    }
+    told = [_bits(one, prior(one)) for one in open_intervals(question, known)]
     best: tuple[float, AtlasProbe] | None = None
-    for position in sorted(middles | known.built):
-        there = [one for one in questions if position in one.free]
-        if not there:
+    for position in sorted({one.best(known.broken) for one in told} | known.built):
+        bits = {one.series: one.bits[position] for one in told if position in one.bits}
+        if not bits:
             continue
-        bits = sum(_entropy((position - one.first) / (one.last - one.first)) for one in there)
+        # A series to which the position tells little is counted where it is told more.
+        series = tuple(name for name, some in bits.items() if some >= max(bits.values()) / 2)
         build = 0.0 if position in known.built else question.build
-        worth = bits / (build + len(there) * question.count)
+        worth = sum(bits[name] for name in series) / (build + len(series) * question.count)
         if best is None or worth > best[0]:
-            series = tuple(dict.fromkeys(one.series for one in there))
             best = worth, AtlasProbe(position=position, series=series)
     return best[1] if best else None
 
 
-def _entropy(share: float) -> float:
-    return -share * log2(share) - (1 - share) * log2(1 - share)
+@dataclass(frozen=True, kw_only=True)
+class _Telling:
+    """What a count at each position would tell of one series' open question, in bits."""
+
+    series: str
+    bits: Mapping[int, float]
+
+    def best(self, broken: set[int]) -> int:
+        """Return the position that tells most, weighed by how likely it can be built."""
+        positions = list(self.bits)
+        worth = np.array(list(self.bits.values())) * build_probability(positions, broken)
+        return positions[int(np.argmax(worth))]
+
+
+def _bits(interval: LevelInterval, weights: Mapping[int, float]) -> _Telling:
+    reached = change_reached(interval.first, interval.last, weights)
+    bits = _entropy(reached[np.array(interval.free) - interval.first])
+    return _Telling(
+        series=interval.series, bits=dict(zip(interval.free, bits.tolist(), strict=True))
+    )
+
+
+def _entropy(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return -share * np.log2(share) - (1 - share) * np.log2(1 - share)

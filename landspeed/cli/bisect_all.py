@@ -13,7 +13,8 @@ from benchmarks.workloads.catalog import Workload, choose
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from landspeed.atlas.estimate import estimate, left_of, summary_of
 from landspeed.atlas.report import atlas_markdown, atlas_report
-from landspeed.atlas.run import Atlas, AtlasRequest
+from landspeed.atlas.request import AtlasRequest
+from landspeed.atlas.run import Atlas
 from landspeed.cli.options.common import emit_either, given, require_none_of, show_dry_run, together
 from landspeed.cli.options.scenario import SCENARIO_WORDS
 from landspeed.cli.options.workloads import workload_options

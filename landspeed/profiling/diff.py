@@ -180,14 +180,16 @@ def miss_changes(before: Profile, after: Profile) -> tuple[MissChange, ...]:
     return tuple(sorted(found, key=lambda one: one.level))
 
 
-def changed_functions(paths: Paths, before: str, after: str) -> tuple[Cost, ...]:
-    """Return the few functions whose own instructions changed most between two records, by id.
+def changed_functions(
+    paths: Paths, before: str, after: str, most: int = _CHANGED
+) -> tuple[Cost, ...]:
+    """Return at *most* the functions whose own instructions changed most between two records.
 
     There are none if a profile was not kept.
     """
     profiles = [kept_profile(paths, record) for record in (before, after)]
     found = costs(*(one for one in profiles if one)) if all(profiles) else ()
-    return tuple(cost for cost in found[:_CHANGED] if abs(cost.own) >= _LEAST)
+    return tuple(cost for cost in found[:most] if abs(cost.own) >= _LEAST)
 
 
 def incomparable(before: Record, after: Record) -> list[str]:

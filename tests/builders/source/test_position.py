@@ -124,6 +124,13 @@ def test_the_commits_that_changed_a_function_are_found_wherever_it_stands(tmp_pa
         "Change the other",
     ]
     assert [one.subject for one in history.changing(good, bad, "Other", most=1)] == ["Say no more"]
+    edited = history.edited(good, bad)
+    assert edited[changed] == {"ExecScan"}
+    assert [edited[one.hash] for one in history.between(good, bad)] == [
+        {"Other"},
+        {"ExecScan"},
+        {"Other"},
+    ]
     assert history.functions(bad, "") == {"execScan.c": {"Other", "ExecScan"}}
     assert history.functions(bad, "src") == {}
     for unknown in ("Exec", "0x1234", "--all", "a:b", ""):

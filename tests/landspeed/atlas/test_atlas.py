@@ -17,7 +17,7 @@ from benchmarks.counted.count import Counter
 from benchmarks.counted.profiles import keep_profile
 from benchmarks.records.record import Record
 from benchmarks.workloads.scenario import Cell
-from landspeed.atlas import run
+from landspeed.atlas import request, run
 from landspeed.campaign import workloads
 from landspeed.cli.bisect import bisect_
 from landspeed.farm.merge import merge_results
@@ -62,7 +62,7 @@ class Counting:
         monkeypatch.setattr(run, "require_countable", lambda: None)
         monkeypatch.setattr(run, "measuring", nothing)
         environment = SimpleNamespace(identifier="counted")
-        monkeypatch.setattr(run, "count_epoch", lambda: environment)
+        monkeypatch.setattr(request, "count_epoch", lambda: environment)
         monkeypatch.setattr(workloads, "count_environment", lambda *_: environment)
 
     def __call__(self, counter: Counter, cells: Sequence[Cell], done: Done) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import log
 
@@ -13,7 +14,10 @@ from landspeed.atlas.search import (
     AtlasQuestion,
     AtlasStep,
     KnownLevels,
+    LevelInterval,
+    Prior,
     next_probe,
+    no_prior,
     steps,
 )
 
@@ -27,12 +31,13 @@ class World:
     dice: random.Random
     broken: frozenset[int] = frozenset()
     refused: frozenset[tuple[str, int]] = frozenset()
+    prior: Prior = no_prior
     builds: int = 0
     known: KnownLevels = field(default_factory=KnownLevels)
 
     def explore(self) -> list[AtlasStep]:
         """Count what the search asks for until it asks for nothing."""
-        while probe := next_probe(self.question, self.known):
+        while probe := next_probe(self.question, self.known, self.prior):
             self.builds += probe.position not in self.known.built
             if probe.position in self.broken:
                 self.known.broken.add(probe.position)
@@ -100,6 +105,27 @@ def test_every_step_of_a_cycle_is_found_at_its_very_commit_and_no_other(seed, si
         (place, place): set(names) for place, names in world.jumps.items()
     }
     assert world.builds <= 1.3 * (2 + least_builds(QUESTION.last, len(world.jumps)))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.slow
+def test_a_prior_that_is_right_saves_builds_and_a_wrong_one_hides_nothing(seed):
+    builds = {}
+    for name in ("none", "right", "wrong"):
+        world = cycle(seed)
+        culprits = {series: at for at, jump in world.jumps.items() for series in jump}
+
+        def prior(interval: LevelInterval, name: str = name, culprits=culprits) -> Mapping:
+            place = culprits.get(interval.series, 0)
+            off = 0 if name == "right" else 1 + interval.last % 7
+            return dict.fromkeys((place + off, place + 90), 0.8)
+
+        world.prior = no_prior if name == "none" else prior
+        found = {(one.first, one.last) for one in world.explore()}
+        assert found == {(place, place) for place in world.jumps}
+        builds[name] = world.builds
+    assert builds["right"] < 0.65 * builds["none"]
+    assert builds["wrong"] < 1.5 * builds["none"]
 
 
 SHORT = replace(QUESTION, last=64, series=("a", "b"), spacing=16)

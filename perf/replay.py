@@ -1,30 +1,38 @@
 """Known changes, asked of ``landspeed bisect --all`` blind, and scored: ``make replay``.
 
-It is given a range of 300 commits that holds the change at a place that depends on nothing but the
-commit's hash, and a suite. The project's git upstream must have the history. With arguments, only
-the changes whose hashes begin so are asked. One JSON line each, then the score.
+One search for each development cycle in which there is one: it is given the commits at which the
+cycle begins and ends, and the suite. The project's git upstream must have the history. With
+arguments, only cycles of these names (``18``) and changes whose hashes begin so are asked;
+``--known`` counts nothing and scores what is known by now. One JSON line each, then the score.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import subprocess
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
-from builders.source.history import History
+from benchmarks.workloads.catalog import choose
+from builders.source.history import Commit
 from landspeed.session.session import Session
 
 KNOWN = Path(__file__).parents[1] / "tests" / "known_changes.toml"
-COMMITS = 300
+NEAR = 300
+"""Another commit that is named so many commits from the known one is a wrong answer."""
+SUITE = "standard"
 _VISIBLE = {"instructions", "plan"}
+_BEGINS = re.compile(r"Stamp HEAD as (\d+|\d\.\d)devel")
 _COMMAND = (sys.executable, "-c", "from landspeed.cli.main import main; main()", "bisect")
-_OPTIONS = ("--all", "--suite", "all", "--grid", "100", "--budget", "24h", "--json")
+_OPTIONS = ("--all", "--suite", SUITE, "--grid", "320", "--json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +56,10 @@ class KnownChange:
 
     @property
     def is_visible(self) -> bool:
-        """Whether counting the catalog should show it."""
-        return bool(self.workloads and self.seen_by & _VISIBLE)
+        """Whether counting the suite should show it."""
+        suite = {one.name for one in choose([], SUITE)}
+        named = {one.name for one in choose(self.workloads)} if self.workloads else set()
+        return bool(named & suite and self.seen_by & _VISIBLE)
 
     def shows_in(self, row: dict[str, Any]) -> bool:
         """Return whether a workload's change in a report has its workload and direction."""
@@ -63,47 +73,88 @@ def known_changes() -> list[KnownChange]:
     return [KnownChange.parse(row) for row in tomllib.loads(KNOWN.read_text())["change"]]
 
 
-def score(change: KnownChange, report: dict[str, Any], commits: list[str]) -> str:
-    """Return ``exact``, ``range``, ``wrong`` (another commit is named for it) or ``missed``.
+@dataclass(frozen=True, kw_only=True)
+class Cycle:
+    """The development of a major release: ``commits`` from where it begins to the next one's."""
 
-    *commits* are the hashes of the range, oldest first.
+    name: str
+    commits: tuple[str, ...]
+
+    @property
+    def place(self) -> Mapping[str, int]:
+        """The position of each commit."""
+        return {commit: at for at, commit in enumerate(self.commits)}
+
+
+def cycles(history: Sequence[Commit]) -> list[Cycle]:
+    """Return the cycles of *history*, oldest first; the last is not over."""
+    begins = [
+        (at, found[1]) for at, one in enumerate(history) if (found := _BEGINS.match(one.subject))
+    ]
+    ends = [*(at for at, _ in begins[1:]), len(history) - 1]
+    return [
+        Cycle(name=name, commits=tuple(one.hash for one in history[at : end + 1]))
+        for (at, name), end in zip(begins, ends, strict=True)
+    ]
+
+
+def score(change: KnownChange, report: Mapping[str, Any], place: Mapping[str, int]) -> str:
+    """Return ``exact``, ``range``, ``wrong`` (a commit near it is named for it) or ``missed``.
+
+    *place* is the position of each commit of the cycle. A range that is not searched to its end
+    is one, too.
     """
+    at = place[change.commit]
     named = [one for one in report["changes"] if any(map(change.shows_in, one["workloads"]))]
-    place = {commit: at for at, commit in enumerate(commits)}
-    for one in named:
-        first, last = place[one["parent"]["ref"]], place[one["commit"]["ref"]]
-        if one["commit"]["ref"] == change.commit and one["among"] == 1:
-            return "exact"
-        if first < place[change.commit] <= last:
-            return "range"
-    return "wrong" if named else "missed"
+    spans = [(place[one["parent"]["ref"]], place[one["commit"]["ref"]]) for one in named]
+    if any(last == at for (_, last), one in zip(spans, named, strict=True) if one["among"] == 1):
+        return "exact"
+    spans += [
+        (place[one["after"]["ref"]], place[one["last"]["ref"]])
+        for one in report["open"]
+        if any(fnmatchcase(name, own) for name in one["workloads"] for own in change.workloads)
+    ]
+    if any(first < at <= last for first, last in spans):
+        return "range"
+    return "wrong" if any(abs(last - at) <= NEAR for _, last in spans) else "missed"
 
 
-def range_of(history: History, commit: str, tip: str) -> list[str]:
-    """Return the hashes of a range of COMMITS commits after its first that holds *commit*."""
-    after = [one.hash for one in history.between(commit, tip)]
-    behind = min(int(commit[:8], 16) % COMMITS, len(after))
-    before = [one.hash for one in history.latest(commit, COMMITS - behind + 1)]
-    return [*before, *after[:behind]]
-
-
-def main(chosen: list[str]) -> int:
+def main() -> int:
     """Ask for each visible change that is chosen; 1 if one was named wrongly."""
+    parser = argparse.ArgumentParser(prog="python -m perf.replay", description=__doc__)
+    parser.add_argument("chosen", nargs="*", help="cycles (18) or the beginnings of hashes")
+    parser.add_argument("--known", action="store_true", help="count nothing")
+    asked = parser.parse_args()
     sources = Session.open().builder.sources
-    tip = str(sources.resolve("master").origin.commit)
+    history = sources.history.latest(str(sources.resolve("master").origin.commit), 10**6)
     scores: Counter[str] = Counter()
-    for change in filter(lambda one: one.is_visible, known_changes()):
-        if chosen and not change.commit.startswith(tuple(chosen)):
+    for cycle in cycles(history):
+        place = cycle.place
+        due = [
+            one
+            for one in known_changes()
+            if one.is_visible
+            and one.commit in place
+            and (
+                not asked.chosen
+                or one.commit.startswith(tuple(asked.chosen))
+                or cycle.name in asked.chosen
+            )
+        ]
+        if not due:
             continue
-        commits = range_of(sources.history, change.commit, tip)
-        argv = [*_COMMAND, commits[0], commits[-1], *_OPTIONS]
+        budget = ("--budget", "0" if asked.known else "240h")
+        argv = [*_COMMAND, cycle.commits[0], cycle.commits[-1], *_OPTIONS, *budget]
         done = subprocess.run(argv, stdout=subprocess.PIPE, check=False)
-        found = score(change, json.loads(done.stdout), commits) if done.stdout else "failed"
-        scores[found] += 1
-        print(json.dumps({"commit": change.commit[:10], "score": found}), flush=True)
+        report = json.loads(done.stdout) if done.stdout else None
+        for one in due:
+            found = score(one, report, place) if report else "failed"
+            scores[found] += 1
+            line = {"cycle": cycle.name, "commit": one.commit[:10], "score": found}
+            print(json.dumps(line), flush=True)
     print(json.dumps({"score": dict(scores)}))
     return int(bool(scores["wrong"] or scores["failed"]))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

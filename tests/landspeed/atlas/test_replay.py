@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from benchmarks.workloads.catalog import choose
-from perf.replay import KNOWN, KnownChange, known_changes, score
+from builders.source.history import Commit
+from perf.replay import KNOWN, NEAR, KnownChange, cycles, known_changes, score
 
-COMMITS = [f"{number:040x}" for number in range(10)]
+COMMITS = [f"{number:040x}" for number in range(NEAR + 10)]
+PLACE = {commit: at for at, commit in enumerate(COMMITS)}
 CHANGE = KnownChange(
     commit=COMMITS[5],
     direction="slower",
@@ -36,13 +38,30 @@ def named(first: int, last: int, workload: str = "sort-text", ratio: float = 1.1
         ([named(2, 2), named(5, 5)], "exact"),
         ([named(4, 6)], "range"),
         ([named(2, 2)], "wrong"),
+        ([named(NEAR + 6, NEAR + 6)], "missed"),
         ([], "missed"),
         ([named(5, 5, "float")], "missed"),
         ([named(5, 5, ratio=0.9)], "missed"),
     ],
 )
 def test_an_answer_is_scored_by_what_it_names_for_the_workload(changes, expected):
-    assert score(CHANGE, {"changes": changes}, COMMITS) == expected
+    assert score(CHANGE, {"changes": changes, "open": []}, PLACE) == expected
+
+
+@pytest.mark.parametrize(("workload", "expected"), [("sort-text", "range"), ("float", "missed")])
+def test_a_search_that_is_not_over_names_the_range_that_is_open(workload, expected):
+    span = {"after": {"ref": COMMITS[2]}, "last": {"ref": COMMITS[9]}, "workloads": [workload]}
+    assert score(CHANGE, {"changes": [], "open": [span]}, PLACE) == expected
+
+
+def test_a_cycle_is_from_one_development_version_to_the_next():
+    subjects = ["Before", "Stamp HEAD as 18devel.", "Fix", "Stamp HEAD as 19devel.", "Add"]
+    made = [
+        Commit(hash=str(at), date="", author="", email="", authored="", subject=subject)
+        for at, subject in enumerate(subjects)
+    ]
+    found = [(one.name, one.commits) for one in cycles(made)]
+    assert found == [("18", ("1", "2", "3")), ("19", ("3", "4"))]
 
 
 def test_what_was_measured_is_in_the_direction_and_of_the_workloads_that_an_entry_names():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log
@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from landspeed.atlas.kinds import KindKey, kinds_of
 from landspeed.atlas.run import Atlas
 from landspeed.atlas.search import AtlasStep, grid, intervals, steps, work_left
 from landspeed.bisect.commit_range import Candidate
@@ -35,7 +36,8 @@ class FunctionChange:
 class WorkloadChange:
     """Instructions of one execution of a workload before and after a commit.
 
-    ``functions`` are those that changed most; empty if no profile was kept.
+    ``functions`` are those that changed most; empty if no profile was kept. ``kind`` is empty where
+    it was not looked for.
     """
 
     workload: str
@@ -43,6 +45,7 @@ class WorkloadChange:
     before: float
     after: float
     functions: tuple[FunctionChange, ...]
+    kind: str = ""
 
     @property
     def size(self) -> float:
@@ -125,6 +128,7 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
     runs = [event for event in journal.of("run") if event.candidate in here]
     builds = [event for event in journal.of("built") if event.candidate in here]
     points, (builds_left, counts_left) = grid(question, known), work_left(question, known)
+    kinds = kinds_of(atlas)
     return AtlasReport(
         good=commits[0],
         bad=commits[commits.last],
@@ -135,7 +139,7 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
         variant=request.variant.name,
         workloads=question.series,
         complete=atlas.complete,
-        changes=tuple(_change(atlas, step) for step in steps(question, known)),
+        changes=tuple(_change(atlas, step, kinds) for step in steps(question, known)),
         open=tuple(
             OpenRange(
                 after=commits[first],
@@ -162,7 +166,7 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
     )
 
 
-def _change(atlas: Atlas, step: AtlasStep) -> CommitChange:
+def _change(atlas: Atlas, step: AtlasStep, kinds: Mapping[KindKey, str]) -> CommitChange:
     commits, found = atlas.request.commits, []
     for one in atlas.request.workloads:
         if one.name not in atlas.cells:
@@ -179,6 +183,7 @@ def _change(atlas: Atlas, step: AtlasStep) -> CommitChange:
                 before=before.instructions,
                 after=after.instructions,
                 functions=_functions(atlas, before, after),
+                kind=kinds.get((commits[step.last].ref, one.name), ""),
             )
         )
     return CommitChange(
@@ -214,7 +219,7 @@ def _head(report: AtlasReport) -> Iterator[str]:
 
 def _found(report: AtlasReport) -> Iterator[str]:
     if report.changes:
-        titles = ("commit", "date", "subject", "workloads", "functions (largest workload)")
+        titles = ("commit", "date", "subject", "workloads", "kind", "functions (largest workload)")
         yield markdown_table(titles, map(_row, report.changes))
         yield ""
 
@@ -232,6 +237,7 @@ def _row(one: CommitChange) -> Sequence[str]:
         one.commit.date,
         code(one.commit.subject),
         ", ".join(shown),
+        "; ".join(dict.fromkeys(w.kind for w in one.workloads if w.kind)),
         ", ".join(f"{code(f.function)} {f.change:+,.0f}" for f in functions),
     )
 

@@ -163,6 +163,15 @@ class Atlas:
             ),
         )
 
+    @cached_property
+    def _deadline(self) -> float:
+        return _clock() + self.request.budget
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the budget is spent; it begins with the first question."""
+        return _clock() >= self._deadline
+
     @property
     def complete(self) -> bool:
         """Whether all questions are settled, those of other shares as well."""
@@ -171,14 +180,13 @@ class Atlas:
     def run(self) -> bool:
         """Go on until all of the share is settled; False if the budget was spent before."""
         require_countable()
-        deadline = _clock() + self.request.budget
         self._announce()
         try:
             with meter("searching") as shown:
                 while probe := next_probe(self.question, known := self.known(), self.prior):
-                    if _clock() >= deadline:
+                    if self.is_out_of_time:
                         return False
-                    self._probe(probe, deadline, self._progress(shown, known))
+                    self._probe(probe, self._progress(shown, known))
         finally:
             self.request.session.records.seal()
         return True
@@ -206,9 +214,9 @@ class Atlas:
             f"{percent(request.size)} or more; a grid of {len(grid(self.question, self.known()))}"
         )
 
-    def _probe(self, probe: AtlasProbe, deadline: float, show: Callable[[str], None]) -> None:
+    def _probe(self, probe: AtlasProbe, show: Callable[[str], None]) -> None:
         show(self.request.commits[probe.position].name)
-        build = self._built(probe.position)
+        build = self.built(probe.position)
         if build is None:
             return
         known = self.known()
@@ -222,11 +230,12 @@ class Atlas:
             return
         say(f"counting {counted(len(due), 'workload')} on {build.label}")
         try:
-            self._count(build, due, deadline, show)
+            self._count(build, due, show)
         except (MeasureError, ClusterError) as error:
             self._skip(probe.position, error, 0.0)
 
-    def _built(self, position: int) -> Build | None:
+    def built(self, position: int) -> Build | None:
+        """Return the build of the commit at *position*, made now if need be; None if it fails."""
         request, began = self.request, _clock()
         session, candidate = request.session, request.commits[position]
         try:
@@ -258,9 +267,7 @@ class Atlas:
         )
         return len(set(keys)) == 1
 
-    def _count(
-        self, build: Build, due: list[Workload], deadline: float, show: Callable[[str], None]
-    ) -> None:
+    def _count(self, build: Build, due: list[Workload], show: Callable[[str], None]) -> None:
         session, candidate = self.request.session, build.origin.commit
         counter = Counter(
             build=build,
@@ -274,7 +281,7 @@ class Atlas:
         def done(cell: Cell, outcome: Record | LandspeedError) -> None:
             workload = str(cell.scenario.mode.value)
             show(f"{build.label} {workload}")
-            if _clock() >= deadline:
+            if self.is_out_of_time:
                 counter.stop.set()
             if isinstance(outcome, LandspeedError):
                 say(str(outcome))

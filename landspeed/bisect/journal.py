@@ -10,6 +10,7 @@ bisection knows is computed from them, so whoever has the file can continue wher
 - ``recorded``: the ``values`` of runs of that server that were in the results beforehand.
 - ``refused``: a ``workload`` that cannot be counted on a candidate, with the ``reason``; only of
   searches over many workloads, whose runs name their workload as well.
+- ``explained``: the kind of a commit's change of a ``workload``, as ``reason``; of such searches.
 - ``verified``: the ``finding`` of the comparison of the culprit with its parent.
 """
 
@@ -94,7 +95,9 @@ class Event:
     took; ``spread`` is a share.
     """
 
-    event: Literal["built", "skipped", "failed", "run", "recorded", "refused", "verified"]
+    event: Literal[
+        "built", "skipped", "failed", "run", "recorded", "refused", "explained", "verified"
+    ]
     candidate: str | None = None
     parent: str | None = None
     culprit: str | None = None

@@ -12,6 +12,7 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.workloads.catalog import Workload, choose
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from landspeed.atlas.estimate import estimate, left_of, summary_of
+from landspeed.atlas.kinds import find_kinds
 from landspeed.atlas.report import atlas_markdown, atlas_report
 from landspeed.atlas.request import AtlasRequest
 from landspeed.atlas.run import Atlas
@@ -163,6 +164,7 @@ def bisect_all(
         atlas.load()
         if budget and not dry_run:
             atlas.run()
+            find_kinds(atlas)
         if dry_run:
             _show_plan(atlas, ends, machines, as_json=as_json)
             return None

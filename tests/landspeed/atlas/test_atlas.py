@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,8 @@ from benchmarks.counted.profiles import keep_profile
 from benchmarks.records.record import Record
 from benchmarks.workloads.scenario import Cell
 from landspeed.atlas import request, run
-from landspeed.campaign import workloads
+from landspeed.campaign import suite_causes, workloads
+from landspeed.campaign.suite_causes import CauseFinder, CauseKind, CellKey, ChangePart, cell_key
 from landspeed.cli.bisect import bisect_
 from landspeed.farm.merge import merge_results
 from tests.kits.made_up.bisect_project import MadeUp, Pretence, pretend
@@ -61,6 +63,7 @@ class Counting:
         monkeypatch.setattr(run, "count_side_by_side", self)
         monkeypatch.setattr(run, "require_countable", lambda: None)
         monkeypatch.setattr(run, "measuring", nothing)
+        monkeypatch.setattr(suite_causes, "setting_defaults", lambda *_: {})
         environment = SimpleNamespace(identifier="counted")
         monkeypatch.setattr(request, "count_epoch", lambda: environment)
         monkeypatch.setattr(workloads, "count_environment", lambda *_: environment)
@@ -129,6 +132,7 @@ def test_every_commit_that_changed_a_workload_is_found_with_its_functions_and_ha
     slower = report["changes"][0]["workloads"][0]
     assert slower["after"] / slower["before"] == pytest.approx(1.03)
     assert slower["functions"] == [{"function": "ExecSort", "change": 30000.0}]
+    assert [w["kind"] for one in report["changes"] for w in one["workloads"]] == ["code"] * 3
     assert len(counting.counted) == len(set(counting.counted)) == report["counts"]
     assert {name for at, name in counting.counted if at in (29, 30, 44, 45)} == set(WORKLOADS)
     assert report["builds"] <= 5 + 4 + 4
@@ -148,7 +152,8 @@ def test_the_same_command_counts_nothing_again_and_a_finer_grid_only_what_is_mis
     before = list(counting.counted)
     text = search(made).stdout
     assert counting.counted == before
-    assert "`commit 30`" in text
+    assert "| `commit 30` |" in text
+    assert "| code |" in text
     assert "`sort-text` +3.00 %, `hash-join` +2.00 %" in text
     assert "`ExecSort` +30,000" in text
     finer = facts(search(made, "--json", "--size", "0.5%", "--grid", "8"))
@@ -188,6 +193,28 @@ def test_commits_that_do_not_build_or_run_are_passed_over_and_named_as_a_range(m
     counted = len(counting.counted)
     assert named(facts(search(made, "--json"))) == named(report)
     assert len(counting.counted) == counted
+
+
+def test_the_kind_of_a_change_is_found_once_by_counting_again_and_is_in_the_report(
+    made, monkeypatch
+):
+    pretend(Pretence(), monkeypatch.setattr)
+    counting = Counting(monkeypatch)
+    asked = []
+
+    def parts(finder: CauseFinder, cells: Sequence[Cell]) -> dict[CellKey, Any]:
+        asked.append((finder.before.identifier, finder.after.identifier, len(cells)))
+        plan = ChangePart(kind=CauseKind.PLAN, cause=(), before=1.0, after=1.03)
+        return {cell_key(cell): (plan, replace(plan, kind=CauseKind.CODE)) for cell in cells}
+
+    monkeypatch.setattr(CauseFinder, "parts", parts)
+    report = facts(search(made, "--json"))
+    kinds = [[one["kind"] for one in change["workloads"]] for change in report["changes"]]
+    assert kinds == [["plan +3.00 %, code +3.00 %"] * 2, ["plan +3.00 %, code +3.00 %"]]
+    assert asked == [("commit-29", "commit-30", 2), ("commit-44", "commit-45", 1)]
+    assert search(made).stdout.count("plan +3.00 %, code +3.00 %") == 2
+    assert len(asked) == 2
+    assert len(counting.counted) == len(set(counting.counted))
 
 
 def test_identical_servers_are_counted_once(made, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log
@@ -37,7 +37,7 @@ class WorkloadChange:
     """Instructions of one execution of a workload before and after a commit.
 
     ``functions`` are those that changed most; empty if no profile was kept. ``kind`` is empty where
-    it was not looked for.
+    it was not looked for. ``records`` are the ids of the two counts.
     """
 
     workload: str
@@ -46,6 +46,7 @@ class WorkloadChange:
     after: float
     functions: tuple[FunctionChange, ...]
     kind: str = ""
+    records: tuple[str, str] = ("", "")
 
     @property
     def size(self) -> float:
@@ -184,6 +185,7 @@ def _change(atlas: Atlas, step: AtlasStep, kinds: Mapping[KindKey, str]) -> Comm
                 after=after.instructions,
                 functions=_functions(atlas, before, after),
                 kind=kinds.get((commits[step.last].ref, one.name), ""),
+                records=(before.record, after.record),
             )
         )
     return CommitChange(
@@ -199,9 +201,20 @@ def _functions(atlas: Atlas, before: KnownCount, after: KnownCount) -> tuple[Fun
     return tuple(FunctionChange(function=one.function, change=round(one.own, 1)) for one in found)
 
 
-def atlas_markdown(report: AtlasReport) -> str:
-    """Return *report* as Markdown."""
-    return "\n".join([*_head(report), *_found(report), *_open(report), *_method(report)])
+Link = Callable[[CommitChange, str, str], str]
+"""Returns the Markdown of a text about a commit that leads to its ``commit``, ``profile`` or trend.
+
+The last argument is one of the two words, or the name of the workload whose trend it is.
+"""
+
+
+def _no_link(_: CommitChange, text: str, __: str) -> str:
+    return text
+
+
+def atlas_markdown(report: AtlasReport, link: Link = _no_link) -> str:
+    """Return *report* as Markdown, whose table leads to what *link* knows."""
+    return "\n".join([*_head(report), *_found(report, link), *_open(report), *_method(report)])
 
 
 def _head(report: AtlasReport) -> Iterator[str]:
@@ -217,28 +230,30 @@ def _head(report: AtlasReport) -> Iterator[str]:
     yield ""
 
 
-def _found(report: AtlasReport) -> Iterator[str]:
+def _found(report: AtlasReport, link: Link) -> Iterator[str]:
     if report.changes:
         titles = ("commit", "date", "subject", "workloads", "kind", "functions (largest workload)")
-        yield markdown_table(titles, map(_row, report.changes))
+        yield markdown_table(titles, [_row(one, link) for one in report.changes])
         yield ""
 
 
-def _row(one: CommitChange) -> Sequence[str]:
+def _row(one: CommitChange, link: Link) -> Sequence[str]:
     shown = [
-        f"{code(w.workload)} {change(w.after / w.before)}" for w in one.workloads[:_TOP_WORKLOADS]
+        f"{link(one, code(w.workload), w.workload)} {change(w.after / w.before)}"
+        for w in one.workloads[:_TOP_WORKLOADS]
     ]
     if len(one.workloads) > _TOP_WORKLOADS:
         shown.append(f"{len(one.workloads) - _TOP_WORKLOADS} more")
     functions = one.workloads[0].functions if one.workloads else ()
-    name = code(one.commit.name)
+    name = link(one, code(one.commit.name), "commit")
+    costs = ", ".join(f"{code(f.function)} {f.change:+,.0f}" for f in functions)
     return (
         name if one.among == 1 else f"one of {one.among} up to {name}",
         one.commit.date,
         code(one.commit.subject),
         ", ".join(shown),
         "; ".join(dict.fromkeys(w.kind for w in one.workloads if w.kind)),
-        ", ".join(f"{code(f.function)} {f.change:+,.0f}" for f in functions),
+        link(one, costs, "profile"),
     )
 
 

@@ -173,7 +173,7 @@ def bisect_all(
             emit_either(left_of(facts), facts, as_json=as_json)
             return None
         report = atlas_report(atlas, command)
-    page = write_atlas_pages(report, session.paths.results)
+    page = write_atlas_pages(report, session.paths)
     say(f"its page: {page}; landspeed publish adds it to the site")
     text = atlas_markdown(report)
     put_summary(text)

@@ -45,11 +45,18 @@ class Frame:
 
 
 def frames(before: Profile, after: Profile, root: str = ROOT) -> Frame:
-    """Return the tree below *root* of two profiles, without invisible frames."""
+    """Return the tree below *root* of two profiles, without invisible frames.
+
+    A session that was counted between two marks entered *root* before the first of them.
+    """
     sides = (_Side.of(before), _Side.of(after))
-    totals = (before.entered(root), after.entered(root))
+    totals = (_total(before, root), _total(after, root))
     least = _NARROWEST * sum(totals) / 2
     return _frame(root, totals, sides, least, (root,))
+
+
+def _total(profile: Profile, root: str) -> float:
+    return profile.entered(root) or profile.inclusive().get(root, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

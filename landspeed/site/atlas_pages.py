@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 from base.files import canonical_json, write_atomic
+from base.paths import Paths
+from benchmarks.counted.profiles import kept_profile
+from benchmarks.workloads.metrics import (
+    INSTRUCTIONS,
+    benchmark_name,
+    group_of,
+    metric_named,
+    param_names,
+)
 from landspeed.atlas.report import ATLAS_ADAPTER, AtlasReport, CommitChange, atlas_markdown
 from landspeed.console.format import change, percent
 from landspeed.console.markdown import code, markdown_table
+from landspeed.profiling.flamegraph import draw, frames
 from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.site.pages.timeline import TimelinePoint, timeline
 
@@ -17,9 +28,12 @@ ATLAS = "atlas"
 _FACTS, _MARKDOWN = "report.json", "report.md"
 
 
-def write_atlas_pages(report: AtlasReport, results: Path) -> Path:
-    """Write the pages of *report* below *results*, and the list of all; return its page."""
-    reports = results / ATLAS
+def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
+    """Write the pages of *report* among the results, and the list of all; return its page.
+
+    Each commit whose profiles are kept has a flame graph of the workload that it changed most.
+    """
+    reports = paths.results / ATLAS
     name = f"{report.good.name}-{report.bad.name}".replace("/", "-")
     text = atlas_markdown(report)
     picture = timeline(
@@ -30,10 +44,48 @@ def write_atlas_pages(report: AtlasReport, results: Path) -> Path:
     title = f"From {report.good.name} to {report.bad.name}"
     write_atomic(reports / name / _MARKDOWN, text + "\n")
     write_atomic(reports / name / _FACTS, canonical_json(report.facts()))
-    page = report_page(name, title, text, below=ATLAS, picture=picture)
+    drawn = {one.commit.ref: _draw(one, reports / name, paths) for one in report.changes}
+
+    def link(one: CommitChange, text: str, to: str) -> str:
+        if to == "profile":
+            return f"[{text}]({drawn[one.commit.ref]})" if text and drawn[one.commit.ref] else text
+        if to == "commit":
+            return f"[{text}](../../commit.html#{one.commit.ref})"
+        return f"[{text}]({_trend(report.machine, to)})"
+
+    linked = atlas_markdown(report, link)
+    page = report_page(name, title, linked, below=ATLAS, picture=picture)
     write_atomic(reports / name / PAGE, page)
     _write_list(reports)
     return reports / name / PAGE
+
+
+def _draw(one: CommitChange, directory: Path, paths: Paths) -> str:
+    """Draw the workload that *one* changed most; return the file's name, "" without profiles."""
+    if not one.workloads:
+        return ""
+    most = one.workloads[0]
+    name = f"{one.commit.name}-{most.workload}.svg"
+    if not (directory / name).exists():
+        before, after = (kept_profile(paths, record) for record in most.records)
+        if before is None or after is None:
+            return ""
+        whole = frames(before, after)
+        if not whole.width:
+            return ""
+        title = f"{most.workload}: {one.commit.name} against {one.parent.name}; red is more"
+        draw(whole, directory / name, title)
+    return name
+
+
+def _trend(machine: str, workload: str) -> str:
+    """Return the address of asv's graph of the instructions of *workload*."""
+    group = group_of(workload)
+    choices = {"machine": machine}
+    if group != workload:
+        choices[f"p-{param_names(group)[0]}"] = repr(workload)
+    benchmark = benchmark_name(group, metric_named(INSTRUCTIONS))
+    return f"../../../trends.html#{benchmark}?{urlencode(choices, quote_via=quote)}"
 
 
 def _points(one: CommitChange) -> list[TimelinePoint]:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from base.errors import LandspeedError, MeasureError, UsageError
-from benchmarks.counted.callgrind import Profile
+from benchmarks.counted.callgrind import Edge, Profile
 from benchmarks.counted.count import Counter
 from benchmarks.counted.profiles import keep_profile
 from benchmarks.records.record import Record
@@ -95,8 +95,9 @@ class Counting:
             pgbench={"version": counter.pgbench.version, "build": "b"},
             sample={"instructions": instructions, "instructions_spread": 1e-6},
         )
-        own = {"main": 9e5, "ExecSort": instructions - 9e5}
-        keep_profile(counter.paths, record.id, Profile(own=own, edges={}))
+        own = {"PostgresMain": 9e5, "ExecSort": instructions - 9e5}
+        edges = {("PostgresMain", "ExecSort"): Edge(calls=1.0, inclusive=own["ExecSort"])}
+        keep_profile(counter.paths, record.id, Profile(own=own, edges=edges))
         return record
 
 
@@ -139,6 +140,15 @@ def test_every_commit_that_changed_a_workload_is_found_with_its_functions_and_ha
     (page,) = (tmp_path / "results" / "atlas").glob(f"*-{report['bad']['name']}/index.html")
     point = f'<a href="../../commit.html#{report["changes"][0]["commit"]["ref"]}"><circle class='
     assert f'{point}"rise"' in page.read_text()
+    culprit = report["changes"][0]["commit"]
+    flames = page.parent / f"{culprit['name']}-sort-text.svg"
+    assert "ExecSort" in flames.read_text()
+    for address in (
+        f"../../commit.html#{culprit['ref']}",
+        flames.name,
+        "../../../trends.html#joins.track_instructions?machine=",
+    ):
+        assert f'<a href="{address}' in page.read_text()
     listed = (tmp_path / "results" / "atlas" / "index.html").read_text()
     assert f'<a href="{page.parent.name}/index.html">' in listed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -137,6 +138,13 @@ def test_a_callees_cost_is_spread_over_its_callers():
         "hash": (100, 100),
     }
     assert [f.function for f in parse.callees] == ["hash"]
+
+
+def test_a_session_that_was_entered_before_it_was_counted_has_the_same_picture():
+    entered = [replace(one, edges=dict(one.edges)) for one in (BEFORE, AFTER)]
+    for one in entered:
+        del one.edges["Loop", "PostgresMain"]
+    assert frames(*entered) == frames(BEFORE, AFTER)
 
 
 def test_a_cycle_of_calls_is_cut_where_it_closes():

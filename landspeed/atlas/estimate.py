@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from math import ceil, log
 from typing import Any
 
+from benchmarks.data.templates import LIMIT, template_limit
 from landspeed.atlas.run import Atlas
 from landspeed.atlas.search import work_left
 from landspeed.console.format import counted, percent
 from landspeed.console.progress import duration
 
+# Of a commit of 18: its files, its loaded data sets, and the profile of a count.
+_BUILD_BYTES, _DATA_BYTES, _PROFILE_BYTES = 20e6, 0.7e9, 20e3
+
 
 def estimate(atlas: Atlas) -> dict[str, Any]:
-    """Return what is left to do: the grid, and each commit that will be found, in seconds."""
+    """Return what is left to do: the grid, and each commit that will be found, in seconds.
+
+    ``disk_gb`` is what builds, data and profiles take at most; the oldest data are deleted first.
+    """
     question = atlas.question
     builds, counts = work_left(question, atlas.known())
+    data = min(builds * _DATA_BYTES, template_limit(dict(os.environ)))
     depth = ceil(log(max(2, question.spacing), 2))
     return {
         "commits": atlas.request.span,
@@ -23,6 +32,7 @@ def estimate(atlas: Atlas) -> dict[str, Any]:
         "builds": builds,
         "counts": counts,
         "hours": round((builds * question.build + counts * question.count) / 3600, 2),
+        "disk_gb": round((builds * _BUILD_BYTES + data + counts * _PROFILE_BYTES) / 1e9, 1),
         "builds_per_change": depth,
         "hours_per_change": round(
             (depth * question.build + (depth + 2 * len(question.series)) * question.count) / 3600, 2
@@ -38,7 +48,8 @@ def summary_of(estimated: dict[str, Any], size: float) -> str:
         f"would search {estimated['commits']:,} commits, of which {estimated['candidates']:,} "
         f"change the server, for changes of {percent(size)} or more of "
         f"{counted(estimated['workloads'], 'workload')}: {counted(estimated['builds'], 'build')} "
-        f"and {counted(estimated['counts'], 'count')} to begin with, about {hours}; then at most "
+        f"and {counted(estimated['counts'], 'count')} to begin with, about {hours} and "
+        f"{estimated['disk_gb']} GB of disk ({LIMIT} limits the data); then at most "
         f"{counted(estimated['builds_per_change'], 'build')} for each commit found, about {each}"
     )
 

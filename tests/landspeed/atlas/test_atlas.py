@@ -260,8 +260,13 @@ def test_a_dry_run_says_what_is_left_and_does_nothing(made, monkeypatch):
     counting = Counting(monkeypatch)
     planned = facts(search(made, "--dry-run", "--json"))
     assert (planned["commits"], planned["builds"], planned["counts"]) == (COUNT, 5, 5 * 6)
+    assert planned["disk_gb"] == 3.6
     assert counting.counted == []
-    assert "5 builds and 30 counts" in search(made, "--dry-run").stdout
+    text = search(made, "--dry-run").stdout
+    assert "5 builds and 30 counts" in text
+    assert "3.6 GB of disk (LANDSPEED_TEMPLATES_GB limits the data)" in text
+    monkeypatch.setenv("LANDSPEED_TEMPLATES_GB", "1")
+    assert facts(search(made, "--dry-run", "--json"))["disk_gb"] == 1.1
 
 
 def share(made: MadeUp, monkeypatch: pytest.MonkeyPatch, results: Path, *words: str) -> Result:

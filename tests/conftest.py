@@ -39,22 +39,25 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Beside each other (``pytest -n 2``) what runs servers shares one worker, and its builds."""
+    """Beside each other (``pytest -n 2``) a module's tests with servers share a worker."""
     if item.get_closest_marker("xdist_group"):
         return
-    for marker, group in (("docker", "docker"), ("postgres", "server"), ("browser", "server")):
+    for marker, group in (("docker", "docker"), ("postgres", item.path.stem), ("browser", "site")):
         if item.get_closest_marker(marker):
             item.add_marker(pytest.mark.xdist_group(group))
             return
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins first; what is short then fills the end of both workers."""
+    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("postgres", "docker"))))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A measuring lock for all workers of this run, and DATA: others may measure beside us."""
-    base = tmp_path_factory.getbasetemp()
-    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    """A measuring lock for each worker, and DATA: others may measure beside us."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LANDSPEED_MEASURE_LOCK", str(run / "measure.lock"))
+        patch.setenv("LANDSPEED_MEASURE_LOCK", str(tmp_path_factory.getbasetemp() / "measure.lock"))
         # the power does not fail in a test, and a tenth of the time would be waiting for the disk
         patch.setattr(os, "fsync", lambda _: None)
         yield

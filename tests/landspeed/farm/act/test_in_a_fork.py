@@ -23,7 +23,7 @@ from tests.conftest import CHECKOUT, DATA
 from tests.kits.builds.sourcekit import IDENTITY
 from tests.kits.farm.act_kit import ActRun, Hub, needs_act, pretended_setup
 
-pytestmark = [needs_act, pytest.mark.postgres, pytest.mark.xdist_group("server")]
+pytestmark = [needs_act, pytest.mark.postgres]
 
 EXECUTOR, POSTMASTER = "src/backend/executor/execMain.c", "src/backend/postmaster/postmaster.c"
 DIVISION = "src/backend/utils/adt/int.c"

@@ -32,7 +32,7 @@ SUITE = "standard"
 _VISIBLE = {"instructions", "plan"}
 _BEGINS = re.compile(r"Stamp HEAD as (\d+|\d\.\d)devel")
 _COMMAND = (sys.executable, "-c", "from landspeed.cli.main import main; main()", "bisect")
-_OPTIONS = ("--all", "--suite", SUITE, "--grid", "320", "--json")
+_OPTIONS = ("--all", "--suite", SUITE, "--size", "0.5%", "--grid", "320", "--json")
 
 
 @dataclass(frozen=True, kw_only=True)

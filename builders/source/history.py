@@ -23,6 +23,8 @@ _FIELDS = {
 }
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _EDITED = re.compile(r"^(?:@@ .* @@ (?:.*[ *])?|[-+](?:#define )?)([A-Za-z_]\w*) ?\(", re.M)
+_HUNK = re.compile(r"^(?=@@ )", re.M)
+_CODE = re.compile(r"^[-+](?![-+]{2} )[ \t]*(?!\*|/\*|[ \t]|$)", re.M)
 _OURS = "refs/heads"
 _VIEW = "releases"
 
@@ -95,7 +97,8 @@ class History:
         """Return the C functions that each commit after *good* up to *bad* edited, by its hash.
 
         They are found by what git names at the head of a hunk, as PostgreSQL's style lets it: a
-        function's name begins a line. A partial clone has none: it would fetch every file.
+        function's name begins a line. Hunks of comments are left out. A partial clone has none: it
+        would fetch every file.
         """
         if self.git.test("config", "--get", "extensions.partialClone"):
             return {}
@@ -105,7 +108,8 @@ class History:
         found = {}
         for commit in text.decode(errors="replace").split("\0")[1:]:
             hash_, _, difference = commit.partition("\n")
-            found[hash_] = frozenset(filter(None, _EDITED.findall(difference)))
+            hunks = filter(_is_code, _HUNK.split(difference))
+            found[hash_] = frozenset(name for hunk in hunks for name in _EDITED.findall(hunk))
         return found
 
     def functions(self, tree: str, below: str) -> dict[str, set[str]]:
@@ -200,6 +204,11 @@ def positions(git: Git, commits: Collection[str], *, ours: bool = False) -> dict
         lengths[line] += len(own)
         done.append(name)
     return found
+
+
+def _is_code(hunk: str) -> bool:
+    """Return whether *hunk* changes a line that is neither empty nor of a comment."""
+    return hunk.startswith("@@ ") and bool(_CODE.search(hunk))
 
 
 def _line(name: str) -> str:

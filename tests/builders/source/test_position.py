@@ -131,6 +131,8 @@ def test_the_commits_that_changed_a_function_are_found_wherever_it_stands(tmp_pa
         {"ExecScan"},
         {"Other"},
     ]
+    said = commit("Say it", 2, "\t/* nothing\n\t * else */\n\n")
+    assert history.edited(bad, said) == {said: set()}
     assert history.functions(bad, "") == {"execScan.c": {"Other", "ExecScan"}}
     assert history.functions(bad, "src") == {}
     for unknown in ("Exec", "0x1234", "--all", "a:b", ""):

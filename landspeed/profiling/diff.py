@@ -6,7 +6,7 @@ Profiles are per transaction, as benchmarks.counted.count stores them.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -49,6 +49,11 @@ class Cost:
     def inclusive(self) -> float:
         """Change of its inclusive instructions."""
         return self.inclusive_after - self.inclusive_before
+
+    def facts(self) -> dict[str, Any]:
+        """Return the cost as JSON can hold it, with three decimals."""
+        facts = asdict(self) | {"own": self.own, "inclusive": self.inclusive}
+        return {key: one if key == "function" else round(one, 3) for key, one in facts.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,21 +103,7 @@ class ExplainResult:
 
     def facts(self, top: int) -> dict[str, Any]:
         """Return the result as JSON can hold it, with the *top* functions."""
-        facts = asdict(self)
-        facts["costs"] = [_cost_facts(cost) for cost in self.costs[:top]]
-        facts["files"] = None if self.files is None else list(self.files)
-        facts["notes"] = list(self.notes)
-        return facts
-
-
-def _cost_facts(cost: Cost) -> dict[str, Any]:
-    numbers = {name: round(value, 3) for name, value in asdict(cost).items() if name != "function"}
-    return {
-        "function": cost.function,
-        **numbers,
-        "own": round(cost.own, 3),
-        "inclusive": round(cost.inclusive, 3),
-    }
+        return asdict(self) | {"costs": [cost.facts() for cost in self.costs[:top]]}
 
 
 def whole_functions(profile: Profile) -> Profile:
@@ -120,9 +111,6 @@ def whole_functions(profile: Profile) -> Profile:
 
     Two compilations split differently. Calls between parts of one function are dropped.
     """
-    own: dict[str, float] = {}
-    for name, cost in profile.own.items():
-        own[_whole(name)] = own.get(_whole(name), 0.0) + cost
     edges: dict[tuple[str, str], Edge] = {}
     for (caller, callee), edge in profile.edges.items():
         pair = (_whole(caller), _whole(callee))
@@ -132,12 +120,16 @@ def whole_functions(profile: Profile) -> Profile:
         edges[pair] = Edge(
             calls=known.calls + edge.calls, inclusive=known.inclusive + edge.inclusive
         )
-    misses: dict[str, dict[str, float]] = {}
-    for level, some in profile.misses.items():
-        whole = misses.setdefault(level, {})
-        for name, number in some.items():
-            whole[_whole(name)] = whole.get(_whole(name), 0.0) + number
-    return Profile(own=own, edges=edges, misses=misses)
+    misses = {level: _merged(some) for level, some in profile.misses.items()}
+    return Profile(own=_merged(profile.own), edges=edges, misses=misses)
+
+
+def _merged(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Return the sum of *numbers*, one for each function or part of one, by whole function."""
+    whole: dict[str, float] = {}
+    for name, number in numbers.items():
+        whole[_whole(name)] = whole.get(_whole(name), 0.0) + number
+    return whole
 
 
 def _whole(name: str) -> str:
@@ -187,8 +179,8 @@ def changed_functions(
 
     There are none if a profile was not kept.
     """
-    profiles = [kept_profile(paths, record) for record in (before, after)]
-    found = costs(*(one for one in profiles if one)) if all(profiles) else ()
+    old, new = (kept_profile(paths, record) for record in (before, after))
+    found = costs(old, new) if old and new else ()
     return tuple(cost for cost in found[:most] if abs(cost.own) >= _LEAST)
 
 

@@ -52,12 +52,6 @@ def functions(text: str) -> list[tuple[str, str]]:
     return [(name, " ".join(body.split())) for name, body in _FUNCTION.findall(code)]
 
 
-def executed_functions(paths: Paths, records: Iterable[str]) -> set[str]:
-    """Return the functions that the counts *records* (ids) executed."""
-    profiles = filter(None, (kept_profile(paths, identifier) for identifier in records))
-    return {name for profile in profiles for name in whole_functions(profile).own}
-
-
 def compiled_functions(build: Build) -> set[str]:
     """Return the functions of the server's program: those that were not inlined everywhere."""
     lines = printed("nm", "--defined-only", build.program("postgres")).splitlines()
@@ -71,7 +65,9 @@ def executed_of(
     known = set(names)
     if not known:
         return EditedFunctions()
-    executed, present = known & executed_functions(paths, records), compiled_functions(build)
+    profiles = filter(None, (kept_profile(paths, identifier) for identifier in records))
+    executed = known & {name for profile in profiles for name in whole_functions(profile).own}
+    present = compiled_functions(build)
     return EditedFunctions(
         executed=tuple(sorted(executed)),
         unguarded=tuple(sorted(known & present - executed)),

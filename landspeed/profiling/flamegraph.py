@@ -10,7 +10,7 @@ Colours follow Gregg, "Differential Flame Graphs" (2014): red is more, blue is l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -36,7 +36,7 @@ class Frame:
     function: str
     before: float
     after: float
-    callees: tuple[Frame, ...] = field(default=())
+    callees: tuple[Frame, ...] = ()
 
     @property
     def width(self) -> float:
@@ -44,65 +44,52 @@ class Frame:
         return (self.before + self.after) / 2
 
 
-def frames(before: Profile, after: Profile, root: str = ROOT) -> Frame:
-    """Return the tree below *root* of two profiles, without invisible frames.
+def frames(before: Profile, after: Profile) -> Frame:
+    """Return the tree below ROOT of two profiles, without invisible frames.
 
-    A session that was counted between two marks entered *root* before the first of them.
+    A session that was counted between two marks entered ROOT before the first of them.
     """
-    sides = (_Side.of(before), _Side.of(after))
-    totals = (_total(before, root), _total(after, root))
-    least = _NARROWEST * sum(totals) / 2
-    return _frame(root, totals, sides, least, (root,))
+    root = Frame(function=ROOT, before=_total(before), after=_total(after))
+    return _with_callees(root, (_side(before), _side(after)), _NARROWEST * root.width, (ROOT,))
 
 
-def _total(profile: Profile, root: str) -> float:
-    return profile.entered(root) or profile.inclusive().get(root, 0.0)
+def _total(profile: Profile) -> float:
+    return profile.entered(ROOT) or profile.inclusive().get(ROOT, 0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Side:
-    """One profile: the cost of each call by caller, and the inclusive cost of each function."""
-
-    callees: dict[str, dict[str, float]]
-    inclusive: dict[str, float]
-
-    @classmethod
-    def of(cls, profile: Profile) -> _Side:
-        callees: dict[str, dict[str, float]] = {}
-        for (caller, callee), edge in profile.edges.items():
-            if caller != callee and edge.inclusive > 0:
-                callees.setdefault(caller, {})[callee] = edge.inclusive
-        return cls(callees=callees, inclusive=profile.inclusive())
-
-    def below(self, function: str, cost: float, path: tuple[str, ...]) -> dict[str, float]:
-        """Return how *cost* of *function* is spread over its callees that are not on *path*."""
-        total = self.inclusive.get(function, 0.0)
-        if total <= 0:
-            return {}
-        share = cost / total
-        return {
-            callee: inclusive * share
-            for callee, inclusive in self.callees.get(function, {}).items()
-            if callee not in path
-        }
+_Side = tuple[dict[str, dict[str, float]], dict[str, float]]
+"""The cost of each call of one profile by caller, and the inclusive cost of each function."""
 
 
-def _frame(
-    function: str,
-    costs: tuple[float, float],
-    sides: tuple[_Side, _Side],
-    least: float,
-    path: tuple[str, ...],
+def _side(profile: Profile) -> _Side:
+    callees: dict[str, dict[str, float]] = {}
+    for (caller, callee), edge in profile.edges.items():
+        if caller != callee and edge.inclusive > 0:
+            callees.setdefault(caller, {})[callee] = edge.inclusive
+    return callees, profile.inclusive()
+
+
+def _below(side: _Side, function: str, cost: float) -> dict[str, float]:
+    """Return how *cost* of *function* is spread over its callees."""
+    callees, inclusive = side
+    total = inclusive.get(function, 0.0)
+    share = cost / total if total > 0 else 0.0
+    return {name: own * share for name, own in callees.get(function, {}).items()}
+
+
+def _with_callees(
+    frame: Frame, sides: tuple[_Side, _Side], least: float, path: tuple[str, ...]
 ) -> Frame:
-    before, after = (
-        side.below(function, cost, path) for side, cost in zip(sides, costs, strict=True)
-    )
-    callees = []
-    for name in sorted(before.keys() | after.keys()) if len(path) < _DEEPEST else ():
-        pair = (before.get(name, 0.0), after.get(name, 0.0))
-        if sum(pair) / 2 >= least:
-            callees.append(_frame(name, pair, sides, least, (*path, name)))
-    return Frame(function=function, before=costs[0], after=costs[1], callees=tuple(callees))
+    before = _below(sides[0], frame.function, frame.before)
+    after = _below(sides[1], frame.function, frame.after)
+    callees = [
+        Frame(function=name, before=before.get(name, 0.0), after=after.get(name, 0.0))
+        for name in sorted((before.keys() | after.keys()) - {*path})
+        if len(path) < _DEEPEST
+    ]
+    wide = (one for one in callees if one.width >= least)
+    below = (_with_callees(one, sides, least, (*path, one.function)) for one in wide)
+    return replace(frame, callees=tuple(below))
 
 
 def draw(root: Frame, path: Path, title: str) -> None:
@@ -141,12 +128,9 @@ def _placed(frame: Frame, left: float, row: int) -> Iterator[tuple[Frame, float,
 
 
 def _scaled(frame: Frame, scale: float) -> Frame:
-    return Frame(
-        function=frame.function,
-        before=frame.before * scale,
-        after=frame.after * scale,
-        callees=tuple(_scaled(callee, scale) for callee in frame.callees),
-    )
+    callees = tuple(_scaled(callee, scale) for callee in frame.callees)
+    before, after = frame.before * scale, frame.after * scale
+    return replace(frame, before=before, after=after, callees=callees)
 
 
 def _label(frame: Frame) -> str:

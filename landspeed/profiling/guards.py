@@ -6,7 +6,7 @@ directory, of those that the compiler left as functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Self
@@ -53,23 +53,8 @@ def guards_of(paths: Paths, records: RecordStore, pattern: str) -> list[Guard]:
 
     Of each workload the count of the newest server is read. RefError if none executes any.
     """
-    found = []
-    for workload, identifier in newest_counts(records).items():
-        profile = kept_profile(paths, identifier)
-        if profile is None:
-            continue
-        whole = whole_functions(profile)
-        total, inclusive = sum(whole.own.values()), whole.inclusive()
-        found += [
-            Guard(
-                workload=workload,
-                function=name,
-                own=own / total,
-                inclusive=min(1.0, inclusive[name] / total),
-            )
-            for name, own in whole.own.items()
-            if fnmatchcase(name, pattern)
-        ]
+    every = _guards(paths, newest_counts(records))
+    found = [one for one in every if fnmatchcase(one.function, pattern)]
     if not found:
         raise RefError(
             f'no counted workload executes a function called "{pattern}"',
@@ -165,7 +150,10 @@ def guard_map(paths: Paths, records: RecordStore, builder: Builder, below: str) 
     RefError if there are none, or that server is not there any more.
     """
     build, newest = guarded_build(records, builder)
-    compiled, shares = compiled_functions(build), _shares(paths, newest)
+    compiled = compiled_functions(build)
+    shares: dict[str, list[tuple[float, str]]] = {}
+    for one in _guards(paths, newest):
+        shares.setdefault(one.function, []).append((one.own, one.workload))
     files = builder.sources.history.functions(build.origin.tree, below)
     found = [
         GuardedFile(
@@ -227,14 +215,14 @@ def newest_counts(records: RecordStore) -> dict[str, str]:
     return {mode: identifier for mode, _, _, identifier in rows}
 
 
-def _shares(paths: Paths, newest: Mapping[str, str]) -> dict[str, list[tuple[float, str]]]:
-    """Return the workloads that execute each function, with its share of their instructions."""
-    found: dict[str, list[tuple[float, str]]] = {}
+def _guards(paths: Paths, newest: Mapping[str, str]) -> Iterator[Guard]:
+    """Yield the functions that each workload executes, by the profiles of the counts *newest*."""
     for workload, identifier in newest.items():
         profile = kept_profile(paths, identifier)
-        if profile is not None:
-            own = whole_functions(profile).own
-            total = sum(own.values())
-            for name, cost in own.items():
-                found.setdefault(name, []).append((cost / total, workload))
-    return found
+        if profile is None:
+            continue
+        whole = whole_functions(profile)
+        total, inclusive = sum(whole.own.values()), whole.inclusive()
+        for name, own in whole.own.items():
+            share = min(1.0, inclusive[name] / total)
+            yield Guard(workload=workload, function=name, own=own / total, inclusive=share)

@@ -84,7 +84,7 @@ def _numbers(summary: Summary | None) -> tuple[str, ...]:
         return ("0", *["-"] * 5)
     spread = "-" if summary.stddev is None else f"{summary.stddev:.4g}"
     rest = (summary.minimum, summary.median, summary.maximum)
-    return (str(summary.count), f"{summary.mean:.5g}", spread, *(f"{n:.5g}" for n in rest))
+    return (str(summary.runs), f"{summary.mean:.5g}", spread, *(f"{n:.5g}" for n in rest))
 
 
 def _result(finding: Finding | None) -> tuple[str, str, str]:

@@ -117,12 +117,15 @@ class _Task:
     ``known`` has the first scores, which need not be computed again.
     """
 
-    series: int
+    reading: _Reading
     start: int
     end: int
     old: Floats
-    levels: int
     known: Floats
+
+    @property
+    def logs(self) -> Floats:
+        return self.reading.log[self.start : self.end]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,31 +175,28 @@ def scan_points(
         for i, numbers in enumerate(series)
     ]
     bar = threshold(level)
-    tasks = [one.task(i, 0, np.zeros(0), bar) for i, one in enumerate(read)]
+    tasks = [one.task(0, np.zeros(0), bar) for one in read]
     while tasks:
         tasks.sort(key=lambda task: (task.end - task.start - len(task.known), task.end))
         further: list[_Task] = []
         for begin in range(0, len(tasks), _CHUNK):
             chunk = tasks[begin : begin + _CHUNK]
             known = [task.known for task in chunk]
-            logs = [one.log for one in read]
-            for task, row in zip(chunk, scores(_batch(chunk, logs), known), strict=True):
-                one, score = read[task.series], row[: task.end - task.start]
+            for task, row in zip(chunk, scores(_batch(chunk), known), strict=True):
+                one, score = task.reading, row[: task.end - task.start]
                 crossed = np.flatnonzero(score >= bar)
                 one.starts.append(task.start)
                 if len(crossed):
-                    place = _place(task, one.log, int(crossed[0]), score)
+                    place = _place(task, int(crossed[0]), score)
                     one.places.append(place)
-                    further.append(
-                        one.task(task.series, place.at, _residuals(task, one.log, place.at), bar)
-                    )
+                    further.append(one.task(place.at, _residuals(task, place.at), bar))
                     score = score[: crossed[0] + max(WINDOWS)]
                 one.scores.append(score)
         tasks = further
     return [one.judged() for one in read]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Reading:
     """Series during a scan: its jumps so far, and the trace for the next scan."""
 
@@ -206,7 +206,7 @@ class _Reading:
     starts: list[int] = field(default_factory=list)
     scores: list[Floats] = field(default_factory=list)
 
-    def task(self, series: int, start: int, old: Floats, bar: float) -> _Task:
+    def task(self, start: int, old: Floats, bar: float) -> _Task:
         """Return what is to be scored from *start* on; the trace provides the first scores."""
         known, end, levels = np.zeros(0), len(self.log), len(self.places)
         if self.trace and self.trace.starts[: levels + 1] == (*self.starts[:levels], start):
@@ -216,7 +216,7 @@ class _Reading:
             if len(crossed):
                 # A jump is judged by the scores of this many commits.
                 end = min(end, start + int(crossed[0]) + max(WINDOWS))
-        return _Task(series=series, start=start, end=end, old=old, levels=levels, known=known)
+        return _Task(reading=self, start=start, end=end, old=old, known=known)
 
     def judged(self) -> Scan:
         """Return the scan of the whole series."""
@@ -226,14 +226,14 @@ class _Reading:
         return replace(_judged(self.log, self.places), trace=trace)
 
 
-def _batch(tasks: Sequence[_Task], logs: Sequence[Floats]) -> Batch:
-    parts = [logs[task.series][task.start : task.end] for task in tasks]
+def _batch(tasks: Sequence[_Task]) -> Batch:
+    parts = [task.logs for task in tasks]
     return Batch(
         current=_padded(parts),
         lengths=_counts(map(len, parts)),
         old=_padded([task.old for task in tasks]),
         ages=_counts(len(task.old) for task in tasks),
-        levels=_counts(task.levels for task in tasks),
+        levels=_counts(len(task.reading.places) for task in tasks),
     )
 
 
@@ -248,11 +248,10 @@ def _padded(parts: Sequence[Floats]) -> Floats:
     return whole
 
 
-def _place(task: _Task, log: Floats, now: int, score: Floats) -> _Place:
+def _place(task: _Task, now: int, score: Floats) -> _Place:
     """Return where the level changed, by the commits up to *now* after the start of *task*."""
-    current, _, _ = clipped(
-        log[task.start : task.start + now + 1][None, :], task.old[None, :], _counts([len(task.old)])
-    )
+    ages = _counts([len(task.old)])
+    current, _, _ = clipped(task.logs[None, : now + 1], task.old[None, :], ages)
     earliest = max(MIN_LEVEL, now + 2 - max(WINDOWS) - _MOVES)
     split = _best_split(current[0], earliest, now + 2 - min(WINDOWS))
     return _Place(at=task.start + split, seen=task.start + now, scores=score[now:])
@@ -267,9 +266,9 @@ def _best_split(values: Floats, first: int, end: int) -> int:
     return int(splits[(gain * splits * (count - splits)).argmax()])
 
 
-def _residuals(task: _Task, log: Floats, at: int) -> Floats:
+def _residuals(task: _Task, at: int) -> Floats:
     """Return the last LONGEST residuals of the levels of the series of *task* before *at*."""
-    level = log[task.start : at]
+    level = task.reading.log[task.start : at]
     return np.concatenate([task.old, level - np.median(level)])[-LONGEST:]
 
 

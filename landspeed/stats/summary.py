@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -21,7 +21,7 @@ class Summary:
     ``stddev`` is the sample standard deviation (n - 1), None for a single value.
     """
 
-    count: int
+    runs: int
     mean: float
     stddev: float | None
     minimum: float
@@ -37,7 +37,7 @@ class Summary:
         mean = math.fsum(known) / len(known)
         squares = math.fsum((value - mean) ** 2 for value in known)
         return cls(
-            count=len(known),
+            runs=len(known),
             mean=mean,
             stddev=math.sqrt(squares / (len(known) - 1)) if len(known) > 1 else None,
             minimum=min(known),
@@ -57,21 +57,14 @@ class Summary:
         """
         if self.stddev is None:
             return None
-        half = interval_quantile(self.count - 1) * self.stddev / math.sqrt(self.count)
+        half = interval_quantile(self.runs - 1) * self.stddev / math.sqrt(self.runs)
         if self.minimum <= 0:
             return self.mean - half, self.mean + half
         return self.mean * math.exp(-half / self.mean), self.mean * math.exp(half / self.mean)
 
     def facts(self) -> dict[str, Any]:
         """Return the summary as JSON can hold it."""
-        return {
-            "runs": self.count,
-            "mean": self.mean,
-            "stddev": self.stddev,
-            "minimum": self.minimum,
-            "median": self.median,
-            "maximum": self.maximum,
-        }
+        return asdict(self)
 
 
 def rounded(value: float) -> float:

@@ -72,7 +72,7 @@ def _statistics(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         if found is None:
             continue
         numbers = (found.mean, found.stddev, found.minimum, found.median, found.maximum)
-        line = [*map(str, key), str(found.count), *map(number, numbers)]
+        line = [*map(str, key), str(found.runs), *map(number, numbers)]
         if base:
             is_base = str(key[0]) == table.against
             ratio = None if is_base else Ratio.of(group, _base(table, key, groups), metric.column)

@@ -203,7 +203,7 @@ def sample_facts(values: Iterable[float | None]) -> dict[str, float]:
     logs = Summary.of(map(math.log, known)) if found.minimum > 0 else None
     low, high = found.interval or (None, None)
     facts = {
-        "n": found.count,
+        "n": found.runs,
         "mean": found.mean,
         "low": low,
         "high": high,

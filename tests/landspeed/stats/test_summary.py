@@ -16,7 +16,7 @@ from landspeed.stats.summary import Summary
 def test_a_summary_is_plain_statistics() -> None:
     summary = Summary.of([1.0, None, 2.0, 6.0])
     assert summary is not None
-    assert (summary.count, summary.mean, summary.median) == (3, 3.0, 2.0)
+    assert (summary.runs, summary.mean, summary.median) == (3, 3.0, 2.0)
     assert (summary.minimum, summary.maximum) == (1.0, 6.0)
     assert summary.stddev == pytest.approx(math.sqrt(7))
 

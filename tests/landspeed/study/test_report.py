@@ -58,7 +58,7 @@ def test_a_summary_is_of_the_runs_and_their_deviation(report: StudyReport) -> No
     values = sorted(row.scalars["tps"] for row in some)
     found = summary(some, "tps")
     assert found is not None
-    assert (found.count, found.minimum, found.median, found.maximum) == (3, *values)
+    assert (found.runs, found.minimum, found.median, found.maximum) == (3, *values)
     mean = sum(values) / 3
     assert found.mean == pytest.approx(mean)
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)

@@ -15,7 +15,7 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -186,20 +186,20 @@ def aa_report(table: pa.Table) -> AAReport:
     timed = pc.fill_null(pc.greater(table[_METRIC], 0), False)
     # Filtering copies all columns.
     table = table if pc.all(timed).as_py() else table.filter(timed)
-    groups = _by_server(table)
+    groups = dict(sorted(_by_server(table).items(), key=lambda pair: str(pair[0])))
     blind = _blind(table)
     return AAReport(
         cells=tuple(
             CellRates(
                 cell=dict(zip((*_CELL, "variant"), cell, strict=True)),
                 blind=Alarms.of(blind[cell]),
-                replayed=Alarms.of(servers.replayed),
-                variation=Variation.of(servers.stacks),
+                replayed=Alarms.of(replayed),
+                variation=Variation.of(stacks),
             )
-            for cell, servers in sorted(groups.items(), key=str)
+            for cell, (stacks, replayed) in groups.items()
         ),
         blind=Alarms.of([wealth for some in blind.values() for wealth in some]),
-        replayed=Alarms.of([wealth for one in groups.values() for wealth in one.replayed]),
+        replayed=Alarms.of([wealth for _, some in groups.values() for wealth in some]),
     )
 
 
@@ -220,21 +220,12 @@ def _blind(table: pa.Table) -> dict[CellKey, list[Floats]]:
     return wealths
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Servers:
-    """The log latencies of all servers in a cell, and the wealth of those with enough runs.
-
-    Each of ``stacks`` has the servers with the same number of runs, a row each.
-    """
-
-    stacks: list[Floats] = field(default_factory=list)
-    replayed: list[Floats] = field(default_factory=list)
-
-
-def _by_server(table: pa.Table) -> dict[CellKey, _Servers]:
+def _by_server(table: pa.Table) -> dict[CellKey, tuple[list[Floats], list[Floats]]]:
     """Return the log latencies of each server's runs in order of time, by cell.
 
-    Runs of a comparison are kept apart from others, because they follow each other closely.
+    Servers with the same number of runs are in one array, a row each. With them, the wealth of
+    those that have enough runs to be replayed. Runs of a comparison are kept apart from others,
+    because they follow each other closely.
     """
     keys = [*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison"]
     cells_of = codes(table, [*_CELL, *VARIANT_COLUMNS])
@@ -242,17 +233,17 @@ def _by_server(table: pa.Table) -> dict[CellKey, _Servers]:
     heads = table.select(keys).take(groups.lasts)
     logs = np.log(numbers(table[_METRIC]))[groups.order]
     equal = Groups.of(both(cells_of[groups.lasts], groups.sizes))
-    cells: dict[CellKey, _Servers] = defaultdict(_Servers)
+    cells: dict[CellKey, tuple[list[Floats], list[Floats]]] = defaultdict(lambda: ([], []))
     for begin, end in zip(equal.starts, equal.ends, strict=True):
         members = equal.order[begin:end]
         runs = int(groups.sizes[members[0]])
         stack = logs[groups.starts[members][:, None] + np.arange(runs)]
         (head,) = heads.take(members[:1]).to_pylist()
-        servers = cells[_key(head)]
-        servers.stacks.append(stack)
+        stacks, replayed = cells[_key(head)]
+        stacks.append(stack)
         if runs >= _FEWEST:
             for row, own in zip(heads.take(members).to_pylist(), stack, strict=True):
-                servers.replayed.append(_replayed(str([row[key] for key in keys]), own))
+                replayed.append(_replayed(str([row[key] for key in keys]), own))
     return cells
 
 
@@ -269,11 +260,6 @@ TITLES = (
 )
 
 
-def _cell_name(cell: Mapping[str, Any]) -> str:
-    """Return a cell as ``landspeed show`` prints it, with its variant and the seconds of a run."""
-    return f"{cell['variant']}/{CellName.of(cell)} {cell['seconds']:g} s"
-
-
 def rate_text(rate: AlarmRate) -> str:
     """Return a rate with its exact interval: ``0 of 12 (0 % … 26.5 %)``, or ``-``."""
     if not rate.comparisons:
@@ -283,23 +269,21 @@ def rate_text(rate: AlarmRate) -> str:
 
 
 def row_text(rates: CellRates) -> tuple[str, ...]:
-    """Return the row of one cell as text, in the order of TITLES."""
-    return (
-        _cell_name(rates.cell),
-        rates.cell["machine"],
-        *_variation(rates.variation),
-        rate_text(rates.blind.stated),
-        rate_text(rates.replayed.stated),
-    )
+    """Return the row of one cell as text, in the order of TITLES.
 
-
-def _variation(variation: Variation) -> tuple[str, ...]:
+    The cell is named as ``landspeed show`` prints it, with its variant and the seconds of a run.
+    """
+    cell, variation = rates.cell, rates.variation
     deviation, lag1, blocks = variation.deviation, variation.lag1, variation.blocks
     return (
+        f"{cell['variant']}/{CellName.of(cell)} {cell['seconds']:g} s",
+        cell["machine"],
         str(variation.runs),
         "-" if deviation is None else f"{100 * deviation:.2f} %",
         "-" if lag1 is None else f"{lag1:+.2f}",
         "-" if blocks is None else str(blocks),
+        rate_text(rates.blind.stated),
+        rate_text(rates.replayed.stated),
     )
 
 

@@ -7,7 +7,7 @@ stopping rule: it cannot know that both sides are the same server.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -101,8 +101,7 @@ def least_compared(session: Session, newest: Build) -> tuple[Point, int]:
     table = session.records.table().filter(_here(session))
     known = {one.identifier: one for one in session.external_servers.all()}
     points: dict[PointKey, tuple[Point, int]] = {}
-    comparisons: Counter[PointKey] = Counter()
-    seen: set[tuple[str, PointKey]] = set()
+    comparisons: dict[PointKey, set[str]] = defaultdict(set)
     for row in table.to_pylist():
         build = known.get(row["build"]) or session.builder.store.find(row["build"])
         # The text of a script is in its study, not in the record.
@@ -111,13 +110,12 @@ def least_compared(session: Session, newest: Build) -> tuple[Point, int]:
         known[row["build"]] = build
         point = Point(build=build, cell=_cell(row))
         points.setdefault(point.key, (point, int(row["seconds"])))
-        if row["preset"] == AA_PRESET and (row["comparison"], point.key) not in seen:
-            seen.add((row["comparison"], point.key))
-            comparisons[point.key] += 1
+        if row["preset"] == AA_PRESET:
+            comparisons[point.key].add(row["comparison"])
     if not points:
         scenario = CompareScenario()
         return Point(build=newest, cell=cell_of(session, scenario)), scenario.seconds
-    return points[min(points, key=lambda key: comparisons[key])]
+    return points[min(points, key=lambda key: len(comparisons[key]))]
 
 
 def _here(session: Session) -> pc.Expression:

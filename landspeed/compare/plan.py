@@ -123,3 +123,9 @@ class CompareState:
     def block_seconds(self) -> float | None:
         """The mean seconds of a block so far; None before the first."""
         return self.spent / len(self.comparison.blocks) if self.comparison.blocks else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """About how many seconds all verdicts still take; None if it is unknown."""
+        each, left = self.block_seconds, self.comparison.blocks_left
+        return None if each is None or left is None else left * each

@@ -19,7 +19,7 @@ from landspeed.stats.summary import Summary
 
 def comparison_facts(plan: ComparePlan, state: CompareState) -> dict[str, Any]:
     """Return the comparison as JSON can hold it, sides in the order that was asked for."""
-    comparison, each, left = state.comparison, state.block_seconds, state.comparison.blocks_left
+    comparison, left = state.comparison, state.seconds_left
     first, *others = plan.sides
     return {
         "comparison": state.identifier,
@@ -48,7 +48,7 @@ def comparison_facts(plan: ComparePlan, state: CompareState) -> dict[str, Any]:
         "runs": len(comparison.blocks) * comparison.sides,
         "spent_seconds": round(state.spent, 1),
         "warnings": [warning.facts() for warning in state.warnings],
-        "further_seconds": None if left is None or each is None else round(left * each, 1),
+        "further_seconds": None if left is None else round(left, 1),
     }
 
 
@@ -140,21 +140,15 @@ def _interval(interval: Interval | None, confidence: float) -> str:
     return f"{interval} at {with_confidence}"
 
 
-def budget_needed(state: CompareState) -> float | None:
-    """Return about how many seconds all runs take until the verdicts; None if it is unknown."""
-    each, left = state.block_seconds, state.comparison.blocks_left
-    return None if left is None or each is None else state.spent + left * each
-
-
 def time_left(state: CompareState) -> str:
     """Return what a verdict still takes, and the budget to give, as a sentence."""
-    comparison, each, left = state.comparison, state.block_seconds, state.comparison.blocks_left
-    if left is None or each is None:
+    blocks, left = state.comparison.blocks_left, state.seconds_left
+    if blocks is None or left is None:
         return "Too few blocks to estimate the time to a verdict: give it a larger --budget."
-    minutes = int(-(-(budget_needed(state) or 0.0) // 60))
+    minutes = int(-(-(state.spent + left) // 60))
     budget = f"{minutes}min" if minutes < 120 else f"{-(-minutes // 60)}h"
     return (
-        f"A verdict takes about {counted(left, 'more block')} "
-        f"({counted(left * comparison.sides, 'run')}, {duration(left * each)}): "
+        f"A verdict takes about {counted(blocks, 'more block')} "
+        f"({counted(blocks * state.comparison.sides, 'run')}, {duration(left)}): "
         f"the same command with --budget {budget} continues this comparison."
     )

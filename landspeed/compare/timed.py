@@ -9,7 +9,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pyarrow.compute as pc
@@ -27,7 +26,7 @@ from benchmarks.server.storage import give_back
 from benchmarks.workloads.points import Point, rows_of
 from benchmarks.workloads.scenario import CacheState
 from landspeed.compare.plan import ComparePlan, CompareState
-from landspeed.compare.report import budget_needed, time_left
+from landspeed.compare.report import time_left
 from landspeed.compare.verdict import Comparison, block_order, whole_blocks
 from landspeed.console.format import change, counted
 from landspeed.console.progress import Meter, duration, meter, say
@@ -53,15 +52,8 @@ def recorded_state(
     mine = pc.starts_with(table["comparison"].cast("string"), plan.key)
     rows = table.filter(pc.fill_null(mine, False)).to_pylist()
     # There may be several: begun again with --fresh, or merged from another store.
-    newest = max(
-        (row for row in rows if row["comparison"].startswith(stem)),
-        key=lambda row: str(row["id"]),
-        default=None,
-    )
-    if newest is None or fresh:
-        identifier = f"{stem}{secrets.token_hex(3)}"
-    else:
-        identifier = newest["comparison"]
+    ours = [(row["id"], row["comparison"]) for row in rows if row["comparison"].startswith(stem)]
+    identifier = f"{stem}{secrets.token_hex(3)}" if fresh or not ours else max(ours)[1]
     here = [row for row in rows if row["comparison"] == identifier]
     blocks = whole_blocks(here, plan.metric.column, plan.ranks)
     return CompareState(
@@ -127,10 +119,8 @@ def _measure(session: Session, plan: ComparePlan, state: CompareState) -> None:
         )
     if not _is_wanted(plan, state):
         return
-    with ExitStack() as held:
-        builds = [side.build for side in plan.sides]
-        held.enter_context(session.builder.store.in_use([plan.pgbench.build, *builds]))
-        held.enter_context(measuring())
+    builds = [plan.pgbench.build, *(side.build for side in plan.sides)]
+    with session.builder.store.in_use(builds), measuring():
         for side in plan.sides:
             store = templates(session.paths, plan.pgbench, cell=side.cell)
             prepare(build=side.build, scale=side.cell.scenario.scale, store=store)
@@ -167,11 +157,12 @@ def _take_blocks(session: Session, plan: ComparePlan, state: CompareState) -> No
 
 def _foresee(session: Session, plan: ComparePlan, state: CompareState) -> None:
     """Say so if the budget will not do, with what the counts say."""
-    needed = budget_needed(state)
-    if state.comparison.is_settled or needed is None or needed <= plan.budget:
+    left = state.seconds_left
+    if state.comparison.is_settled or left is None:
         return
-    say(f"the budget of {duration(plan.budget)} will hardly do: {time_left(state)}")
-    say(_counted_answer(session, plan))
+    if state.spent + left > plan.budget:
+        say(f"the budget of {duration(plan.budget)} will hardly do: {time_left(state)}")
+        say(_counted_answer(session, plan))
 
 
 def _counted_answer(session: Session, plan: ComparePlan) -> str:
@@ -206,12 +197,8 @@ def _block(session: Session, plan: ComparePlan, state: CompareState) -> list[flo
             metric=plan.metric,
             seconds=plan.seconds,
         )
-        context = {
-            "preset": plan.preset,
-            "comparison": state.identifier,
-            "block": state.attempted,
-            "side": rank,
-        }
+        block = {"comparison": state.identifier, "block": state.attempted, "side": rank}
+        context = {"preset": plan.preset, **block}
         values[rank] = sampler.sample(side.build, context=context, seed=seed)
     return [values[rank] for rank in ranks]
 

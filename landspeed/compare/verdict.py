@@ -181,9 +181,12 @@ class Comparison:
         """Whether no further block is wanted."""
         if self.rule.counted:
             return bool(self.blocks)
-        decided = all(finding.verdict is not Verdict.UNDECIDED for finding in self.findings)
-        return decided and (
-            not self.rule.narrow or all(_is_narrow(one, self.rule) for one in self.findings)
+        widest = (1 + self.rule.precision) ** 2 if self.rule.narrow else np.inf
+        return all(
+            one.verdict is not Verdict.UNDECIDED
+            and one.interval is not None
+            and one.interval.high / one.interval.low <= widest
+            for one in self.findings
         )
 
     @property
@@ -197,12 +200,6 @@ class Comparison:
         if not self.blocks:
             return (None,) * self.sides
         return tuple(map(Summary.of, zip(*self.blocks, strict=True)))
-
-
-def _is_narrow(finding: Finding, rule: StoppingRule) -> bool:
-    if finding.interval is None:
-        return False
-    return finding.interval.high / finding.interval.low <= (1 + rule.precision) ** 2
 
 
 def block_order(comparison: str, block: int, sides: int) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from base.errors import RefError, UsageError
 from builders.source import Source
-from builders.source.history import Commit, History
+from builders.source.history import History
 from builders.source.sources import Sources
 from landspeed.console.format import counted
 
@@ -80,8 +80,11 @@ def range_between(
     history: History, good: str, bad: str, *, apart: Iterable[str] = ()
 ) -> CommitRange:
     """Return the commits from *good* to *bad*, given by their hashes, without those of *apart*."""
-    commits = [history.commit(good), *history.between(good, bad, apart=apart)]
-    return CommitRange(kind=RangeKind.COMMITS, candidates=tuple(map(_candidate, commits)))
+    candidates = (
+        Candidate(ref=one.hash, name=one.name, date=one.date[:10], subject=one.subject)
+        for one in (history.commit(good), *history.between(good, bad, apart=apart))
+    )
+    return CommitRange(kind=RangeKind.COMMITS, candidates=tuple(candidates))
 
 
 def release_range(sources: Sources, good: str, bad: str) -> CommitRange:
@@ -113,12 +116,6 @@ def commits_of_release(sources: Sources, good: Candidate, bad: Candidate) -> Com
     commits = [_commit_of(sources.resolve(one.ref), one.ref) for one in (good, bad)]
     base = sources.history.merge_base(*commits)
     return range_between(sources.history, base or commits[0], commits[1])
-
-
-def _candidate(commit: Commit) -> Candidate:
-    return Candidate(
-        ref=commit.hash, name=commit.name, date=commit.date[:10], subject=commit.subject
-    )
 
 
 def _commit_of(source: Source, ref: str) -> str:

@@ -209,15 +209,9 @@ def progress_of(hypothesis: Hypothesis, observations: Observations) -> BisectPro
         runs = log2(last) + 2 if hypothesis.counted else 8 + 3 * log2(last + 1)
         return BisectProgress(first=1, last=last, step=0.5, change=0.0, runs=runs)
     if hypothesis.counted:
-        changes = level_changes(observations)
-        largest = max(changes, key=lambda change: change.change)
-        return BisectProgress(
-            first=largest.first,
-            last=largest.last,
-            step=1.0,
-            change=largest.change,
-            runs=ceil(log2(largest.last - largest.first + 1)),
-        )
+        largest = max(level_changes(observations), key=lambda change: change.change)
+        runs = ceil(log2(largest.last - largest.first + 1))
+        return BisectProgress(**vars(largest), step=1.0, runs=runs)
     posterior = posterior_of(hypothesis, observations)
     if posterior.step == 0:
         return BisectProgress(first=1, last=last, step=0.0, change=0.0, runs=0.0)

@@ -21,7 +21,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import log
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -38,6 +38,7 @@ from base.files import (
     warn_set_aside,
     write_atomic,
 )
+from base.typed import from_json
 from landspeed.bisect.commit_range import CommitRange
 from landspeed.bisect.decide import END_RUNS
 from landspeed.bisect.model import Costs, Observations
@@ -81,10 +82,8 @@ class Verification:
     @classmethod
     def of(cls, finding: Finding, *, runs: int, comparison: str | None = None) -> Self:
         """Return the verification by a comparison of so many *runs* that ended with *finding*."""
-        facts = finding.facts() | {"verdict": finding.verdict, "ratio": finding.ratio or 1.0}
-        for name, span in (("interval", finding.interval), ("interval_95", finding.shown_interval)):
-            facts[name] = span and astuple(span)
-        return cls(**facts, runs=runs, comparison=comparison)
+        own = {"ratio": finding.ratio or 1.0, "runs": runs, "comparison": comparison}
+        return from_json(cls, finding.facts() | own)
 
 
 @dataclass(frozen=True, kw_only=True)

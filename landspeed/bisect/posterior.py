@@ -74,12 +74,8 @@ def posterior_of(hypothesis: Hypothesis, observations: Observations) -> Posterio
     if not allowed.any():
         nothing = np.zeros(hypothesis.last + 1)
         return Posterior(steps=nothing, none=1.0, reversed=0.0, distance=1.0, change=0.0, scale=0.0)
-    grid = Grid.around([one.values for one in servers if one.values])
-    before = servers_before(hypothesis, servers)
-    cuts, members = np.unique(before[allowed], return_inverse=True)
-    # The likelihood of everything left and right of a cut, each side at one level.
-    each = np.stack([grid.likelihood(one.values) for one in servers])
-    left = np.concatenate([np.zeros_like(each[:1]), np.cumsum(each, axis=0)])
+    grid, left = likelihood_left(servers)
+    cuts, members, counts = cuts_of(allowed, servers)
     right = left[-1][None] - left
     up, rise, spread = grid.integrate(left[cuts], right[cuts], hypothesis.threshold)
     down, _, _ = grid.integrate(right[cuts], left[cuts], hypothesis.threshold)
@@ -88,7 +84,6 @@ def posterior_of(hypothesis: Hypothesis, observations: Observations) -> Posterio
     highest = max(up.max(), down.max(), flat)
     weights = np.zeros(hypothesis.last + 1)
     weights[allowed] = PRIOR_STEP * share * np.exp(up[members] - highest)
-    counts = np.bincount(members, minlength=len(cuts))
     falling = PRIOR_REVERSED * share * float((counts * np.exp(down - highest)).sum())
     none = PRIOR_NONE * float(np.exp(flat - highest))
     total = weights.sum() + none + falling
@@ -116,10 +111,13 @@ def allowed_steps(hypothesis: Hypothesis, servers: Sequence[ServerSamples]) -> F
     return allowed
 
 
-def servers_before(hypothesis: Hypothesis, servers: Sequence[ServerSamples]) -> Counts:
-    """Return for each step how many of *servers* lie before it."""
-    firsts = [one.first for one in servers]
-    return np.searchsorted(firsts, np.arange(hypothesis.last + 1), side="left")
+def cuts_of(allowed: Flags, servers: Sequence[ServerSamples]) -> tuple[Counts, Counts, Counts]:
+    """Return the places between *servers* at which a step may lie: how many servers are before it.
+
+    Also the place of each of the *allowed* steps, and how many steps each place has.
+    """
+    before = np.searchsorted([one.first for one in servers], np.flatnonzero(allowed), side="left")
+    return np.unique(before, return_inverse=True, return_counts=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +200,16 @@ class Grid:
             return np.log(total) + top, above - below, np.sqrt(np.maximum(around, 1e-300))
 
 
+def likelihood_left(servers: Sequence[ServerSamples]) -> tuple[Grid, Floats]:
+    """Return the grid for *servers*, and the log likelihood of the first 0, 1, … of them.
+
+    They are at one level. Shape (servers + 1, noises, levels).
+    """
+    grid = Grid.around([one.values for one in servers if one.values])
+    each = np.stack([grid.likelihood(one.values) for one in servers])
+    return grid, np.concatenate([np.zeros_like(each[:1]), np.cumsum(each, axis=0)])
+
+
 def pareto(rises: Floats, width: float, threshold: float) -> Floats:
     """Return the prior mass of each of *rises*, cells of *width*: density f / rise² above f.
 
@@ -240,14 +248,10 @@ def two_changes(hypothesis: Hypothesis, observations: Observations) -> TwoChange
     """Return the best pair of changes; None if too little is measured to tell two from one."""
     servers = observations.by_server()
     allowed = allowed_steps(hypothesis, servers)
-    before = servers_before(hypothesis, servers)
-    cuts, members = np.unique(before[allowed], return_inverse=True)
+    cuts, members, counts = cuts_of(allowed, servers)
     if len(cuts) < 2:
         return None
-    grid = Grid.around([one.values for one in servers if one.values])
-    each = np.stack([grid.likelihood(one.values) for one in servers])
-    left = np.concatenate([np.zeros_like(each[:1]), np.cumsum(each, axis=0)])
-    counts = np.bincount(members, minlength=len(cuts)).astype(float)
+    grid, left = likelihood_left(servers)
     one, _, _ = grid.integrate(left[cuts], left[-1] - left[cuts], hypothesis.threshold)
     single = log_sum(one + np.log(counts / counts.sum()))
     pairs = _pairs(grid, left[cuts], left[-1], hypothesis.threshold)

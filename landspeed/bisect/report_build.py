@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, floor, log, log2, log10, sqrt
 from statistics import median
 
-from benchmarks.counted.profiles import kept_profile
 from builders.source.history import History
 from landspeed.bisect.commit_range import Candidate, CommitRange, RangeKind
 from landspeed.bisect.decide import runs_for
@@ -26,7 +26,7 @@ from landspeed.bisect.run import BisectResult
 from landspeed.bisect.search import first_run
 from landspeed.compare.verdict import Verdict
 from landspeed.console.markdown import markdown_table
-from landspeed.profiling.diff import Cost, costs
+from landspeed.profiling.diff import Cost, kept_costs
 
 _MOST_NAMED = 50
 _TOP_FUNCTIONS = 10
@@ -105,13 +105,12 @@ def _culprit(result: BisectResult, history: History) -> ReportedCulprit | None:
         return None
     parent, last = commits[decision.first - 1], commits[decision.last]
     steps = _span(commits, decision.first, decision.last)
+    culprit = ReportedCulprit(**vars(last), parent=parent, steps=steps)
     if commits.kind is not RangeKind.COMMITS:
-        return ReportedCulprit(**vars(last), parent=parent, steps=steps)
+        return culprit
     commit = history.commit(last.ref)
-    return ReportedCulprit(
-        **vars(last),
-        parent=parent,
-        steps=steps,
+    return replace(
+        culprit,
         author=commit.author,
         email=commit.email,
         authored=commit.authored,
@@ -185,17 +184,14 @@ def _explanation(result: BisectResult) -> str | None:
     decision, request = result.conclusion.decision, result.request
     if not isinstance(decision, Culprit) or not request.hypothesis.counted:
         return None
-    observations = result.conclusion.observations
-    profiles = []
-    for position in (decision.first - 1, decision.last):
-        event = first_run(result.journal, request.commits, observations, position)
-        if event is None or event.record is None:
-            return None
-        profiles.append(kept_profile(request.sampler.session.paths, event.record))
-    before, after = profiles
-    if before is None or after is None:
-        return None
-    return cost_table(costs(before, after))
+    events = (
+        first_run(result.journal, request.commits, result.conclusion.observations, position)
+        for position in (decision.first - 1, decision.last)
+    )
+    records = [event.record for event in events if event and event.record]
+    paths = request.sampler.session.paths
+    found = kept_costs(paths, *records) if len(records) == 2 else None
+    return None if found is None else cost_table(found)
 
 
 def cost_table(found: Sequence[Cost]) -> str:

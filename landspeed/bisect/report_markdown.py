@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmarks.workloads.cell_name import CellName
-from landspeed.bisect.report import BisectReport, CandidateSpan, Measurement, validated
+from landspeed.bisect.report import BisectReport, CandidateSpan, validated
 from landspeed.bisect.sweep import SweepReport, sweep_markdown
 from landspeed.console.format import change, counted, number, percent
 from landspeed.console.markdown import code, markdown_table, plain
@@ -176,16 +176,13 @@ def _measurements(report: BisectReport) -> str:
     for one in report.measurements:
         spread = f"{number(one.least)} – {number(one.most)}" if one.runs > 1 else ""
         row = [str(one.position), f"{one.name} {code(one.subject)}", one.date, str(one.runs)]
-        rows.append([*row, number(one.median), spread, _change(one)])
+        against = "" if one.change is None else change(1 + one.change)
+        rows.append([*row, number(one.median), spread, against])
     if report.exact:  # one run each
         titles[3:] = [report.unit]
         rows = [[*row[:3], row[4], row[6]] for row in rows]
     align = "rllr" if report.exact else "rllrrlr"
     return markdown_table([*titles, "against GOOD"], rows, align=align)
-
-
-def _change(row: Measurement) -> str:
-    return "" if row.change is None else change(1 + row.change)
 
 
 def _method(report: BisectReport) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from base.errors import BuildError, ClusterError, LandspeedError, MeasureError, 
 from base.files import canonical_json, digest_text
 from benchmarks.counted.valgrind import count_epoch
 from benchmarks.workloads.points import Comparable
-from landspeed.bisect.commit_range import CommitRange
+from landspeed.bisect.commit_range import Candidate, CommitRange
 from landspeed.bisect.decide import BisectProgress, decide, other_changes, progress_of
 from landspeed.bisect.journal import Event, Journal
 from landspeed.bisect.model import Costs, Culprit, Decision, Hypothesis, Observations, Probe
@@ -96,11 +96,10 @@ class BisectRequest:
 
     def recorded(self, build: Build) -> list[float]:
         """Return the values of the runs of *build* in this cell that the results have."""
-        table, comparable = self.sampler.session.records.table(), self.sampler.comparable
-        if isinstance(comparable, Comparable):
-            # The posterior weighs each run by its likelihood, whatever made the runs end.
-            return self.sampler.values(build, comparable.all_of(table))
-        return self.sampler.values(build, comparable.of(table))
+        table, how = self.sampler.session.records.table(), self.sampler.comparable
+        # The posterior weighs each run by its likelihood, whatever made the runs end.
+        rows = how.all_of(table) if isinstance(how, Comparable) else how.of(table)
+        return self.sampler.values(build, rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,13 +146,14 @@ class Search:
         return self.journal.observations(request.commits, request.sign, counted=exact)
 
     def _concluded(self, decision: Decision | None, observations: Observations) -> Conclusion:
-        hypothesis = self.request.hypothesis
-        others: tuple[range, ...] = ()
+        hypothesis, others = self.request.hypothesis, []
         if isinstance(decision, Culprit):
-            others = tuple(other_changes(hypothesis, observations, decision.last))
-        progress = progress_of(hypothesis, observations)
+            others = other_changes(hypothesis, observations, decision.last)
         return Conclusion(
-            decision=decision, observations=observations, progress=progress, others=others
+            decision=decision,
+            observations=observations,
+            progress=progress_of(hypothesis, observations),
+            others=tuple(others),
         )
 
     def _probe(self, position: int) -> None:
@@ -182,21 +182,20 @@ class Search:
             seed = dice.randint(1, _MAX_SEED)
             record = sampler.record(build, context={"preset": PRESET}, seed=seed)
         except (MeasureError, ClusterError) as error:
-            ref, seconds, reason = candidate.ref, _since(began), error.message
-            self.journal.add(Event(event="failed", candidate=ref, seconds=seconds, reason=reason))
+            self._note(candidate, began, event="failed", reason=error.message)
             if candidate.ref in self.journal.skipped:
                 self._skip(position, error, "cannot be measured")
             return
-        event = Event(
-            event="run",
-            candidate=candidate.ref,
-            seconds=_since(began),
-            value=record.sample.value(sampler.metric.column) or 0.0,
-        )
+        facts: dict[str, Any] = {"value": record.sample.value(sampler.metric.column) or 0.0}
         if sampler.metric.exact:
             spread = record.sample.value(f"{sampler.metric.column}_spread") or 0.0
-            event = replace(event, record=record.id, spread=spread)
-        self.journal.add(event)
+            facts |= {"record": record.id, "spread": spread}
+        self._note(candidate, began, event="run", **facts)
+
+    def _note(self, candidate: Candidate, began: float, **facts: Any) -> None:
+        """Write an event about *candidate* that took the time since *began*."""
+        seconds = round(_clock() - began, 3)
+        self.journal.add(Event(candidate=candidate.ref, seconds=seconds, **facts))
 
     def built(self, position: int) -> Build | None:
         """Return the build at *position*, made if necessary; None if it cannot be built."""
@@ -209,24 +208,15 @@ class Search:
             source, title = session.builder.sources.resolve(ref), f"building {candidate.name}"
             build = session.build(source, self.request.variant, title=title)
         except (BuildError, SourceError) as error:
-            self.journal.add(
-                Event(event="skipped", candidate=ref, seconds=_since(began), reason=error.message)
-            )
+            self._note(candidate, began, event="skipped", reason=error.message)
             self._skip(position, error, "cannot be built")
             return None
         self.held.enter_context(session.builder.store.in_use([build]))
         self._builds[ref] = build
         servers = self.observations.servers
         if position not in servers:
-            self.journal.add(
-                Event(
-                    event="built",
-                    candidate=ref,
-                    seconds=_since(began),
-                    server=build.digest,
-                    build=build.identifier,
-                )
-            )
+            facts = {"server": build.digest, "build": build.identifier}
+            self._note(candidate, began, event="built", **facts)
             # Runs of an identical server are known already, and may be our own.
             known = build.digest in servers.values()
             values = () if known else tuple(self.request.recorded(build))
@@ -265,7 +255,3 @@ def first_run(
     """Return the first run in *journal* of the server at *position*, if any."""
     identical = {commits[at].ref for at in observations.identical(position)}
     return next((event for event in journal.of("run") if event.candidate in identical), None)
-
-
-def _since(began: float) -> float:
-    return round(_clock() - began, 3)

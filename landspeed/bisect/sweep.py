@@ -97,8 +97,8 @@ def timed_sweep(
     """Return the report of *values*: runs by variant in order of size, at least one each."""
     logs = {name: np.log(runs) for name, runs in values.items()}
     pairs = list(pairwise(values))
-    each = {pair: welch(*(logs[name] for name in pair)) for pair in pairs if _tested(pair, values)}
-    each = {pair: p for pair, p in each.items() if np.isfinite(p)}
+    tested = [pair for pair in pairs if all(len(values[name]) > 1 for name in pair)]
+    each = {(a, b): p for a, b in tested if np.isfinite(p := welch(logs[a], logs[b]))}
     corrected = dict(zip(each, holm(list(each.values())), strict=True))
     neighbours = [
         Neighbours(
@@ -112,10 +112,6 @@ def timed_sweep(
     medians = {name: median(runs) for name, runs in values.items()}
     report = _report(medians, metric, neighbours, title=title, confidence=confidence)
     return replace(report, runs={name: len(runs) for name, runs in values.items()})
-
-
-def _tested(pair: tuple[str, str], values: Mapping[str, Sequence[float]]) -> bool:
-    return all(len(values[name]) > 1 for name in pair)
 
 
 def counted_sweep(
@@ -162,10 +158,10 @@ def sweep_markdown(report: SweepReport) -> str:
     best = medians[report.order[0]]
     ranks, pairs = [], []
     for rank, name in enumerate(report.order, start=1):
-        row = [str(rank), name, str(report.runs[name]), number(medians[name])]
+        row = [str(report.runs[name]), number(medians[name])]
         if is_counted:
-            row[2:] = [number(medians[name]), f"{report.spreads[name]:.1f}"]
-        ranks.append([*row, change(medians[name] / best)])
+            row = [number(medians[name]), f"{report.spreads[name]:.1f}"]
+        ranks.append([str(rank), name, *row, change(medians[name] / best)])
     for pair in report.neighbours:
         p = [] if is_counted else ["" if pair.p is None else f"{pair.p:.3g}"]
         pairs.append([pair.first, pair.second, change(pair.ratio), *p, _conclusion(pair, report)])

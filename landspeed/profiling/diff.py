@@ -172,6 +172,12 @@ def miss_changes(before: Profile, after: Profile) -> tuple[MissChange, ...]:
     return tuple(sorted(found, key=lambda one: one.level))
 
 
+def kept_costs(paths: Paths, before: str, after: str) -> tuple[Cost, ...] | None:
+    """Return the costs of two records (ids); None if a profile was not kept."""
+    old, new = (kept_profile(paths, record) for record in (before, after))
+    return costs(old, new) if old and new else None
+
+
 def changed_functions(
     paths: Paths, before: str, after: str, most: int = _CHANGED
 ) -> tuple[Cost, ...]:
@@ -179,8 +185,7 @@ def changed_functions(
 
     There are none if a profile was not kept.
     """
-    old, new = (kept_profile(paths, record) for record in (before, after))
-    found = costs(old, new) if old and new else ()
+    found = kept_costs(paths, before, after) or ()
     return tuple(cost for cost in found[:most] if abs(cost.own) >= _LEAST)
 
 

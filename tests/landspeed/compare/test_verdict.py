@@ -178,7 +178,7 @@ def test_a_comparison_grows_by_blocks_and_says_what_is_left() -> None:
         comparison = comparison.with_block((*values, values[0] * 1.3))
     assert comparison.is_settled
     assert comparison.blocks_left == 0
-    assert [s.count for s in comparison.summaries() if s] == [20, 20, 20]
+    assert [s.runs for s in comparison.summaries() if s] == [20, 20, 20]
 
 
 def test_on_an_exact_metric_one_block_is_all_there_is_to_know() -> None:

@@ -33,7 +33,7 @@ from benchmarks.records.identical_builds import SERVER_COLUMNS, IdenticalBuild
 from benchmarks.records.record import Record
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.storage import give_back
-from benchmarks.workloads.points import Comparable, Point, PointKey, count_samples, digests_of
+from benchmarks.workloads.points import Point, PointKey, count_samples, digests_of
 from benchmarks.workloads.scenario import Cell, Preset, Tier
 from builders.source import Source
 from landspeed.campaign.disk import DiskEstimate, data_of
@@ -44,6 +44,7 @@ from landspeed.results.points import origins_by_digest
 from landspeed.results.warnings import RunWarning, count_warnings_by_point
 from landspeed.sampling.counted import count_all, points_of, uncounted
 from landspeed.sampling.rounds import OVERHEAD_SECONDS, Turn, turns
+from landspeed.sampling.sampler import comparable_runs
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 
@@ -77,6 +78,11 @@ class Tally:
     present: int = 0
     errors: list[LandspeedError] = field(default_factory=list)
     findings: dict[str, list[RunFindings]] = field(default_factory=dict)
+
+    def report(self, error: LandspeedError) -> None:
+        """Print *error*, after which the campaign goes on, and keep it."""
+        self.errors.append(error)
+        say(str(error))
 
     def warnings(self) -> list[RunWarning]:
         """Return the warnings about the runs of this campaign."""
@@ -135,17 +141,14 @@ class Campaign:
 
     def run(self) -> Tally:
         """Build and measure; report what fails and go on."""
-        profiles = [Configuration.named(n) for r in self.requests for n in r.preset.profiles]
-        try:
-            return self._run()
-        finally:
-            give_back({one.storage for one in profiles}, self.session.paths.server_root)
-
-    def _run(self) -> Tally:
-        cells = self._cells()
-        sources = self._sources()
-        try:
+        profiles = {name for request in self.requests for name in request.preset.profiles}
+        storages = {Configuration.named(name).storage for name in profiles}
+        with ExitStack() as after:
+            after.callback(give_back, storages, self.session.paths.server_root)
+            cells = self._cells()
+            sources = self._sources()
             with ExitStack() as held:
+                held.callback(self.session.records.seal)
                 held.enter_context(self.session.builder.store.in_use([self._pgbench.build]))
                 self._pgbench.require_scripts(m for r in self.requests for m in r.preset.modes)
                 self.made = self._build_all(sources, cells, held)
@@ -156,14 +159,11 @@ class Campaign:
                     self._count_all(points)
                 else:
                     self._measure_all(points)
-        finally:
-            self.session.records.seal()
-        builds = list({build.identifier: build for build in self.made.values()}.values())
-        note_identical_builds(self.session, self.made.values())
-        self._compare_with_itself(builds, [cell for asked in cells for cell in asked])
-        # Publish even without new runs: an earlier campaign may have ended before it published.
-        if self.publish and builds:
-            self.publish()
+            note_identical_builds(self.session, self.made.values())
+            self._compare_with_itself([cell for asked in cells for cell in asked])
+            # Publish even without new runs: an earlier campaign may have ended before it published.
+            if self.publish and self.made:
+                self.publish()
         return self.tally
 
     def _sources(self) -> dict[Target, Source | Build]:
@@ -173,21 +173,14 @@ class Campaign:
             try:
                 found[target] = self.session.named(target)
             except SourceError as error:
-                self._report(error)
+                self.tally.report(error)
         return found
 
     def _cells(self) -> list[list[Cell]]:
         """Return the cells of each request that can run on this machine."""
         plan = counted_cells if self._counted else planned_cells
-        planned = [
-            plan(
-                request.preset,
-                self.session.machine,
-                self.session.paths.server_root,
-                request.scales,
-            )
-            for request in self.requests
-        ]
+        machine, root = self.session.machine, self.session.paths.server_root
+        planned = [plan(one.preset, machine, root, one.scales) for one in self.requests]
         cells = [one for asked in planned for one in asked]
         for reason, count in Counter(p.reason for p in cells if p.reason).items():
             say(f"not applicable here: {count} cells, {reason}")
@@ -203,17 +196,14 @@ class Campaign:
         self.tally.built += 1
 
     def _build_all(
-        self,
-        sources: dict[Target, Source | Build],
-        cells: list[list[Cell]],
-        held: ExitStack,
+        self, sources: dict[Target, Source | Build], cells: list[list[Cell]], held: ExitStack
     ) -> dict[Target, Build]:
         builds: dict[Target, Build] = {}
         for number, (target, named) in enumerate(sources.items(), start=1):
             try:
                 build = self._built(named, target.variant, f"({number} of {len(sources)})")
             except (BuildError, StorageError) as error:
-                self._report(error)
+                self.tally.report(error)
                 continue
             # The store deletes builds when it needs room; this one is still to be measured.
             held.enter_context(self.session.builder.store.in_use([build]))
@@ -246,16 +236,18 @@ class Campaign:
 
     def _measure_all(self, points: list[Point], samples: int | None = None) -> None:
         preset = self._preset
-        have = self._have(points)
+        digests = digests_of(points)
+        comparable = comparable_runs(self.session, self._pgbench, preset.seconds, digests)
+        have = count_samples(comparable.of(self.session.records.table()))
         wanted = samples or preset.samples
         due = list(turns(points, have, samples=wanted, seed=random.SystemRandom().getrandbits(32)))
-        before = len({p.key for p in points}) * wanted - len(due)
-        self.tally.present = max(0, before - self.tally.measured)
+        keys = {point.key for point in points}
+        self.tally.present = max(0, len(keys) * wanted - len(due) - self.tally.measured)
         if not due:
             return
         say(
-            f"measuring {len({p.key for p in points})} points: {len(due)} runs of "
-            f"{preset.seconds} s are due, {self.tally.present} recorded already"
+            f"measuring {len(keys)} points: {len(due)} runs of {preset.seconds} s are due, "
+            f"{self.tally.present} recorded already"
         )
         disk = DiskEstimate.of(self.session, ((p.build.identifier, p.cell) for p in points))
         again = disk.reload_seconds(turn.point.cell for turn in due)
@@ -272,35 +264,27 @@ class Campaign:
             return
         say(f"counting {len(due)} points, {self.tally.present} recorded already")
         self._load(due)
-        count_all(
-            due,
-            self.session,
-            self._pgbench,
-            preset=self._preset.name,
-            done=self._record,
-            failed=self._report,
-        )
+        done, failed = self._record, self.tally.report
+        count_all(due, self.session, self._pgbench, self._preset.name, done=done, failed=failed)
 
     def _record(self, record: Record) -> None:
         self.session.records.add(record)
         self.tally.measured += 1
 
-    def _compare_with_itself(self, builds: list[Build], cells: list[Cell]) -> None:
+    def _compare_with_itself(self, cells: list[Cell]) -> None:
         """Add a block to the A/A comparison of one server for every RUNS_PER_BLOCK runs."""
         blocks = self.tally.measured // RUNS_PER_BLOCK
-        point = point_due(self.session, builds, cells) if blocks else None
+        point = point_due(self.session, list(self.made.values()), cells) if blocks else None
         if point is None:
             return
         try:
             seconds = self._preset.seconds
             compare_with_itself(self.session, self._pgbench, point, seconds=seconds, blocks=blocks)
         except LandspeedError as error:
-            self._report(error)
+            self.tally.report(error)
 
     def _load(self, points: list[Point]) -> None:
-        wanted: dict[tuple[Any, ...], Point] = {}
-        for point in points:
-            wanted[data_of(point.build.identifier, point.cell)] = point
+        wanted = {data_of(point.build.identifier, point.cell): point for point in points}
         with meter("loading data") as shown:
             for number, point in enumerate(wanted.values()):
                 scale = point.cell.scenario.scale
@@ -309,16 +293,7 @@ class Campaign:
                     store = templates(self.session.paths, self._pgbench, cell=point.cell)
                     prepare(build=point.build, scale=scale, store=store)
                 except LandspeedError as error:
-                    self._report(error)
-
-    def _have(self, points: Iterable[Point]) -> Counter[PointKey]:
-        comparable = Comparable(
-            machine=self.session.machine,
-            pgbench_version=str(self._pgbench.build.version),
-            seconds=self._preset.seconds,
-            digests=digests_of(points),
-        )
-        return count_samples(comparable.of(self.session.records.table()))
+                    self.tally.report(error)
 
     def _take_turns(self, due: list[Turn], shown: Meter) -> None:
         failures: Counter[PointKey] = Counter()
@@ -327,17 +302,14 @@ class Campaign:
             # After two failures the point is left to the next campaign.
             if failures[turn.point.key] >= _TRIES:
                 continue
-            each = (
-                (time.monotonic() - began) / done
-                if done
-                else (self._preset.seconds + OVERHEAD_SECONDS)
-            )
+            first = self._preset.seconds + OVERHEAD_SECONDS
+            each = (time.monotonic() - began) / done if done else first
             shown.update(done / len(due), turn.point.label, left=each * (len(due) - done))
             try:
                 self._measure(turn)
             except LandspeedError as error:
                 failures[turn.point.key] += 1
-                self._report(error)
+                self.tally.report(error)
             if self.publish and time.monotonic() - published >= _PUBLISH_EVERY_SECONDS:
                 self.publish()
                 published = time.monotonic()
@@ -358,10 +330,6 @@ class Campaign:
         )
         self._record(record)
         self.tally.findings.setdefault(turn.point.label, []).append(RunFindings.of(record))
-
-    def _report(self, error: LandspeedError) -> None:
-        self.tally.errors.append(error)
-        say(str(error))
 
 
 def note_identical_builds(session: Session, builds: Iterable[Build]) -> None:

@@ -39,39 +39,29 @@ def listing(session: Session) -> list[InventoryRow]:
     """List known releases, then everything else built, registered or measured, without network."""
     built = _built([*session.builder.store.all(), *session.external_servers.all()])
     runs = _runs(session.records)
-    statuses = session.builder.sources.statuses()
-    rows = [_release_row(status, built, runs) for status in statuses]
-    known = {row.name for row in rows}
-    for name in sorted((set(built) | set(runs)) - known):
-        rows.append(
-            InventoryRow(
-                name=name,
-                date="",
-                source="built elsewhere" if name.startswith("@") else "commit",
-                reach=(),
-                built=tuple(built.get(name, ())),
-                runs=dict(runs.get(name, {})),
-            )
+    statuses = {str(one.version): one for one in session.builder.sources.statuses()}
+    others = sorted((built.keys() | runs.keys()) - statuses.keys())
+    return [
+        InventoryRow(
+            name=name,
+            date=status.date.isoformat() if status and status.date else "",
+            source=_source(name, status),
+            reach=status.reach if status else (),
+            built=tuple(built.get(name, ())),
+            runs=dict(runs.get(name, {})),
         )
-    return rows
+        for name in (*statuses, *others)
+        for status in (statuses.get(name),)
+    ]
 
 
-def _release_row(
-    status: ReleaseStatus, built: dict[str, list[str]], runs: dict[str, dict[str, int]]
-) -> InventoryRow:
-    name = str(status.version)
+def _source(name: str, status: ReleaseStatus | None) -> str:
+    """Return where the source of *name* is; it is no release if it has no *status*."""
+    if status is None:
+        return "built elsewhere" if name.startswith("@") else "commit"
     if status.is_here:
-        source = f"here ({(status.taken_from or '').split(' ')[0]})"
-    else:
-        source = "reachable" if status.is_reachable else "out of reach"
-    return InventoryRow(
-        name=name,
-        date=status.date.isoformat() if status.date else "",
-        source=source,
-        reach=status.reach,
-        built=tuple(built.get(name, ())),
-        runs=dict(runs.get(name, {})),
-    )
+        return f"here ({(status.taken_from or '').split(' ')[0]})"
+    return "reachable" if status.is_reachable else "out of reach"
 
 
 def _built(builds: Iterable[Build]) -> dict[str, list[str]]:

@@ -94,16 +94,10 @@ class CauseFinder:
         if not cells:
             return {}
         if differences := self._differences():
+            cause = tuple(differences)
             return {
-                cell_key(cell): (
-                    ChangePart(
-                        kind=CauseKind.ENVIRONMENT,
-                        cause=tuple(differences),
-                        before=instructions(self.old[cell_key(cell)]),
-                        after=instructions(self.new[cell_key(cell)]),
-                    ),
-                )
-                for cell in cells
+                key: (_part(CauseKind.ENVIRONMENT, cause, self.old[key], self.new[key]),)
+                for key in map(cell_key, cells)
             }
         defaults, features = self.other_settings()
         by_default = self._by_defaults(cells, defaults)
@@ -194,13 +188,7 @@ class CauseFinder:
         """Return settings with which the second build has the plan *wanted*; empty if none do."""
         store = counter_of(self.session, self.after, self.pgbench).templates(cell)
         found = forcing_settings(
-            self.after,
-            store,
-            cell,
-            work_of(cell),
-            wanted=wanted,
-            known=known,
-            features=features,
+            self.after, store, cell, work_of(cell), wanted=wanted, known=known, features=features
         )
         return found or {}
 
@@ -210,15 +198,13 @@ class CauseFinder:
         What is not recorded yet is counted now. A cell that cannot be counted is left out.
         """
         again = [replace(cell, profile=configuration_of(values)) for cell in cells]
-        known = recorded_counts(self.session, self.pgbench.version)
-        due = [cell for cell in again if self._key(cell) not in known]
-        if due:
-            say(f"what explains the changes: {self.after.label} with {', '.join(spelled(values))}")
-            count_due(self.session, self.pgbench, [(self.after, due)], Tally(), RECOUNT)
+        known = records_of(self.session, self.pgbench, self.after, again)
+        due = [cell for cell in again if cell_key(cell) not in known]
+        if not due:
+            return known
+        say(f"what explains the changes: {self.after.label} with {', '.join(spelled(values))}")
+        count_due(self.session, self.pgbench, [(self.after, due)], Tally(), RECOUNT)
         return records_of(self.session, self.pgbench, self.after, again)
-
-    def _key(self, cell: Cell) -> tuple[str | int, ...]:
-        return count_key(self.session, self.after.digest, cell, self.after.version)
 
     def _differences(self) -> list[str]:
         """Return what the builds were made with that is not the same."""

@@ -63,7 +63,7 @@ def count_workloads(
     builds = {one.identifier: one for one in outcomes.values() if isinstance(one, Build)}
     for outcome in outcomes.values():
         if isinstance(outcome, LandspeedError):
-            _report(tally, outcome)
+            tally.report(outcome)
     count_due(session, pgbench, _due(session, pgbench, builds.values(), workloads, tally), tally)
     note_identical_builds(session, builds.values())
     return tally
@@ -89,7 +89,7 @@ def count_due(
 
             def done(cell: Cell, outcome: Record | LandspeedError) -> None:
                 if isinstance(outcome, LandspeedError):
-                    _report(tally, outcome)
+                    tally.report(outcome)
                     return
                 session.records.add(outcome)
                 tally.measured += 1
@@ -100,7 +100,7 @@ def count_due(
                 try:
                     count_side_by_side(counter_of(session, build, pgbench, preset), cells, done)
                 except LandspeedError as error:
-                    _report(tally, error)
+                    tally.report(error)
     finally:
         session.records.seal()
 
@@ -217,8 +217,3 @@ def recorded_counts(session: Session, pgbench: str) -> dict[CountKey, KnownCount
         tuple(key): KnownCount(instructions=value, record=identifier)
         for *key, value, identifier in rows
     }
-
-
-def _report(tally: Tally, error: LandspeedError) -> None:
-    tally.errors.append(error)
-    say(str(error))

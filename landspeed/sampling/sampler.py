@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,15 @@ from landspeed.session.session import Session
 _AT_ONCE = 2  # a count takes two measurements, which can run on a core each
 
 
+def comparable_runs(
+    session: Session, pgbench: Pgbench, seconds: int, digests: Collection[str]
+) -> Comparable:
+    """Return what timed runs of *seconds* must share to be samples of the same point here."""
+    return Comparable(
+        machine=session.machine, pgbench_version=pgbench.version, seconds=seconds, digests=digests
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
     """Measures one cell in runs of *seconds* each, and reads one metric from each record."""
@@ -38,13 +47,10 @@ class Sampler:
     @property
     def comparable(self) -> Comparable | ComparableCounts:
         """What recorded runs must share with new ones to count as samples of the same point."""
-        machine, version = self.session.machine, self.pgbench.version
         digests = self.cell.scenario.digests
         if self.metric.exact:
-            return comparable_counts(machine, version, digests)
-        return Comparable(
-            machine=machine, pgbench_version=version, seconds=self.seconds, digests=digests
-        )
+            return comparable_counts(self.session.machine, self.pgbench.version, digests)
+        return comparable_runs(self.session, self.pgbench, self.seconds, digests)
 
     def values(self, build: Build, table: pa.Table) -> list[float]:
         """Return the metric of each run of *build* in *table*, of those that have it."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 
 from base.errors import LandspeedError
 from base.files import write_atomic
-from benchmarks.workloads.points import Comparable, Point, digests_of
+from benchmarks.clients.pgbench import Pgbench
+from benchmarks.workloads.points import Point, digests_of
 from landspeed.campaign.campaign import Campaign, Tally
 from landspeed.console.markdown import code
+from landspeed.sampling.sampler import comparable_runs
 from landspeed.session.session import Session
 from landspeed.site.pages.frame import STUDIES
 from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.study.plan import StudyPlan
 from landspeed.study.report import FACTS, StudyReport, write_report
-from landspeed.study.samples import StudyRow, rows
+from landspeed.study.samples import rows
 from landspeed.study.tables import study_table
 
 
@@ -31,23 +34,15 @@ def run_study(session: Session, plan: StudyPlan) -> tuple[Tally, StudyReport, Pa
 
 
 def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyReport:
-    comparable = Comparable(
-        machine=session.machine,
-        pgbench_version=str(session.pgbench_build().version),
-        seconds=plan.preset.seconds,
-        digests=digests_of(
-            Point(build=build, cell=planned.cell)
-            for part, builds in zip(plan.parts, campaign.builds, strict=True)
-            for planned in part.cells
-            for build in builds
-        ),
-    )
-    table = comparable.of(session.records.table())
-    found: list[StudyRow] = []
+    parts = []
     for planned, builds in zip(plan.parts, campaign.builds, strict=True):
         cells = [one.cell for one in planned.cells if one.reason is None]
-        points = [Point(build=build, cell=cell) for build in builds for cell in cells]
-        found += rows(planned.part.name, points, table)
+        parts.append([Point(build=build, cell=cell) for build in builds for cell in cells])
+    pgbench, digests = Pgbench(build=session.pgbench_build()), digests_of(chain(*parts))
+    comparable = comparable_runs(session, pgbench, plan.preset.seconds, digests)
+    table = comparable.of(session.records.table())
+    named = zip((planned.part.name for planned in plan.parts), parts, strict=True)
+    found = [row for name, points in named for row in rows(name, points, table)]
     ids = list({row.scalars["id"]: 0 for row in found})
     return StudyReport(
         plan=plan,

@@ -94,7 +94,7 @@ class Attribution:
         return cls(
             effects=tuple(sorted(found, key=lambda one: -sizes.get(one.setting, 0.0))),
             screened=screened,
-            all_of_them=Ratio.of(every, none, column),
+            all_of_them=Ratio.of(column, every, none),
         )
 
     @property
@@ -133,7 +133,7 @@ def _one_at_a_time(
             (StudyContext.LAST, every, ablation.without(name)),
         ):
             some, base = by_profile.get(with_), by_profile.get(without)
-            ratio = Ratio.of(some, base, column) if some and base else None
+            ratio = Ratio.of(column, some, base) if some and base else None
             if ratio is not None:
                 found.append(Effect(setting=name, context=context, ratio=ratio))
     return found
@@ -166,7 +166,8 @@ def screen(rows: Sequence[StudyRow], column: str, ablation: Ablation) -> Screeni
     _, noise, known = _fit(np.hstack([blocks, profiles]), logs)
     freedom, beyond = len(used) - known, known - rank
     # The coefficient of ±1 is half of the difference that a factor makes.
-    effects, spread = _doubled(solution, model, factors.shape[1])
+    effects = 2 * solution[-factors.shape[1] :]
+    spread = 2 * np.sqrt(np.diag(np.linalg.inv(model.T @ model)))[-factors.shape[1] :]
     together = None
     if freedom and beyond and noise > 0:
         ratio = (unexplained - noise) / beyond / (noise / freedom)
@@ -216,9 +217,3 @@ def _fit(model: _Floats, logs: _Floats) -> tuple[_Floats, float, int]:
     solution, _, rank, _ = np.linalg.lstsq(model, logs, rcond=None)
     rest = logs - model @ solution
     return np.asarray(solution, dtype=float), float(rest @ rest), int(rank)
-
-
-def _doubled(solution: _Floats, model: _Floats, factors: int) -> tuple[_Floats, _Floats]:
-    """Return twice the last *factors* coefficients, and their standard errors at noise 1."""
-    spread = np.sqrt(np.diag(np.linalg.inv(model.T @ model)))
-    return 2 * solution[-factors:], 2 * spread[-factors:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -76,8 +76,8 @@ class _Style:
     shift: float
 
 
-Styles = Mapping[Value | None, _Style]
-"""The style of each line by its value."""
+Styles = Mapping[tuple[Value, ...], _Style]
+"""The style of each line by its value; of a plot without lines by an empty tuple."""
 
 
 def draw(plot: PlotExhibit, rows: Sequence[StudyRow], series: Series, path: Path) -> bool:
@@ -88,23 +88,23 @@ def draw(plot: PlotExhibit, rows: Sequence[StudyRow], series: Series, path: Path
         for key, group in grouped(rows, plot.each).items()
     }
     if panels:
-        axis = _line_axis(plot)
+        axes = [axis_name(axis) for axis in _line_axes(plot)]
         labels = [style.label for style in styles.values()]
-        draw_panels(plot.title, panels, path, legend=(axis_name(axis), labels) if axis else None)
+        draw_panels(plot.title, panels, path, legend=(axes[0], labels) if axes else None)
     return bool(panels)
 
 
-def _line_axis(plot: PlotExhibit) -> str | None:
-    """Return the axis by which the lines of a panel differ."""
-    return plot.x if plot.kind is Kind.SECONDS else plot.lines
+def _line_axes(plot: PlotExhibit) -> list[str]:
+    """Return the axis by which the lines of a panel differ, if they do."""
+    axis = plot.x if plot.kind is Kind.SECONDS else plot.lines
+    return [axis] if axis else []
 
 
 def _styles(plot: PlotExhibit, rows: Sequence[StudyRow]) -> Styles:
-    axis = _line_axis(plot)
-    keys = [key[0] if key else None for key in grouped(rows, [axis] if axis else [])]
+    keys = grouped(rows, _line_axes(plot))
     return {
         key: _Style(
-            label=plot.metric if axis is None else shorten(str(key)),
+            label=shorten(str(key[0])) if key else plot.metric,
             colour=COLOURS[number % len(COLOURS)],
             marker=_MARKERS[number % len(_MARKERS)],
             shift=(number + 0.5) / len(keys) - 0.5,
@@ -181,21 +181,13 @@ def _draw_panel(
     panel.set_ylim(bottom=0)
 
 
-def _each_line(
-    plot: PlotExhibit, rows: Sequence[StudyRow], styles: Styles
-) -> Iterable[tuple[_Style, list[StudyRow]]]:
-    """Yield the style and the rows of each line."""
-    axes = [plot.lines] if plot.lines else []
-    for key, group in grouped(rows, axes).items():
-        yield styles[key[0] if key else None], group
-
-
 def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Styles) -> None:
     """Draw the median of each line over x, with bars from the minimum to the maximum."""
     column = metric_named(plot.metric).column
     values = [key[0] for key in grouped(rows, [plot.x])]
     numbers = all(isinstance(value, int) for value in values)
-    for style, group in _each_line(plot, rows, styles):
+    for line, group in grouped(rows, _line_axes(plot)).items():
+        style = styles[line]
         points = [
             (key[0], found)
             for key, some in grouped(group, [plot.x]).items()
@@ -211,8 +203,8 @@ def _lines(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: St
             [found.median - found.minimum for _, found in points],
             [found.maximum - found.median for _, found in points],
         ]
-        line: Any = {"label": style.label, "color": style.colour, "marker": style.marker}
-        panel.errorbar(x, middle, yerr=spread, ms=4, lw=1.4, capsize=2, **line)
+        look: Any = {"label": style.label, "color": style.colour, "marker": style.marker}
+        panel.errorbar(x, middle, yerr=spread, ms=4, lw=1.4, capsize=2, **look)
     _name_x(plot, panel, values, numbers=numbers)
 
 
@@ -234,7 +226,8 @@ def _dots(plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], styles: Sty
     values = [key[0] for key in grouped(rows, [plot.x])]
     # The room of a line: its dots, their mean beside them, and a gap to the next line.
     half = min(0.05, 0.12 / len(styles))
-    for style, group in _each_line(plot, rows, styles):
+    for line, group in grouped(rows, _line_axes(plot)).items():
+        style = styles[line]
         for key, some in grouped(group, [plot.x]).items():
             x = values.index(key[0]) + 0.6 * style.shift
             found = summary(some, column)
@@ -255,8 +248,8 @@ def _seconds(
 ) -> None:
     """Draw every run second by second, in the colour of its value on x."""
     name = "tps" if plot.metric == "tps" else "latency_ms"
-    for key, group in grouped(rows, [plot.x]).items():
-        style = styles[key[0]]
+    for key, group in grouped(rows, _line_axes(plot)).items():
+        style = styles[key]
         label: str | None = style.label
         for row in group:
             one = series.get(row.scalars["id"])
@@ -315,12 +308,8 @@ def _draw(panel: Panel, ranking: Attribution) -> None:
                 continue
             middle = np.array([one.ratio.value - 1 for one in some]) * 100
             y = [places[one.setting] + shift for one in some]
-            style: Any = {
-                "fmt": _CONTEXT_MARKERS[context],
-                "color": colour,
-                "ms": 4.5,
-                "capsize": 2,
-            }
+            style: Any = {"fmt": _CONTEXT_MARKERS[context], "color": colour, "ms": 4.5}
+            style["capsize"] = 2
             fill = colour if filled else "white"
             panel.errorbar(middle, y, xerr=_reach(some), mfc=fill, label=label, **style)
     panel.axvline(0, color="#888888", lw=0.8)

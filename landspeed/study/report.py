@@ -29,6 +29,7 @@ from landspeed.study.ablation import Ablation
 from landspeed.study.effects import Attribution
 from landspeed.study.plan import StudyPlan
 from landspeed.study.plots import Series, axis_name, draw, draw_rankings
+from landspeed.study.request import StudyRequest
 from landspeed.study.samples import StudyRow, batches, grouped, missing_axes
 from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
 from landspeed.study.tables import (
@@ -67,10 +68,9 @@ class StudyReport:
     names: Mapping[str, str]
     errors: Sequence[str] = ()
 
-    @property
-    def memory(self) -> int | None:
-        """The memory limit of the servers in bytes, None for none."""
-        return self.machine.memory_limit
+    def command(self, request: StudyRequest) -> str:
+        """Return the command that measures the study as *request* asks, on any machine."""
+        return request.command(self.plan.name, self.names, self.machine.memory_limit)
 
     @property
     def series(self) -> Series:
@@ -156,8 +156,8 @@ def _sections(report: StudyReport, directory: Path) -> Iterator[str]:
         f"raw record. [{_SECONDS}]({_SECONDS}) has the same runs second by second. `id` is the id "
         "of the raw record, which `landspeed show run:ID` prints."
     )
-    again = report.plan.request.command(report.plan.name, report.names, report.memory)
-    commands = [*setup_commands(origin_of(row.scalars) for row in report.rows), again]
+    setup = setup_commands(origin_of(row.scalars) for row in report.rows)
+    commands = [*setup, report.command(report.plan.request)]
     yield "## To repeat it on another machine"
     yield "```sh\n" + "\n".join(commands) + "\n```"
 
@@ -191,22 +191,20 @@ def _measured(report: StudyReport) -> str:
 
 
 def _plot(report: StudyReport, plot: PlotExhibit, directory: Path, name: str) -> Iterator[str]:
-    rows = _of(report, plot)
     if plot.kind is Kind.RANKING:
-        yield from _ranking(report, with_missing_axes(plot, rows), rows, directory / name)
+        yield from _ranking(report, plot, directory / name)
         return
-    rows = _labelled(report, rows)
-    if draw(with_missing_axes(plot, rows), rows, report.series, directory / name):
+    plot, rows = _labelled(report, plot)
+    if draw(plot, rows, report.series, directory / name):
         yield f"## {plot.title}"
         yield f"![{plot.title}]({name})"
 
 
-def _ranking(
-    report: StudyReport, plot: PlotExhibit, rows: Sequence[StudyRow], path: Path
-) -> Iterator[str]:
-    ablation = _ablation(report, plot)
+def _ranking(report: StudyReport, plot: PlotExhibit, path: Path) -> Iterator[str]:
+    ablation, rows = _ablation(report, plot), _of(report, plot)
     if ablation is None or not rows:
         return
+    plot = with_missing_axes(plot, rows)
     column = metric_named(plot.metric).column
     rankings = {
         key: Attribution.of(group, column, ablation)
@@ -229,8 +227,7 @@ def _ranking(
             )
             settings = tuple(one for one in ablation.settings if one[0] in closer)
             again = replace(report.plan.request, settings=settings)
-            command = again.command(report.plan.name, report.names, report.memory)
-            yield f"```sh\n{command}\n```"
+            yield f"```sh\n{report.command(again)}\n```"
 
 
 def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
@@ -244,8 +241,7 @@ def _ablation(report: StudyReport, plot: PlotExhibit) -> Ablation | None:
 
 def table_sections(report: StudyReport, table: TableExhibit) -> Iterator[str]:
     """Yield heading, caption and tables of *table* as Markdown; nothing without runs."""
-    rows = _labelled(report, _of(report, table))
-    table = with_missing_axes(table, rows)
+    table, rows = _labelled(report, table)
     found = exhibit(table, rows)
     if not found:
         return
@@ -259,12 +255,10 @@ def table_sections(report: StudyReport, table: TableExhibit) -> Iterator[str]:
 
 def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     """Yield a table of what the monitor observed, one column for each group of runs."""
-    rows = _labelled(report, _of(report, exhibit_))
-    columns = with_missing_axes(exhibit_, rows).columns
-    groups = grouped(rows, columns)
+    exhibit_, rows = _labelled(report, exhibit_)
     seen = {
         " / ".join(map(str, key)): dict(evidence_rows(_records(report, group)))
-        for key, group in groups.items()
+        for key, group in grouped(rows, exhibit_.columns).items()
     }
     titles = list(dict.fromkeys(title for column in seen.values() for title in column))
     if not titles:
@@ -272,7 +266,7 @@ def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
     yield f"## {exhibit_.title}"
     yield "Medians of the runs of each column. What was sampled once a second is given in shares."
     lines = [[title, *(column.get(title, "-") for column in seen.values())] for title in titles]
-    heading = " / ".join(map(axis_name, columns))
+    heading = " / ".join(map(axis_name, exhibit_.columns))
     yield study_table([heading, *seen], lines, 1 + len(seen))
 
 
@@ -309,15 +303,16 @@ def _of(
     return list({(row.scalars["id"], *row.axes.values()): row for row in wanted}.values())
 
 
-def _labelled(report: StudyReport, rows: Sequence[StudyRow]) -> list[StudyRow]:
-    """Return *rows* with the report's short names of configurations."""
+def _labelled(report: StudyReport, exhibit_: _Exhibit) -> tuple[_Exhibit, list[StudyRow]]:
+    """Return *exhibit_* with the missing axes, and its rows with short names of configurations."""
     labels = report.labels
-    return [
+    rows = [
         replace(row, axes={**row.axes, "profile": labels[name]})
         if (name := str(row.axes["profile"])) in labels
         else row
-        for row in rows
+        for row in _of(report, exhibit_)
     ]
+    return with_missing_axes(exhibit_, rows), rows
 
 
 def _provenance(report: StudyReport) -> Iterator[str]:

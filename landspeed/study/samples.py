@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -91,21 +92,17 @@ def axes_of(build: Build, cell: Cell) -> dict[str, Value]:
     }
 
 
-def order_of(axis: str) -> Callable[[Value], tuple[Any, ...]]:
-    """Return the sort key of values on *axis*."""
+def order_of(axis: str, value: Value) -> tuple[Any, ...]:
+    """Return the sort key of *value* among those on *axis*."""
+    if isinstance(value, int):
+        return (0, value, "")
+    if axis in ("version", "ref"):
+        try:
+            return (0, Version.parse(value), "")
+        except ValueError:
+            return (1, value, "")
     known = _ORDERS.get(axis, ())
-
-    def key(value: Value) -> tuple[Any, ...]:
-        if isinstance(value, int):
-            return (0, value, "")
-        if axis in ("version", "ref"):
-            try:
-                return (0, Version.parse(value), "")
-            except ValueError:
-                return (1, value, "")
-        return (known.index(value) if value in known else len(known), value, "")
-
-    return key
+    return (known.index(value) if value in known else len(known), value, "")
 
 
 def grouped(
@@ -115,11 +112,7 @@ def grouped(
     groups: dict[tuple[Value, ...], list[StudyRow]] = {}
     for row in rows:
         groups.setdefault(tuple(row.axes[axis] for axis in axes), []).append(row)
-    orders = [order_of(axis) for axis in axes]
-    ordered = sorted(
-        groups, key=lambda values: [order(v) for order, v in zip(orders, values, strict=True)]
-    )
-    return {key: groups[key] for key in ordered}
+    return {key: groups[key] for key in sorted(groups, key=lambda key: [*map(order_of, axes, key)])}
 
 
 def missing_axes(rows: Sequence[StudyRow], axes: Sequence[str]) -> tuple[str, ...]:
@@ -152,41 +145,22 @@ class Ratio:
     high: float | None
 
     @classmethod
-    def of(cls, rows: Sequence[StudyRow], base: Sequence[StudyRow], column: str) -> Ratio | None:
-        """Return the ratio of *column* in *rows* to that in *base*; None if one has no value.
+    def of(cls, column: str, *groups: Sequence[StudyRow]) -> Ratio | None:
+        """Return the ratio of *column* in the first of *groups* to that in the second.
 
-        Runs of one round were made close to each other in time. If both have the same rounds, the
-        interval is a paired t interval of log ratios (Student 1908), else Welch's
+        With four groups, the ratio of this ratio to that of the other two; None if one group has
+        no value. Runs of one round were made close to each other in time. If all have the same
+        rounds, the interval is a paired t interval of log ratios (Student 1908), else Welch's
         (Biometrika 34, 1947).
         """
-        return cls._of([(1, rows), (-1, base)], column)
-
-    @classmethod
-    def of_ratios(
-        cls,
-        one: tuple[Sequence[StudyRow], Sequence[StudyRow]],
-        other: tuple[Sequence[StudyRow], Sequence[StudyRow]],
-        column: str,
-    ) -> Ratio | None:
-        """Return the ratio of one pair's ratio (rows, base) to the *other* pair's; 1 if equal.
-
-        The interval is paired if all four have the same rounds.
-        """
-        signed = [(1, one[0]), (-1, one[1]), (-1, other[0]), (1, other[1])]
-        return cls._of(signed, column)
-
-    @classmethod
-    def _of(cls, signed: Sequence[tuple[int, Sequence[StudyRow]]], column: str) -> Ratio | None:
-        """Return the product of the groups' geometric means, each to the power of its sign."""
-        signs = [sign for sign, _ in signed]
-        at = batches([row for _, rows in signed for row in rows])
-        logs = [_logs(rows, column, at) for _, rows in signed]
+        signs = (1, -1, -1, 1)[: len(groups)]
+        at = batches(chain(*groups))
+        logs = [_logs(rows, column, at) for rows in groups]
         if not all(logs):
             return None
         if min(map(len, logs)) < 2:
             means = (math.fsum(one.values()) / len(one) for one in logs)
-            middle = math.fsum(s * mean for s, mean in zip(signs, means, strict=True))
-            return cls.of_log(middle)
+            return cls.of_log(math.fsum(s * mean for s, mean in zip(signs, means, strict=True)))
         if all(one.keys() == logs[0].keys() for one in logs):
             contrast = Contrast.paired([[one[key] for key in logs[0]] for one in logs], signs)
         else:

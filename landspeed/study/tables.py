@@ -75,7 +75,7 @@ def _statistics(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         line = [*map(str, key), str(found.runs), *map(number, numbers)]
         if base:
             is_base = str(key[0]) == table.against
-            ratio = None if is_base else Ratio.of(group, _base(table, key, groups), metric.column)
+            ratio = None if is_base else Ratio.of(metric.column, group, _base(table, key, groups))
             line.append(str(ratio or "-"))
         lines.append(line)
     return study_table(titles, lines, len(table.rows))
@@ -106,8 +106,8 @@ def _ratios(table: TableExhibit, rows: Sequence[StudyRow]) -> str:
         pairs = [
             (groups.get((*key, value), []), _base(table, (*key, value), groups)) for value in values
         ]
-        found = [Ratio.of(*pair, column) for pair in pairs]
-        apart = [Ratio.of_ratios(pair, pairs[0], column) for pair in pairs[1:]]
+        found = [Ratio.of(column, *pair) for pair in pairs]
+        apart = [Ratio.of(column, *pair, *pairs[0]) for pair in pairs[1:]]
         lines.append([*map(str, key), *(str(one or "-") for one in (*found, *apart))])
     first, *others = map(str, values)
     titles = [*map(axis_name, table.rows), first, *others, *(f"{v} / {first}" for v in others)]

@@ -71,17 +71,17 @@ def test_a_summary_is_of_the_runs_and_their_deviation(report: StudyReport) -> No
 
 def test_a_ratio_tells_what_is_there_and_of_too_few_runs_no_interval(report: StudyReport) -> None:
     small, usual = (of(report, "blocks", blocksize=size) for size in (2, 8))
-    found = Ratio.of(small, usual, "latency_ms")
+    found = Ratio.of("latency_ms", small, usual)
     assert found is not None
     assert found.value == pytest.approx(1.5 / 1.125, rel=0.05)
     assert found.low is not None
     assert found.high is not None
     assert found.low < found.value < found.high
     assert found.is_sure
-    single = Ratio.of(small[:1], usual[:1], "latency_ms")
+    single = Ratio.of("latency_ms", small[:1], usual[:1])
     assert single is not None
     assert (single.low, single.is_sure) == (None, False)
-    assert Ratio.of([], usual, "latency_ms") is None
+    assert Ratio.of("latency_ms", [], usual) is None
 
 
 def of_both(report: StudyReport, part: str, generator: str) -> tuple[list[StudyRow], ...]:
@@ -110,30 +110,30 @@ def by_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyReport:
 
 def test_a_ratio_of_ratios_says_how_far_two_changes_are_apart(by_both: StudyReport) -> None:
     sysbench, pgbench = (of_both(by_both, "reads", name) for name in ("sysbench", "pgbench"))
-    found = Ratio.of_ratios(sysbench, pgbench, "tps")
-    one, other = Ratio.of(*sysbench, "tps"), Ratio.of(*pgbench, "tps")
+    found = Ratio.of("tps", *sysbench, *pgbench)
+    one, other = Ratio.of("tps", *sysbench), Ratio.of("tps", *pgbench)
     assert found is not None
     assert one is not None
     assert other is not None
     assert found.value == pytest.approx(one.value / other.value)
     assert found.value == pytest.approx(2, rel=0.1)
     assert found.is_sure
-    updates = (of_both(by_both, "updates", name) for name in ("sysbench", "pgbench"))
-    same = Ratio.of_ratios(*updates, "tps")
+    updates = [of_both(by_both, "updates", name) for name in ("sysbench", "pgbench")]
+    same = Ratio.of("tps", *updates[0], *updates[1])
     assert same is not None
     assert not same.is_sure
-    assert Ratio.of_ratios(sysbench, (pgbench[0], []), "tps") is None
+    assert Ratio.of("tps", *sysbench, pgbench[0], []) is None
 
 
 def test_a_ratio_of_ratios_of_other_rounds_is_not_paired(by_both: StudyReport) -> None:
     sysbench, pgbench = (of_both(by_both, "reads", name) for name in ("sysbench", "pgbench"))
-    paired = Ratio.of_ratios(sysbench, pgbench, "tps")
-    fewer = Ratio.of_ratios((sysbench[0], sysbench[1][1:]), pgbench, "tps")
+    paired = Ratio.of("tps", *sysbench, *pgbench)
+    fewer = Ratio.of("tps", sysbench[0], sysbench[1][1:], *pgbench)
     assert paired is not None
     assert fewer is not None
     assert fewer.low is not None
     assert fewer.low != paired.low
-    single = Ratio.of_ratios((sysbench[0], sysbench[1][:1]), pgbench, "tps")
+    single = Ratio.of("tps", sysbench[0], sysbench[1][:1], *pgbench)
     assert single is not None
     assert single.low is None
 
@@ -234,7 +234,7 @@ def test_points_of_another_day_are_no_pairs_and_the_report_says_so(
     ]
     assert set(batches([*small, *usual]).values()) == {0}
     assert set(batches([*small, *older]).values()) == {0, 1}
-    paired, unpaired = (Ratio.of(small, base, "latency_ms") for base in (usual, older))
+    paired, unpaired = (Ratio.of("latency_ms", small, base) for base in (usual, older))
     assert paired is not None
     assert unpaired is not None
     assert unpaired.value == paired.value

@@ -61,7 +61,7 @@ class Observations:
         members: dict[object, list[int]] = {}
         for position in sorted({*self.samples, *self.servers}):
             members.setdefault(self.servers.get(position, position), []).append(position)
-        found = [
+        return [
             ServerSamples(
                 first=positions[0],
                 last=positions[-1],
@@ -69,7 +69,6 @@ class Observations:
             )
             for positions in members.values()
         ]
-        return sorted(found, key=lambda server: server.first)
 
 
 @dataclass(frozen=True, kw_only=True)

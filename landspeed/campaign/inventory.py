@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from base.build import Build
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
@@ -29,10 +28,6 @@ class InventoryRow:
     reach: tuple[str, ...]
     built: tuple[str, ...]
     runs: dict[str, int]
-
-    def facts(self) -> dict[str, Any]:
-        """Return the row as JSON can hold it."""
-        return vars(self)
 
 
 def listing(session: Session) -> list[InventoryRow]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,29 +77,23 @@ class BuildPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementPlan:
-    """What *preset* would measure of *builds* builds on *machine*: every cell, possible or not."""
+    """What ``preset`` would measure of so many ``builds`` on ``machine``, which is this one.
+
+    The data of servers lie in ``root``. ``scales`` replace the machine's scale factors.
+    """
 
     machine: Machine
+    root: Path
     preset: Preset
-    cells: Sequence[Planned]
+    scales: Mapping[Tier, int]
     builds: int
     counted: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        machine: Machine,
-        root: Path,
-        preset: Preset,
-        overrides: Mapping[Tier, int],
-        builds: int,
-        *,
-        counted: bool = False,
-    ) -> MeasurementPlan:
-        """Plan the cells of *preset* on *machine*, which is this one, with clusters in *root*."""
-        plan = counted_cells if counted else planned_cells
-        cells = plan(preset, machine, root, overrides)
-        return cls(machine=machine, preset=preset, cells=cells, builds=builds, counted=counted)
+    @cached_property
+    def cells(self) -> list[Planned]:
+        """Every cell, possible or not."""
+        plan = counted_cells if self.counted else planned_cells
+        return plan(self.preset, self.machine, self.root, self.scales)
 
     @property
     def samples(self) -> int:

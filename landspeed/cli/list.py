@@ -28,4 +28,4 @@ def list_(*, workloads: bool, as_json: bool) -> None:
         emit_either(catalog_text(chosen), [one.facts() for one in chosen], as_json=as_json)
         return
     rows = listing(Session.open())
-    emit_either(render_listing(rows), [row.facts() for row in rows], as_json=as_json)
+    emit_either(render_listing(rows), [vars(row) for row in rows], as_json=as_json)

@@ -85,12 +85,12 @@ def plan_(
     system = BuildSystem(build_system) if build_system else None
     measurements = None
     if preset is not None:
-        measurements = MeasurementPlan.of(
-            Machine.detect().limited(memory),
-            paths.server_root,
-            chosen_preset(preset, **changes),
-            parse_scales(scales),
-            max(1, len(targets)),
+        measurements = MeasurementPlan(
+            machine=Machine.detect().limited(memory),
+            root=paths.server_root,
+            preset=chosen_preset(preset, **changes),
+            scales=parse_scales(scales),
+            builds=max(1, len(targets)),
             counted=metric == INSTRUCTIONS,
         )
     show_plan(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from base.errors import UsageError
@@ -61,7 +63,7 @@ def _show_guards(session: Session, asked: str, *, as_json: bool) -> None:
     """Print what executes a function; of a path, how many of its functions are executed."""
     if "/" in asked:
         files = guard_map(session.paths, session.records, session.builder, asked).files
-        emit_either(as_text(guarded_table(files)), [f.facts() for f in files], as_json=as_json)
+        emit_either(as_text(guarded_table(files)), [asdict(f) for f in files], as_json=as_json)
         return
     found = guards_of(session.paths, session.records, asked)
-    emit_either(as_text(guards_table(found)), [one.facts() for one in found], as_json=as_json)
+    emit_either(as_text(guards_table(found)), [asdict(one) for one in found], as_json=as_json)

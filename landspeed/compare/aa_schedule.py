@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -48,8 +47,7 @@ def compare_with_itself(
     blocks: int = BLOCKS,
 ) -> CompareState:
     """Continue the A/A comparison of *point* by up to *blocks*; begin a new one after the last."""
-    with ExitStack() as held:
-        copy = held.enter_context(aa_copy(point.build, 1, session.paths))
+    with aa_copy(point.build, 1, session.paths) as copy:
         original = CompareSide.of(point.build, point.cell)
         plan = ComparePlan(
             sides=(original, replace(original, label=f"{original.label} (copy)", build=copy)),
@@ -61,10 +59,10 @@ def compare_with_itself(
             preset=AA_PRESET,
         )
         state = recorded_state(plan, session.records, session.machine)
-        done = len(state.comparison.blocks)
+        done, spent = len(state.comparison.blocks), state.spent
         fresh = state.comparison.is_settled or done >= BLOCKS
-        spent = 0.0 if fresh else state.spent
-        done = 0 if fresh else done
+        if fresh:
+            done, spent = 0, 0.0
         # The budget is for all blocks of a comparison, so those that are recorded count again.
         each = state.block_seconds or plan.block_estimate
         budget = spent + (min(blocks, BLOCKS - done) + 0.5) * each

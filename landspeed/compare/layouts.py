@@ -21,7 +21,6 @@ from landspeed.console.progress import say
 NEEDED = 4
 """How many of five layouts must show a change that is not one of layout."""
 
-_CHANGES = (Verdict.FASTER, Verdict.SLOWER)
 _ANSWERS = {
     False: "the change is not one of layout.",
     True: "the change is one of layout, not of what the code does.",
@@ -96,7 +95,7 @@ def check_layouts(first: Verdict, compare_in: Callable[[str], Verdict]) -> Layou
 
     *compare_in* compares the sides built with one of ALIGNMENTS.
     """
-    if first not in _CHANGES:
+    if first not in (Verdict.FASTER, Verdict.SLOWER):
         return None
     check = LayoutCheck(verdicts=(first,))
     for flag in ALIGNMENTS:

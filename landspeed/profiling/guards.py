@@ -7,9 +7,9 @@ directory, of those that the compiler left as functions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Self
+from typing import Self
 
 import pyarrow.compute as pc
 from rich.console import Group, RenderableType
@@ -42,10 +42,6 @@ class Guard:
     function: str
     own: float
     inclusive: float
-
-    def facts(self) -> dict[str, Any]:
-        """Return the guard as JSON can hold it."""
-        return asdict(self)
 
 
 def guards_of(paths: Paths, records: RecordStore, pattern: str) -> list[Guard]:
@@ -80,10 +76,6 @@ class GuardedFile:
     def directory(self) -> str:
         """The directory of the file."""
         return self.path.rpartition("/")[0]
-
-    def facts(self) -> dict[str, Any]:
-        """Return the file as JSON can hold it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from base.build import Build, Variant
+from base.build import Variant
 from base.errors import SourceError, UsageError, VariantError
 from base.version import Version
 from benchmarks.applicability import planned_cells
@@ -372,5 +372,4 @@ def _is_built(session: Session, target: Target) -> bool:
     if target.registered is not None:
         return True
     _, source = session.builder.sources.look_up(target.ref)
-    found: Build | None = session.builder.find(source, target.variant) if source else None
-    return found is not None
+    return source is not None and session.builder.find(source, target.variant) is not None

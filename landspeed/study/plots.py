@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -81,7 +81,7 @@ Styles = Mapping[tuple[Value, ...], _Style]
 
 
 def draw(plot: PlotExhibit, rows: Sequence[StudyRow], series: Series, path: Path) -> bool:
-    """Draw *plot* of *rows* to an SVG at *path*; False if there is nothing to draw."""
+    """Draw *plot*, no ranking, of *rows* to an SVG at *path*; False if there is nothing to draw."""
     styles = _styles(plot, rows)
     panels = {
         panel_title(plot, key): partial(_draw_panel, plot, rows=group, series=series, styles=styles)
@@ -166,17 +166,12 @@ def _draw_panel(
     plot: PlotExhibit, panel: Panel, rows: Sequence[StudyRow], series: Series, styles: Styles
 ) -> None:
     metric = metric_named(plot.metric)
-    match plot.kind:
-        case Kind.LINES:
-            _lines(plot, panel, rows, styles)
-        case Kind.DOTS:
-            _dots(plot, panel, rows, styles)
-        case Kind.SECONDS:
-            _seconds(plot, panel, rows, series, styles)
-        case Kind.RANKING:
-            raise ValueError("a ranking is drawn by draw_rankings()")
-        case _:
-            assert_never(plot.kind)
+    if plot.kind is Kind.SECONDS:
+        _seconds(plot, panel, rows, series, styles)
+    elif plot.kind is Kind.DOTS:
+        _dots(plot, panel, rows, styles)
+    else:
+        _lines(plot, panel, rows, styles)
     panel.set_ylabel(f"{metric.name}, {metric.unit}")
     panel.set_ylim(bottom=0)
 

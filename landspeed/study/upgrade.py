@@ -144,8 +144,9 @@ def _summary(
 ) -> str:
     total = found.same + len(found.changes)
     ratios = [one.ratio for one in found.changes] + [1.0] * found.same
+    verb = "executes" if len(slower) == 1 else "execute"
     parts = [
-        f"**Of {counted(total, 'workload')}, {_executing(len(slower))} more instructions in "
+        f"**Of {counted(total, 'workload')}, {len(slower)} {verb} more instructions in "
         f"{found.after}, {len(faster)} fewer, and {found.same} the same; on average "
         f"{change(geometric_mean(ratios))}.**"
     ]
@@ -156,10 +157,6 @@ def _summary(
             )
             parts.append(f"Most {word}: {largest}.")
     return " ".join(parts)
-
-
-def _executing(number: int) -> str:
-    return f"{number} {'executes' if number == 1 else 'execute'}"
 
 
 def _given_back(found: SuiteComparison, settings: Sequence[OldSetting]) -> Iterator[str]:

@@ -39,9 +39,8 @@ def compare_counted(session: Session, plan: ComparePlan, *, fresh: bool = False)
         _count(session, plan, missing)
     comparable = comparable_counts(session.machine, plan.pgbench.version, digests_of(points))
     table = comparable.of(session.records.table())
-    ids = [rows_of(table, point.key)["id"].to_pylist()[-1] for point in points]
-    by_id = {one.id: one for one in session.records.records(ids)}
-    counts = [by_id[one] for one in ids]
+    ids = (rows_of(table, point.key)["id"].to_pylist()[-1] for point in points)
+    counts = list(map(session.records.get, ids))
     column = plan.metric.column
     for point, one in zip(points, counts, strict=True):
         if not one.sample.value(column):

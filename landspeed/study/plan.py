@@ -230,10 +230,10 @@ class _Planner:
         """Return the targets of *part*, and those that are not available."""
         axes = self.axes(part)
         found: list[Target] = []
-        skipped: list[Skipped] = []
+        skipped: list[tuple[str, str]] = []
         variants = [Variant.parse(word) for word in axes.get("variants", ("bs8",))]
         for ref in axes.get("refs", ()):
-            words, unfit = self._refs(part, ref)
+            words, unfit = self._refs(ref)
             skipped += unfit
             for word, variant in product(words, variants):
                 target = Target.parse(word, variant)
@@ -244,8 +244,10 @@ class _Planner:
                 if reason is None:
                     found.append(target)
                 else:
-                    skipped.append(Skipped(part=part.name, what=str(target), reason=reason))
-        return list(dict.fromkeys(found)), skipped
+                    skipped.append((str(target), reason))
+        return list(dict.fromkeys(found)), [
+            Skipped(part=part.name, what=what, reason=reason) for what, reason in skipped
+        ]
 
     def _versions(self, targets: Iterable[Target]) -> set[Version]:
         """Return the versions of *targets*."""
@@ -257,31 +259,30 @@ class _Planner:
             for t in targets
         }
 
-    def _refs(self, part: Part, ref: str) -> tuple[list[str], list[Skipped]]:
-        """Return the REFs that *ref* stands for, and what is not available of them."""
+    def _refs(self, ref: str) -> tuple[list[str], list[tuple[str, str]]]:
+        """Return the REFs that *ref* stands for, and what is not available of them and why."""
         if ref == MAJORS:
-            return self._majors(part)
+            return self._majors()
         if ref not in (REGISTERED, VANILLA):
             return [ref], []
         builds = self.session.external_servers.all()
         if not builds:
             reason = '"landspeed build --from PG_CONFIG --name NAME" registers one'
-            return [], [Skipped(part=part.name, what="no server is registered", reason=reason)]
+            return [], [("no server is registered", reason)]
         names = [b.origin.name if ref == REGISTERED else b.version.major_text for b in builds]
         return list(dict.fromkeys(names)), []
 
-    def _majors(self, part: Part) -> tuple[list[str], list[Skipped]]:
+    def _majors(self) -> tuple[list[str], list[tuple[str, str]]]:
         """Return the newest available release of every major version, oldest first."""
         newest: dict[str, str] = {}
-        out_of_reach: dict[str, Skipped] = {}
+        out_of_reach: dict[str, tuple[str, str]] = {}
         for status in self.session.builder.sources.statuses():
             major = status.version.major_text
             if status.is_here or status.is_reachable:
                 newest[major] = str(status.version)
             else:
                 reason = "; ".join(status.reach) or "it has no known source"
-                unfit = Skipped(part=part.name, what=str(status.version), reason=reason)
-                out_of_reach[major] = unfit
+                out_of_reach[major] = (str(status.version), reason)
         return list(newest.values()), [v for m, v in out_of_reach.items() if m not in newest]
 
     def _unfit(self, target: Target, *, several: bool) -> str | None:

@@ -31,7 +31,7 @@ from landspeed.study.plan import StudyPlan
 from landspeed.study.plots import Series, axis_name, draw, draw_rankings
 from landspeed.study.request import StudyRequest
 from landspeed.study.samples import StudyRow, batches, grouped, missing_axes
-from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, TableExhibit
+from landspeed.study.schema import EvidenceExhibit, Kind, PlotExhibit, Shown, TableExhibit
 from landspeed.study.tables import (
     caption,
     exhibit,
@@ -295,9 +295,7 @@ def with_missing_axes(exhibit_: _Exhibit, rows: Sequence[StudyRow]) -> _Exhibit:
     return exhibit_.with_axes(missing_axes(rows, exhibit_.axes))
 
 
-def _of(
-    report: StudyReport, exhibit_: PlotExhibit | TableExhibit | EvidenceExhibit
-) -> list[StudyRow]:
+def _of(report: StudyReport, exhibit_: Shown) -> list[StudyRow]:
     """Return the rows that *exhibit_* shows; a run that several parts have occurs once."""
     wanted = [row for row in report.rows if exhibit_.part in (None, row.part)]
     return list({(row.scalars["id"], *row.axes.values()): row for row in wanted}.values())

@@ -9,10 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from base.build import Variant
 from base.errors import LandspeedError, UsageError
+from base.typed import Row
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.pooler import POOLERS
 from benchmarks.server.storage import STORAGES
@@ -52,10 +53,6 @@ class Size(StrEnum):
     QUICK = "quick"
     REGULAR = "regular"
     FULL = "full"
-
-
-class _Schema(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _checked(check: Any) -> AfterValidator:
@@ -105,7 +102,7 @@ _Axis = Annotated[str, _one_of("axis", AXES)]
 _Metric = Annotated[str, _one_of("metric", tuple(m.name for m in METRICS if not m.exact))]
 
 
-class Axes(_Schema):
+class Axes(Row):
     """The values to measure, in every combination; None leaves an axis unchanged."""
 
     refs: _Refs | None = None
@@ -150,7 +147,7 @@ class Part(Axes):
     with_settings: bool = False
 
 
-class Amount(_Schema):
+class Amount(Row):
     """What one size of a study measures: ``repeats`` of ``seconds`` s each, on its axes."""
 
     about: str
@@ -160,14 +157,14 @@ class Amount(_Schema):
     axes: Axes = Axes()
 
 
-class ScriptFile(_Schema):
+class ScriptFile(Row):
     """A pgbench script file and its weight."""
 
     file: str
     weight: Annotated[int, Field(ge=1)] = 1
 
 
-class ScriptTable(_Schema):
+class ScriptTable(Row):
     """The definition of a custom script: its files, its properties, and the SQL that loads it.
 
     ``distribute`` is the SQL by which a coordinator distributes its tables to workers.
@@ -193,23 +190,22 @@ class ScriptTable(_Schema):
         )
 
 
-class Exhibit(_Schema):
-    """A table or plot of a report.
+class Shown(Row):
+    """Something in a report that shows runs, only those of ``part`` if that is given.
 
-    It shows only ``part``, if given, and is repeated for every value on the axes ``each``. A
-    person may vary axes that the definition does not mention; report.py adds these with
+    A person may vary axes that the definition does not mention; report.py adds these with
     ``with_axes()``.
     """
 
     title: str
-    metric: _Metric = "tps"
     part: str | None = None
-    each: tuple[_Axis, ...] = ()
 
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """The axes by which it separates runs."""
-        return self.each
+
+class Exhibit(Shown):
+    """A table or plot of a report, repeated for every value on the axes ``each``."""
+
+    metric: _Metric = "tps"
+    each: tuple[_Axis, ...] = ()
 
     def with_axes(self, more: tuple[str, ...]) -> Self:
         """Return the same, also repeated for every value on *more*."""
@@ -230,17 +226,16 @@ class TableExhibit(Exhibit):
 
     @property
     def axes(self) -> tuple[str, ...]:
+        """The axes by which it separates runs."""
         return (*self.each, *self.rows, *([self.columns] if self.columns else []))
 
 
-class EvidenceExhibit(_Schema):
+class EvidenceExhibit(Shown):
     """A table of where the time went, with a column for every value on the axes ``columns``.
 
     Its rows are latencies by statement, waits, and I/O of disk and server, from the records.
     """
 
-    title: str
-    part: str | None = None
     columns: Annotated[tuple[_Axis, ...], Field(min_length=1)]
 
     @property
@@ -271,6 +266,7 @@ class PlotExhibit(Exhibit):
 
     @property
     def axes(self) -> tuple[str, ...]:
+        """The axes by which it separates runs."""
         # A ranking is about all configurations, whatever their settings.
         all_of_one = ("settings", "profile") if self.kind is Kind.RANKING else ()
         return (*self.each, self.x, *([self.lines] if self.lines else []), *all_of_one)
@@ -283,7 +279,7 @@ class PlotExhibit(Exhibit):
         return super().with_axes(more)
 
 
-class OldSetting(_Schema):
+class OldSetting(Row):
     """How a setting is given the value that it had by default before, and the price of that."""
 
     name: str
@@ -292,7 +288,7 @@ class OldSetting(_Schema):
     see: str = ""
 
 
-class Study(_Schema):
+class Study(Row):
     """A study: a question, the points to measure, and the tables and plots that answer it.
 
     One of an upgrade counts a ``suite`` of the catalog on its two servers, too; ``setting`` says
@@ -326,7 +322,7 @@ class Study(_Schema):
                     raise ValueError(
                         f'unknown mode or script "{mode}"; known are {", ".join(sorted(known))}'
                     )
-        exhibits: tuple[Exhibit | EvidenceExhibit, ...] = (*self.table, *self.plot, *self.evidence)
+        exhibits: tuple[Shown, ...] = (*self.table, *self.plot, *self.evidence)
         for exhibit in exhibits:
             if exhibit.part is not None and exhibit.part not in parts:
                 raise ValueError(

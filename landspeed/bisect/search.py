@@ -83,11 +83,6 @@ class BisectRequest:
             "epoch": epoch.identifier,
         }
 
-    @property
-    def estimate(self) -> Costs:
-        """What a run and a build cost before any is known."""
-        return Costs(run=self.sampler.seconds + OVERHEAD_SECONDS, build=_BUILD_SECONDS)
-
     def journal(self, *, fresh: bool) -> AbstractContextManager[Journal]:
         """Open the journal, in the results beside the records, for this process alone."""
         directory = self.sampler.session.paths.results / "bisect"
@@ -126,10 +121,11 @@ class Search:
 
     def run(self) -> Conclusion:
         """Continue where the journal ends. An end that cannot be built or measured is an error."""
+        seconds = self.request.sampler.seconds + OVERHEAD_SECONDS
         with meter("bisecting") as shown:
             while True:
                 observations = self.observations
-                costs = self.journal.costs(self.request.estimate)
+                costs = self.journal.costs(Costs(run=seconds, build=_BUILD_SECONDS))
                 decision = decide(self.request.hypothesis, observations, costs)
                 if not isinstance(decision, Probe):
                     return self._concluded(decision, observations)
@@ -141,8 +137,7 @@ class Search:
     @property
     def observations(self) -> Observations:
         """Everything that was measured so far."""
-        request = self.request
-        exact = request.sampler.metric.exact
+        request, exact = self.request, self.request.hypothesis.counted
         return self.journal.observations(request.commits, request.sign, counted=exact)
 
     def _concluded(self, decision: Decision | None, observations: Observations) -> Conclusion:

@@ -52,19 +52,18 @@ def since_merge_base(session: Session, before: Target, after: Target) -> Sides:
         for one in sources
         if isinstance(one, Source) and one.origin.release is None
     ]
-    history = session.builder.sources.history
+    history, sides = session.builder.sources.history, Sides(before=before, after=after)
     if len(commits) < 2 or not all(commits):
-        return Sides(before=before, after=after)
+        return sides
     base = history.merge_base(*map(str, commits))
     if base is None or base == commits[1]:
-        return Sides(before=before, after=after)
+        return sides
     found = history.commit(base)
     said = f"{found.name} ({found.date[:10]}, {plain(found.subject)})"
     if base == commits[0]:
-        return Sides(before=before, after=after, patch=f"{after.ref} is based on {said}.")
-    return Sides(
-        before=replace(before, ref=base),
-        after=after,
-        patch=f"{after.ref} left {before.ref} at {said}: it is compared with this commit, "
-        "with --tips with the tip.",
+        return replace(sides, patch=f"{after.ref} is based on {said}.")
+    patch = (
+        f"{after.ref} left {before.ref} at {said}: it is compared with this commit, "
+        "with --tips with the tip."
     )
+    return replace(sides, before=replace(before, ref=base), patch=patch)

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from base.build import Variant
-from base.errors import SourceError, UsageError, VariantError
+from base.errors import LandspeedError, SourceError, UsageError, VariantError
 from base.version import Version
 from benchmarks.applicability import planned_cells
 from benchmarks.clients.sysbench import sysbench_mode
@@ -299,8 +299,13 @@ class _Planner:
             version, _ = self.session.builder.sources.look_up(target.ref)
             recipe(version, target.variant)
         except (VariantError, SourceError) as error:
-            return f"{error.message}. {error.detail}".strip().replace("\n", " ")
+            return on_one_line(error)
         return None
+
+
+def on_one_line(error: LandspeedError) -> str:
+    """Return the message and the detail of *error* on one line."""
+    return f"{error.message}. {error.detail}".strip().replace("\n", " ")
 
 
 def _configuration(profile: str, storage: str, topology: str, pooler: str) -> str:

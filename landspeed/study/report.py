@@ -87,12 +87,6 @@ class StudyReport:
                     found[name] = label
         return found
 
-    @property
-    def servers(self) -> list[Record]:
-        """The newest record of each server."""
-        found = {one.build.digest: one for _, one in sorted(self.records.items())}
-        return sorted(found.values(), key=lambda one: one.build.identifier)
-
     def facts(self) -> dict[str, Any]:
         """Return the content of report.json, for the list of reports and for programs."""
         times = sorted(row.scalars["time"] for row in self.rows)
@@ -315,8 +309,10 @@ def _labelled(report: StudyReport, exhibit_: _Exhibit) -> tuple[_Exhibit, list[S
 
 def _provenance(report: StudyReport) -> Iterator[str]:
     titles = ("server", "source", "build", "compiler", "installed files")
+    newest = {one.build.digest: one for _, one in sorted(report.records.items())}
+    servers = sorted(newest.values(), key=lambda one: one.build.identifier)
     lines = []
-    for record in report.servers:
+    for record in servers:
         build = record.build
         origin = build.origin
         named = origin.registered or origin.release or origin.commit
@@ -326,8 +322,8 @@ def _provenance(report: StudyReport) -> Iterator[str]:
         toolchain = build.toolchain.get("cc", "unknown")
         lines.append([build.version, source, build.identifier, toolchain, digest])
     yield study_table(titles, lines, len(titles))
-    if report.servers:
-        epoch = epoch_text(report.servers[-1].epoch)
+    if servers:
+        epoch = epoch_text(servers[-1].epoch)
         texts = dict.fromkeys(map(client_text, report.records.values()))
         clients = ", ".join(map(code, sorted(texts)))
         yield f"Client: {clients}. Epoch of the machine: {code(epoch, longest=400)}."

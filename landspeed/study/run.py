@@ -6,7 +6,6 @@ import json
 from itertools import chain
 from pathlib import Path
 
-from base.errors import LandspeedError
 from base.files import write_atomic
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.points import Point, digests_of
@@ -16,7 +15,7 @@ from landspeed.sampling.sampler import comparable_runs
 from landspeed.session.session import Session
 from landspeed.site.pages.frame import STUDIES
 from landspeed.site.pages.report_page import PAGE, report_page
-from landspeed.study.plan import StudyPlan
+from landspeed.study.plan import StudyPlan, on_one_line
 from landspeed.study.report import FACTS, StudyReport, write_report
 from landspeed.study.samples import rows
 from landspeed.study.tables import study_table
@@ -50,12 +49,8 @@ def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyRepor
         rows=found,
         records={record.id: record for record in session.records.records(ids)},
         names={target.ref: build.origin.name for target, build in campaign.made.items()},
-        errors=list(dict.fromkeys(map(_text, campaign.tally.errors))),
+        errors=list(dict.fromkeys(map(on_one_line, campaign.tally.errors))),
     )
-
-
-def _text(error: LandspeedError) -> str:
-    return f"{error.message}. {error.detail}".replace("\n", " ").strip()
 
 
 def write_index(reports: Path) -> Path | None:

@@ -21,7 +21,7 @@ from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.format import change, counted, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.session.session import Session
-from landspeed.session.target import Target, parse_targets
+from landspeed.session.target import parse_targets
 from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.study.report import FACTS, MARKDOWN, StudyReport, table_sections
 from landspeed.study.schema import OldSetting, Study
@@ -38,7 +38,7 @@ class Upgrade:
     """Two servers, the workloads to count on both, and the study that was asked for."""
 
     study: Study
-    sides: tuple[Target, Target]
+    sides: Sides
     workloads: tuple[Workload, ...]
 
     @classmethod
@@ -58,23 +58,21 @@ class Upgrade:
         before, after = targets
         return cls(
             study=study,
-            sides=(before, after),
+            sides=Sides(before=before, after=after),
             workloads=tuple(choose((), suite or study.suite)),
         )
 
     def __str__(self) -> str:
-        before, after = self.sides
-        return f"would count {counted(len(self.workloads), 'workload')} on {before} and {after}"
+        total = counted(len(self.workloads), "workload")
+        return f"would count {total} on {self.sides.before} and {self.sides.after}"
 
     def compared(self, session: Session) -> SuiteComparison:
         """Count what is not recorded yet; MeasureError if nothing can be counted."""
-        before, after = self.sides
-        sides = Sides(before=before, after=after)
-        return compare_suite(session, sides, self.workloads, COUNTED_DIFFERENCE)
+        return compare_suite(session, self.sides, self.workloads, COUNTED_DIFFERENCE)
 
     def timed(self, report: StudyReport) -> list[str]:
         """Return the tables of *report* as sections that compare with the first server."""
-        first = {"against": report.names.get(self.sides[0].ref)}
+        first = {"against": report.names.get(self.sides.before.ref)}
         tables = (one.model_copy(update=first) for one in self.study.table)
         return [text for table in tables for text in table_sections(report, table)]
 

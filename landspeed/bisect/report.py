@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -165,11 +165,6 @@ class BisectReport:
     smaller: SmallerSize | None = None
     state: str
     command: str
-
-    @classmethod
-    def parse(cls, facts: Any) -> Self:
-        """Return the report that *facts* (parsed JSON) hold; RecordError if they hold none."""
-        return validated(cls, facts)
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""

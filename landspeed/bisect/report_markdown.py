@@ -239,4 +239,4 @@ def parse_reports(facts: Any) -> list[AnyReport]:
     if isinstance(facts, dict) and "order" in facts:
         return [validated(SweepReport, facts)]
     listed = facts if isinstance(facts, list) and facts else [facts]
-    return [BisectReport.parse(one) for one in listed]
+    return [validated(BisectReport, one) for one in listed]

@@ -58,7 +58,7 @@ def compare_with_itself(
             budget=0.0,
             preset=AA_PRESET,
         )
-        state = recorded_state(plan, session.records, session.machine)
+        state = recorded_state(session, plan)
         done, spent = len(state.comparison.blocks), state.spent
         fresh = state.comparison.is_settled or done >= BLOCKS
         if fresh:

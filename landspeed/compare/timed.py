@@ -17,7 +17,6 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from base.files import digest_text
 from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
-from benchmarks.machine.machine import Machine
 from benchmarks.measure import prepare, templates
 from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.store import RecordStore
@@ -40,10 +39,9 @@ _FORESEEN = 4
 _clock = time.monotonic
 
 
-def recorded_state(
-    plan: ComparePlan, records: RecordStore, machine: Machine, *, fresh: bool = False
-) -> CompareState:
+def recorded_state(session: Session, plan: ComparePlan, *, fresh: bool = False) -> CompareState:
     """Return how far *plan* has come by its records; with *fresh* the state of a new comparison."""
+    records, machine = session.records, session.machine
     place = digest_text(f"{machine.name} {machine.epoch.identifier}")[:6]
     stem = f"{plan.key}-{place}-"
     table = records.table(
@@ -78,7 +76,7 @@ def compare_timed(session: Session, plan: ComparePlan, *, fresh: bool = False) -
     Storage that the sides took from the machine is given back. UsageError if the budget has no
     room for the first block; MeasureError if two blocks in a row fail.
     """
-    state = recorded_state(plan, session.records, session.machine, fresh=fresh)
+    state = recorded_state(session, plan, fresh=fresh)
     for where, runs in state.elsewhere.items():
         say(f"not used: {counted(runs, 'run')} of the same comparison, measured on {where}")
     if state.recorded:

@@ -14,7 +14,7 @@ from landspeed.stats.multiple_testing import holm
 from landspeed.stats.plackett_burman import MANY
 from landspeed.stats.students_t import f_tail, interval_quantile, t_tail
 from landspeed.study.ablation import Ablation
-from landspeed.study.samples import Ratio, StudyRow, Value, batches, grouped
+from landspeed.study.samples import Ratio, StudyRow, batches, grouped
 
 SURE = 0.05
 """The share of rankings that may report an effect of a setting that has none."""
@@ -153,7 +153,11 @@ def screen(rows: Sequence[StudyRow], column: str, ablation: Ablation) -> Screeni
     if not used:
         return None
     logs = np.array([math.log(row.scalars[column]) for row in used])
-    contexts = [_context(row) for row in used]
+    # Runs are compared where all axes but their settings are equal.
+    contexts = [
+        tuple(v for axis, v in row.axes.items() if axis not in ("profile", "settings"))
+        for row in used
+    ]
     at = batches(used)
     rounds = [(r.scalars["preset"], at[r.scalars["id"]], r.scalars["round"]) for r in used]
     blocks = _indicators(list(zip(contexts, rounds, strict=True)))
@@ -199,11 +203,6 @@ def _effects(
     for name, middle, half, p in zip(ablation.names, middles, halves, corrected, strict=True):
         ratio = Ratio.of_log(middle, half)
         yield Effect(setting=name, context=StudyContext.AVERAGED, ratio=ratio, p=p)
-
-
-def _context(row: StudyRow) -> tuple[Value, ...]:
-    """Return all axes of *row* but its settings; runs are compared within equal contexts."""
-    return tuple(value for axis, value in row.axes.items() if axis not in ("profile", "settings"))
 
 
 def _indicators(labels: Sequence[Hashable]) -> _Floats:

@@ -91,11 +91,6 @@ class StudyPlan:
     skipped: tuple[Skipped, ...]
 
     @property
-    def requests(self) -> list[Request]:
-        """The requests of the campaign, one a part."""
-        return [one.request for one in self.parts]
-
-    @property
     def preset(self) -> Preset:
         """The preset of the first part; all share name, repeats and seconds."""
         return self.parts[0].request.preset

@@ -23,7 +23,8 @@ from landspeed.study.tables import study_table
 
 def run_study(session: Session, plan: StudyPlan) -> tuple[Tally, StudyReport, Path]:
     """Measure what *plan* lacks, write the report and return it with its page."""
-    campaign = Campaign(session=session, requests=plan.requests, publish=None)
+    requests = [part.request for part in plan.parts]
+    campaign = Campaign(session=session, requests=requests, publish=None)
     tally = campaign.run()
     report = _report(session, plan, campaign)
     reports = session.paths.results / STUDIES

@@ -13,7 +13,7 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore, new_id
 from landspeed.bisect.journal import Event, Journal
 from landspeed.bisect.note import BisectionNote
-from landspeed.bisect.report import BisectReport
+from landspeed.bisect.report import BisectReport, validated
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from tests.kits.made_up.changepoint_kit import origin, step
 from tests.kits.made_up.synthetic import Point, record
@@ -79,7 +79,7 @@ def bisection(nomination: str = "0" * 16, **changes: Any) -> BisectionNote:
     return BisectionNote(
         nomination=nomination,
         time="2026-02-02T00:00:00Z",
-        report=BisectReport.parse(report | changes),
+        report=validated(BisectReport, report | changes),
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from base.errors import RecordError
 from benchmarks.counted.callgrind import Profile
 from benchmarks.workloads.metrics import metric_named
-from landspeed.bisect.report import BisectReport
+from landspeed.bisect.report import BisectReport, validated
 from landspeed.bisect.report_build import cost_table
 from landspeed.bisect.report_markdown import markdown, parse_reports, reports_markdown
 from landspeed.bisect.sweep import SweepReport, counted_sweep, sweep_markdown, timed_sweep
@@ -116,7 +116,7 @@ def facts(**changes: Any) -> dict[str, Any]:
 
 def bisect_report(**changes: Any) -> BisectReport:
     """Return the report of a culprit found at 37 of 64."""
-    return BisectReport.parse(facts(**changes))
+    return validated(BisectReport, facts(**changes))
 
 
 RANGE = {**facts()["culprit"], "parent": candidate(35), "steps": span(36, 38)}
@@ -158,15 +158,15 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_report_is_what_a_person_would_paste(name):
     assert (
-        markdown(BisectReport.parse(CASES[name])) + "\n"
+        markdown(validated(BisectReport, CASES[name])) + "\n"
         == (GOLDEN / f"bisect-{name}.md").read_text()
     )
 
 
 def test_a_report_is_read_as_it_was_written_and_earlier_ones_are_read():
     for case in CASES.values():
-        report = BisectReport.parse(case)
-        assert BisectReport.parse(json.loads(json.dumps(report.facts()))) == report
+        report = validated(BisectReport, case)
+        assert validated(BisectReport, json.loads(json.dumps(report.facts()))) == report
         written = report.facts()
         assert case.keys() <= written.keys()
         plain = [key for key, value in case.items() if not isinstance(value, dict | list)]

@@ -131,7 +131,7 @@ def test_an_interrupted_comparison_goes_on_with_the_whole_blocks_it_has(
     assert (state.recorded, state.attempted) == (7, 20)
     assert len(state.comparison.blocks) == 19  # the eighth was cut in half, and is no pair
     assert state.spent == pytest.approx(39 * 3.0)
-    again = recorded_state(asked, session.records, session.machine)
+    again = recorded_state(session, asked)
     assert again.comparison == state.comparison
 
 
@@ -169,7 +169,7 @@ def test_a_larger_budget_goes_on_and_no_other_change_of_the_question_does(
     bench.noise = 0.1
     compare(session, plan_of("17", "18", budget=60.0))
     assert compare(session, plan_of("17", "18", budget=90.0)).recorded == 10
-    other = recorded_state(plan_of("17", "18", seconds=2), session.records, session.machine)
+    other = recorded_state(session, plan_of("17", "18", seconds=2))
     assert other.recorded == 0
 
 
@@ -226,7 +226,7 @@ def test_what_it_says_to_programs_is_json_with_all_of_it(session: Any, bench: Be
 
 def test_a_comparison_without_a_block_says_so(session: Any, bench: Bench) -> None:
     asked = plan_of("17", "18")
-    state = recorded_state(asked, session.records, session.machine)
+    state = recorded_state(session, asked)
     assert "nothing is measured yet" in as_text(comparison_text(asked, state))
     assert comparison_facts(asked, state)["findings"][0]["ratio"] is None
 
@@ -242,6 +242,6 @@ def test_comparisons_that_were_made_apart_are_not_mixed_when_their_records_are_m
     assert other.identifier != state.identifier
     apart.records.seal()
     merge_results(apart.paths.results, session.paths.results)
-    merged = recorded_state(asked, session.records, session.machine)
+    merged = recorded_state(session, asked)
     assert merged.identifier == other.identifier
     assert merged.comparison == other.comparison

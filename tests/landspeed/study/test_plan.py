@@ -58,7 +58,7 @@ def test_every_major_is_its_newest_release_within_reach_and_the_others_are_told(
     tmp_path: Path,
 ) -> None:
     _, plan = planned(tmp_path, "archaeology")
-    assert [t.ref for t in plan.requests[0].targets] == ["9.6.24", "17.11", "18.6"]
+    assert [t.ref for t in plan.parts[0].request.targets] == ["9.6.24", "17.11", "18.6"]
     assert [one.what for one in plan.skipped] == ["8.4.22"]
     assert "no upstream is configured" in plan.skipped[0].reason
 
@@ -67,7 +67,7 @@ def test_what_a_person_names_takes_the_place_of_an_axis(tmp_path: Path) -> None:
     axes = Axes(refs=("17", "18:bs4"), clients=(2,))
     request = StudyRequest(axes=axes, repeats=9, seconds=1)
     _, plan = planned(tmp_path, "archaeology", request)
-    assert [str(t) for t in plan.requests[0].targets] == ["17:bs8", "18:bs4"]
+    assert [str(t) for t in plan.parts[0].request.targets] == ["17:bs8", "18:bs4"]
     assert {one.cell.clients for one in plan.parts[0].cells} == {2}
     assert (plan.preset.samples, plan.preset.seconds) == (9, 1)
 
@@ -174,7 +174,7 @@ def test_a_setting_that_the_measured_version_does_not_have_is_not_left_out_of_it
     tmp_path: Path,
 ) -> None:
     _, plan = planned(tmp_path, "tuned")
-    names = {name for one in plan.requests for name in one.preset.profiles}
+    names = {name for one in plan.parts for name in one.request.preset.profiles}
     assert any("max_wal_size" in name for name in names)
     assert not any("checkpoint_segments" in name for name in names)
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from base.build import BLOCK_SIZES, WAL_BLOCK_SIZES, Build, Variant
-from base.errors import MeasureError, UsageError, raise_if
+from base.errors import MeasureError, UsageError
 from base.typed import to_json
 from benchmarks.machine.lock import measuring
 from benchmarks.workloads.metrics import Metric
@@ -40,7 +40,7 @@ from landspeed.console.markdown import markdown_table
 from landspeed.console.progress import meter, say
 from landspeed.sampling.rounds import turns
 from landspeed.sampling.sampler import Sampler
-from landspeed.session.session import build_failure
+from landspeed.session.session import built
 from landspeed.session.target import Target
 from landspeed.stats.multiple_testing import holm
 from landspeed.stats.students_t import welch
@@ -238,9 +238,7 @@ def sweep(
     variant has no run when the budget is spent.
     """
     session, metric = sampler.session, sampler.metric
-    outcomes = list(session.build_all(targets, jobs=None).values())
-    raise_if(build_failure(outcomes))
-    builds = [one for one in outcomes if isinstance(one, Build)]
+    builds = list(built(session, targets).values())
     title = f"{metric.name} of {targets[0].ref} by variant"
     if metric.exact:
         counts = _counted(sampler, builds, budget)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from base.build import Build
-from base.errors import LandspeedError, MeasureError, UsageError, raise_if
+from base.errors import MeasureError, UsageError, raise_if
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import Workload
@@ -26,8 +26,7 @@ from landspeed.campaign.suite_causes import (
 )
 from landspeed.campaign.workloads import cells_of, count_workloads
 from landspeed.profiling.edited import EditedFunctions, edited_functions, executed_of
-from landspeed.session.session import Session
-from landspeed.session.target import Target
+from landspeed.session.session import Session, built
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +99,7 @@ def compare_suite(
     What is recorded is not counted again. LandspeedError if nothing can be counted on both.
     """
     targets = (sides.before, sides.after)
-    before, after = (built(session, side) for side in targets)
+    before, after = (built(session, [side])[side] for side in targets)
     tally = count_workloads(session, targets, workloads)
     pgbench = Pgbench(build=session.pgbench_build())
     cells = cells_of(session, workloads)
@@ -151,11 +150,3 @@ def _edited(
     source = Source(version=after.version, origin=after.origin)
     names = edited_functions(session.builder.sources, before.origin.tree, source)
     return executed_of(session.paths, after, names, [record.id for record in counts.values()])
-
-
-def built(session: Session, target: Target) -> Build:
-    """Return the build of *target*, made now if need be; raise the error if it cannot be."""
-    outcome = session.build_all([target], jobs=None)[target]
-    if isinstance(outcome, LandspeedError):
-        raise outcome
-    return outcome

@@ -20,20 +20,16 @@ from landspeed.sampling.rounds import OVERHEAD_SECONDS
 
 @dataclass(frozen=True, kw_only=True)
 class CompareSide:
-    """A side that is built: its build, the cell that it runs, and its name in reports.
-
-    ``original`` is the digest of the installed files, also where ``build`` is an A/A copy.
-    """
+    """A side that is built: its build, the cell that it runs, and its name in reports."""
 
     label: str
     build: Build
-    original: str
     cell: Cell
 
     @classmethod
-    def of(cls, build: Build, cell: Cell, *, label: str = "") -> Self:
-        """Return *build* in *cell*, called *label* or else as the build is."""
-        return cls(label=label or build.label, build=build, original=build.digest, cell=cell)
+    def of(cls, build: Build, cell: Cell) -> Self:
+        """Return *build* in *cell*, called as the build is."""
+        return cls(label=build.label, build=build, cell=cell)
 
     @property
     def key(self) -> tuple[str, str]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from base.build import Build
-from base.errors import NotApplicableError, UsageError, raise_if
+from base.errors import NotApplicableError, UsageError
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.valgrind import require_countable
@@ -20,7 +19,7 @@ from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.side import CompareScenario, Side
 from landspeed.compare.verdict import StoppingRule
 from landspeed.sampling.sampler import Sampler
-from landspeed.session.session import Session, build_failure
+from landspeed.session.session import Session, built
 
 _RULE = StoppingRule()
 
@@ -43,27 +42,21 @@ def plan_comparison(
     if the machine cannot run the scenario.
     """
     _require_script(session, scenario)
-    builds = session.build_all(list(dict.fromkeys(side.target for side in sides)), jobs=None)
-    raise_if(build_failure(list(builds.values())))
+    builds = built(session, list(dict.fromkeys(side.target for side in sides)))
     cells = cells_of(session, scenario, [side.profile for side in sides], metric.buffers)
-    built = [
-        CompareSide.of(
-            build,
-            cells[side.profile],
-            label=f"{build.label} {side.profile}" if len(cells) > 1 else "",
-        )
-        for side in sides
-        if isinstance(build := builds[side.target], Build)
-    ]
-    for side in built:
-        if not side.cell.scenario.runs_on(side.build.version):
-            raise NotApplicableError(f"{side.label} does not have {side.cell.scenario.mode}")
+    planned = []
+    for side in sides:
+        build, cell = builds[side.target], cells[side.profile]
+        label = f"{build.label} {side.profile}" if len(cells) > 1 else build.label
+        planned.append(CompareSide(label=label, build=build, cell=cell))
+        if not cell.scenario.runs_on(build.version):
+            raise NotApplicableError(f"{label} does not have {cell.scenario.mode}")
     if copies is not None:
-        if len({one.key for one in built}) == 1:
+        if len({one.key for one in planned}) == 1:
             preset = AA_PRESET
-        built = _with_copies(session, built, copies)
+        planned = _with_copies(session, planned, copies)
     return ComparePlan(
-        sides=tuple(built),
+        sides=tuple(planned),
         pgbench=_pgbench(session, scenario),
         metric=metric,
         rule=rule.of(metric),

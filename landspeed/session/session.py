@@ -9,7 +9,7 @@ from functools import cached_property
 from time import monotonic
 
 from base.build import Build, Variant
-from base.errors import BuildError, LandspeedError, SourceError, UsageError, some_failed
+from base.errors import BuildError, LandspeedError, SourceError, UsageError, raise_if, some_failed
 from base.paths import Paths
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
@@ -197,6 +197,13 @@ def _became(order: Order, outcome: Build | LandspeedError) -> str:
     if isinstance(outcome, Build):
         return f"built {order.label} ({outcome.cpu_seconds:.0f} CPU s)"
     return f"failed: {order.label}; the error follows at the end"
+
+
+def built(session: Session, targets: Sequence[Target]) -> dict[Target, Build]:
+    """Return the build of each of *targets*, made if need be; raise the error if any failed."""
+    outcomes = session.build_all(targets, jobs=None)
+    raise_if(build_failure(list(outcomes.values())))
+    return {target: one for target, one in outcomes.items() if isinstance(one, Build)}
 
 
 def build_failure(outcomes: Sequence[Build | LandspeedError]) -> LandspeedError | None:

@@ -34,9 +34,8 @@ from landspeed.campaign.suite_causes import (
     configuration_of,
     records_of,
 )
-from landspeed.campaign.suite_compare import built
 from landspeed.campaign.workloads import count_due, count_key, counted_cell, recorded_counts
-from landspeed.session.session import Session
+from landspeed.session.session import Session, built
 from landspeed.session.target import Target
 
 CASES = Path(__file__).parents[2] / "tests" / "landspeed" / "campaign" / "labelled_cases.toml"
@@ -84,9 +83,8 @@ def labelled_cases() -> list[LabelledCase]:
 def told(session: Session, case: LabelledCase) -> tuple[ChangePart, ...]:
     """Return the parts of the change of *case*; MeasureError if it cannot be counted."""
     pgbench = Pgbench(build=session.pgbench_build())
-    before, after = (
-        built(session, Target.parse(ref, Variant())) for ref in (case.before, case.after)
-    )
+    targets = [Target.parse(ref, Variant()) for ref in (case.before, case.after)]
+    before, after = built(session, targets).values()
     workload = named(case.workload)
     old_cell = replace(counted_cell(session, workload), buffers=CacheState(case.state))
     new_cell = old_cell

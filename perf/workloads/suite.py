@@ -25,11 +25,10 @@ from benchmarks.machine.processes import cpu_seconds
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.scenario import Cell
-from landspeed.campaign.suite_compare import built
 from landspeed.campaign.workloads import cells_of, count_side_by_side, counter_of
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.progress import meter, say
-from landspeed.session.session import Session
+from landspeed.session.session import Session, built
 from landspeed.session.target import Target
 from perf.figure import Figure
 
@@ -140,7 +139,8 @@ def main(ref: str = "18") -> int:
         os.environ["LANDSPEED_RESULTS"] = str(own / "results")
         os.environ["LANDSPEED_DATA"] = str(own / "data")
         session = Session.open()
-        measure(session, built(session, Target.parse(ref, Variant())))
+        target = Target.parse(ref, Variant())
+        measure(session, built(session, [target])[target])
     return 0
 
 

@@ -123,7 +123,7 @@ def plan_of(
     names_of_rule = ("precision", "confidence", "narrow")
     rule = StoppingRule(**{name: how.pop(name) for name in names_of_rule if name in how})
     return ComparePlan(
-        sides=tuple(CompareSide.of(build(name), cell, label=name) for name in names),
+        sides=tuple(CompareSide(label=name, build=build(name), cell=cell) for name in names),
         rule=rule.of(metric),
         pgbench=Pgbench(build=build("18.1")),
         metric=metric,

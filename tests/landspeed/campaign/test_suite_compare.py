@@ -224,7 +224,7 @@ class MadeUpServers:
         stand_ins: dict[Any, dict[str, Any]] = {
             suite_compare: both
             | {
-                "built": lambda session, target: self.builds[target],
+                "built": lambda session, targets: {one: self.builds[one] for one in targets},
                 "count_workloads": lambda *_: Tally(),
                 "cells_of": lambda *_: self.cells,
             },

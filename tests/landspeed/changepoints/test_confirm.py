@@ -74,7 +74,7 @@ def inquiry(session: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Conf
                 raise BuildError("could not build PostgreSQL 16")
             cell: Cell = replace(CELL, clients=scenario.clients)
             made = build(name, digest=name.removesuffix("twin"))
-            found.append(CompareSide.of(made, cell, label=name))
+            found.append(CompareSide(label=name, build=made, cell=cell))
         how["rule"] = how["rule"].of(how["metric"])
         pgbench, seconds = Pgbench(build=build("18.1")), scenario.seconds
         return ComparePlan(sides=tuple(found), pgbench=pgbench, seconds=seconds, **how)

@@ -97,10 +97,6 @@ class Alarms:
         """Return the rates of A/A comparisons, each given by its wealth after every block."""
         return cls(stated=AlarmRate.of(wealths, ALPHA), check=AlarmRate.of(wealths, CHECK_ALPHA))
 
-    def facts(self) -> dict[str, Any]:
-        """Return the rates as JSON can hold them."""
-        return {"stated": self.stated.facts(), "check": self.check.facts()}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
@@ -166,18 +162,21 @@ class AAReport:
         return {
             "stated_rate": ALPHA,
             "check_rate": CHECK_ALPHA,
-            "blind": self.blind.facts(),
-            "replayed": self.replayed.facts(),
+            **_rates(self),
             "cells": [
-                {
-                    "cell": dict(one.cell),
-                    "blind": one.blind.facts(),
-                    "replayed": one.replayed.facts(),
-                    "variation": asdict(one.variation),
-                }
+                {"cell": dict(one.cell), **_rates(one), "variation": asdict(one.variation)}
                 for one in self.cells
             ],
         }
+
+
+def _rates(one: AAReport | CellRates) -> dict[str, Any]:
+    """Return the alarm rates of *one* by kind and level, as JSON can hold them."""
+    kinds = {"blind": one.blind, "replayed": one.replayed}
+    return {
+        kind: {level: rate.facts() for level, rate in vars(alarms).items()}
+        for kind, alarms in kinds.items()
+    }
 
 
 def aa_report(table: pa.Table) -> AAReport:
@@ -289,15 +288,12 @@ def row_text(rates: CellRates) -> tuple[str, ...]:
 
 def summary_lines(report: AAReport) -> list[str]:
     """Return a sentence for each kind of A/A comparison, over all cells."""
+    kinds = {
+        "blind (fresh runs of a server and of a copy of it)": report.blind,
+        "replayed (recorded runs of one server, called A and B at random)": report.replayed,
+    }
     return [
-        "blind (fresh runs of a server and of a copy of it): " + _both(report.blind),
-        "replayed (recorded runs of one server, called A and B at random): "
-        + _both(report.replayed),
-    ]
-
-
-def _both(alarms: Alarms) -> str:
-    return (
-        f"false alarms at the stated 0.1 %: {rate_text(alarms.stated)}; "
+        f"{kind}: false alarms at the stated 0.1 %: {rate_text(alarms.stated)}; "
         f"at {CHECK_ALPHA:.0%}, as a check: {rate_text(alarms.check)}"
-    )
+        for kind, alarms in kinds.items()
+    ]

@@ -15,8 +15,6 @@ from landspeed.stats.plackett_burman import MANY, Signs, fold_over
 NameValue = tuple[str, str | None]
 """The name of a setting and its value; None is the value in *tuned*."""
 
-_TUNED = "tuned"
-
 
 class SettingPattern(StrEnum):
     """A name for the configurations of an ablation; * stands for its settings."""
@@ -98,10 +96,8 @@ class Ablation:
         The name starts from *default* or *tuned*, whichever is nearer.
         """
         if self.is_tuned and 2 * len(on) > len(self.settings):
-            off = [name for name in self.names if name not in on]
-            return Configuration.named(
-                "".join([_TUNED, *(f"-without-{name}" for name in off)])
-            ).name
+            off = "".join(f"-without-{name}" for name in self.names if name not in on)
+            return Configuration.named(f"tuned{off}").name
         return Configuration.named(f"default{spelled(s for s in self.settings if s[0] in on)}").name
 
     def added(self, name: str) -> str:

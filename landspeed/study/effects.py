@@ -132,8 +132,7 @@ def _one_at_a_time(
             (StudyContext.ALONE, ablation.added(name), none),
             (StudyContext.LAST, every, ablation.without(name)),
         ):
-            some, base = by_profile.get(with_), by_profile.get(without)
-            ratio = Ratio.of(column, some, base) if some and base else None
+            ratio = Ratio.of(column, by_profile.get(with_, []), by_profile.get(without, []))
             if ratio is not None:
                 found.append(Effect(setting=name, context=context, ratio=ratio))
     return found

@@ -246,11 +246,9 @@ class _Planner:
 
     def _versions(self, targets: Iterable[Target]) -> set[Version]:
         """Return the versions of *targets*."""
-        external_servers, sources = self.session.external_servers, self.session.builder.sources
+        servers, sources = self.session.external_servers, self.session.builder.sources
         return {
-            external_servers.find(t.registered).version
-            if t.registered
-            else sources.look_up(t.ref)[0]
+            servers.find(t.registered).version if t.registered else sources.look_up(t.ref)[0]
             for t in targets
         }
 

@@ -90,14 +90,8 @@ def _clients(value: int | str) -> int | str:
     return value
 
 
-_Words = tuple[str, ...]
 _Refs = tuple[Annotated[str, _checked(lambda word: Target.parse(word, Variant()))], ...]
-_Variants = tuple[Annotated[str, _checked(Variant.parse)], ...]
-_Profiles = tuple[Annotated[str, _checked(_profile)], ...]
-_Clients = tuple[Annotated[int | str, AfterValidator(_clients)], ...]
-_Storages = tuple[Annotated[str, _one_of("storage", (DISK, *STORAGES))], ...]
-_Topologies = tuple[Annotated[str, _one_of("topology", (SINGLE, *TOPOLOGIES))], ...]
-_Poolers = tuple[Annotated[str, _one_of("pooler", (DIRECT, *POOLERS))], ...]
+
 _Axis = Annotated[str, _one_of("axis", AXES)]
 _Metric = Annotated[str, _one_of("metric", tuple(m.name for m in METRICS if not m.exact))]
 
@@ -106,15 +100,15 @@ class Axes(Row):
     """The values to measure, in every combination; None leaves an axis unchanged."""
 
     refs: _Refs | None = None
-    variants: _Variants | None = None
-    modes: _Words | None = None
+    variants: tuple[Annotated[str, _checked(Variant.parse)], ...] | None = None
+    modes: tuple[str, ...] | None = None
     protocols: tuple[Protocol, ...] | None = None
     tiers: tuple[Tier, ...] | None = None
-    clients: _Clients | None = None
-    profiles: _Profiles | None = None
-    storages: _Storages | None = None
-    topologies: _Topologies | None = None
-    poolers: _Poolers | None = None
+    clients: tuple[Annotated[int | str, AfterValidator(_clients)], ...] | None = None
+    profiles: tuple[Annotated[str, _checked(_profile)], ...] | None = None
+    storages: tuple[Annotated[str, _one_of("storage", (DISK, *STORAGES))], ...] | None = None
+    topologies: tuple[Annotated[str, _one_of("topology", (SINGLE, *TOPOLOGIES))], ...] | None = None
+    poolers: tuple[Annotated[str, _one_of("pooler", (DIRECT, *POOLERS))], ...] | None = None
 
     @classmethod
     def asked(cls, **values: Any) -> Self:

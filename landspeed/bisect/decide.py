@@ -46,9 +46,11 @@ _SEARCH_FROM = 0.5
 
 def decide_timed(hypothesis: Hypothesis, observations: Observations, costs: Costs) -> Decision:
     """Return what to measure next, or the answer; both ends can be built."""
-    ends = min(observations.runs(0), observations.runs(hypothesis.last))
-    to_end = Probe(position=_end_with_fewer_runs(hypothesis, observations))
-    if ends < END_RUNS:
+    good, bad = observations.runs(0), observations.runs(hypothesis.last)
+    # Pairs alternate: G B, B G, …
+    is_good_next = good < bad or (good == bad and good % 2 == 0)
+    to_end = Probe(position=0 if is_good_next else hypothesis.last)
+    if min(good, bad) < END_RUNS:
         return to_end
     posterior = posterior_of(hypothesis, observations)
     # Nobody looks again where no culprit was found: only a tenth of the error is allowed.
@@ -77,7 +79,7 @@ def decide_timed(hypothesis: Hypothesis, observations: Observations, costs: Cost
             skipped=observations.skipped,
             costs=costs,
         )
-        if observations.runs(position) < _MOST_PER_END_RUN * ends:
+        if observations.runs(position) < _MOST_PER_END_RUN * min(good, bad):
             return Probe(position=position)
     return to_end
 
@@ -108,13 +110,6 @@ def credible_range(hypothesis: Hypothesis, posterior: Posterior) -> tuple[int, i
 def inside(hypothesis: Hypothesis, observations: Observations) -> list[int]:
     """Return the positions between the ends that may be measured."""
     return [p for p in range(1, hypothesis.last) if p not in observations.skipped]
-
-
-def _end_with_fewer_runs(hypothesis: Hypothesis, observations: Observations) -> int:
-    good, bad = observations.runs(0), observations.runs(hypothesis.last)
-    if good == bad:  # pairs alternate: G B, B G, …
-        return 0 if good % 2 == 0 else hypothesis.last
-    return 0 if good < bad else hypothesis.last
 
 
 @dataclass(frozen=True, kw_only=True)

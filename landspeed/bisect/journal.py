@@ -30,14 +30,7 @@ from annotated_types import Gt
 from pydantic import AllowInfNan, NonNegativeFloat, PositiveInt, TypeAdapter
 
 from base.errors import RecordError, reason
-from base.files import (
-    canonical_json,
-    digest_text,
-    locked,
-    read_json,
-    warn_set_aside,
-    write_atomic,
-)
+from base.files import canonical_json, digest_text, locked, read_json, warn_set_aside, write_atomic
 from base.typed import from_json
 from landspeed.bisect.commit_range import CommitRange
 from landspeed.bisect.decide import END_RUNS

@@ -98,11 +98,7 @@ def _verify(request: BisectRequest, search: Search, found: Culprit) -> Verificat
     verified = Verification.of(finding, runs=2 * finding.blocks, comparison=state.identifier)
     search.journal.add(
         Event(
-            event="verified",
-            parent=refs[0],
-            culprit=refs[1],
-            finding=verified,
-            seconds=state.spent,
+            event="verified", parent=refs[0], culprit=refs[1], finding=verified, seconds=state.spent
         )
     )
     return verified

@@ -111,13 +111,7 @@ def compare_suite(
     ratios = {key: instructions(new[key]) / instructions(old[key]) for key in map(cell_key, both)}
     changed = [cell for cell in both if abs(ratios[cell_key(cell)] - 1) >= size]
     finder = CauseFinder(
-        session=session,
-        pgbench=pgbench,
-        before=before,
-        after=after,
-        old=old,
-        new=new,
-        size=size,
+        session=session, pgbench=pgbench, before=before, after=after, old=old, new=new, size=size
     )
     changes = [
         SuiteChange(

@@ -169,9 +169,7 @@ def cells_of(session: Session, workloads: Iterable[Workload]) -> list[Cell]:
 
 
 def count_side_by_side(
-    counter: Counter,
-    cells: Sequence[Cell],
-    done: Callable[[Cell, Record | LandspeedError], None],
+    counter: Counter, cells: Sequence[Cell], done: Callable[[Cell, Record | LandspeedError], None]
 ) -> None:
     """Count *cells* of one build on as many servers as there are cores.
 

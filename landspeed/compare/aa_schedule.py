@@ -39,12 +39,7 @@ _LATENCY = METRICS[0]
 
 
 def compare_with_itself(
-    session: Session,
-    pgbench: Pgbench,
-    point: Point,
-    *,
-    seconds: int,
-    blocks: int = BLOCKS,
+    session: Session, pgbench: Pgbench, point: Point, *, seconds: int, blocks: int = BLOCKS
 ) -> CompareState:
     """Continue the A/A comparison of *point* by up to *blocks*; begin a new one after the last."""
     with aa_copy(point.build, 1, session.paths) as copy:

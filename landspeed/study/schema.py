@@ -34,10 +34,7 @@ MAJORS, REGISTERED, VANILLA = "majors", "registered", "vanilla"
 """Special REFs: the newest release of every major version, all registered servers, and the
 releases that the registered servers are based on."""
 
-_PLAINLY = {
-    "Extra inputs are not permitted": "unknown key",
-    "Field required": "missing",
-}
+_PLAINLY = {"Extra inputs are not permitted": "unknown key", "Field required": "missing"}
 _SHARE = re.compile(r"([1-9]\d*)%")
 AXES = (
     *("ref", "version", "variant", "blocksize", "wal_blocksize", "mode", "protocol", "tier"),

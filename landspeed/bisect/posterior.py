@@ -31,7 +31,7 @@ from landspeed.bisect.probe_choice import Floats
 
 # Prior probabilities of a step, of no step, and of a step downwards.
 PRIOR_STEP, PRIOR_NONE, PRIOR_REVERSED = 0.45, 0.45, 0.10
-Flags = NDArray[np.bool_]
+
 Counts = NDArray[np.int64]
 _FREEDOM = np.array([4.0, 30.0])
 _LOG_NORMALISER = np.array(
@@ -70,20 +70,19 @@ class Posterior:
 def posterior_of(hypothesis: Hypothesis, observations: Observations) -> Posterior:
     """Return the posterior after *observations*, in which both ends are measured."""
     servers = observations.by_server()
-    allowed = allowed_steps(hypothesis, servers)
-    if not allowed.any():
+    steps, cuts, members, counts = cuts_of(hypothesis, servers)
+    if not len(steps):
         nothing = np.zeros(hypothesis.last + 1)
         return Posterior(steps=nothing, none=1.0, reversed=0.0, distance=1.0, change=0.0, scale=0.0)
     grid, left = likelihood_left(servers)
-    cuts, members, counts = cuts_of(allowed, servers)
     right = left[-1][None] - left
     up, rise, spread = grid.integrate(left[cuts], right[cuts], hypothesis.threshold)
     down, _, _ = grid.integrate(right[cuts], left[cuts], hypothesis.threshold)
     flat = log_sum(left[-1])
-    share = 1.0 / allowed.sum()
+    share = 1.0 / len(steps)
     highest = max(up.max(), down.max(), flat)
     weights = np.zeros(hypothesis.last + 1)
-    weights[allowed] = PRIOR_STEP * share * np.exp(up[members] - highest)
+    weights[steps] = PRIOR_STEP * share * np.exp(up[members] - highest)
     falling = PRIOR_REVERSED * share * float((counts * np.exp(down - highest)).sum())
     none = PRIOR_NONE * float(np.exp(flat - highest))
     total = weights.sum() + none + falling
@@ -102,22 +101,21 @@ def posterior_of(hypothesis: Hypothesis, observations: Observations) -> Posterio
     )
 
 
-def allowed_steps(hypothesis: Hypothesis, servers: Sequence[ServerSamples]) -> Flags:
-    """Return for each step whether it is possible: identical servers enclose no change."""
+def cuts_of(
+    hypothesis: Hypothesis, servers: Sequence[ServerSamples]
+) -> tuple[Counts, Counts, Counts, Counts]:
+    """Return the possible steps and the cuts between *servers* at which they lie.
+
+    Identical servers enclose no change. A cut is the number of servers before it. Also the index
+    of each step's cut, and how many steps each cut has.
+    """
     allowed = np.ones(hypothesis.last + 1, dtype=bool)
     allowed[0] = False
     for one in servers:
         allowed[one.first + 1 : one.last + 1] = False
-    return allowed
-
-
-def cuts_of(allowed: Flags, servers: Sequence[ServerSamples]) -> tuple[Counts, Counts, Counts]:
-    """Return the places between *servers* at which a step may lie: how many servers are before it.
-
-    Also the place of each of the *allowed* steps, and how many steps each place has.
-    """
-    before = np.searchsorted([one.first for one in servers], np.flatnonzero(allowed), side="left")
-    return np.unique(before, return_inverse=True, return_counts=True)
+    steps = np.flatnonzero(allowed)
+    before = np.searchsorted([one.first for one in servers], steps, side="left")
+    return steps, *np.unique(before, return_inverse=True, return_counts=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,8 +245,7 @@ class TwoChanges:
 def two_changes(hypothesis: Hypothesis, observations: Observations) -> TwoChanges | None:
     """Return the best pair of changes; None if too little is measured to tell two from one."""
     servers = observations.by_server()
-    allowed = allowed_steps(hypothesis, servers)
-    cuts, members, counts = cuts_of(allowed, servers)
+    steps, cuts, members, counts = cuts_of(hypothesis, servers)
     if len(cuts) < 2:
         return None
     grid, left = likelihood_left(servers)
@@ -260,7 +257,6 @@ def two_changes(hypothesis: Hypothesis, observations: Observations) -> TwoChange
     logs = pairs[rows, columns] + np.log(weights)
     odds = (log_sum(logs) - single) + np.log(_PRIOR_TWO / (1 - _PRIOR_TWO))
     best = int(np.argmax(logs))
-    steps = np.flatnonzero(allowed)
     spans = [steps[members == index] for index in (rows[best], columns[best])]
     first, second = (range(int(span[0]), int(span[-1]) + 1) for span in spans)
     return TwoChanges(first=first, second=second, probability=float(1 / (1 + np.exp(-odds))))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from benchmarks.workloads.cell_name import CellName
-from landspeed.bisect.report import BisectReport, CandidateSpan, validated
+from landspeed.bisect.report import BisectReport, validated
 from landspeed.bisect.sweep import SweepReport, sweep_markdown
 from landspeed.console.format import change, counted, number, percent
 from landspeed.console.markdown import code, markdown_table, plain
@@ -21,26 +22,18 @@ _MOST_CONFIDENT = 0.9999
 def markdown(report: BisectReport, *, level: int = 1) -> str:
     """Return *report* as Markdown whose first heading has *level*."""
     below = "#" * (level + 1)
-    parts = (
-        [f"{'#' * level} {report.title}", ""],
+    paragraphs = (
+        [f"{'#' * level} {report.title}"],
         _answer(report),
         _verification(report),
         _culprit(report),
         _others(report, below),
-        _section(
-            f"{below} Where the cost changed", [report.explanation] if report.explanation else []
-        ),
-        _section(f"{below} Measurements", [_measurements(report)]),
-        _section(f"{below} Method", _method(report)),
-        _section(f"{below} To reproduce", _reproduce(report)),
+        [f"{below} Where the cost changed", report.explanation] if report.explanation else [],
+        [f"{below} Measurements", _measurements(report)],
+        [f"{below} Method", *_method(report)],
+        [f"{below} To reproduce", *_reproduce(report)],
     )
-    return "\n".join(line for part in parts for line in part).rstrip("\n")
-
-
-def _section(heading: str, lines: Iterator[str] | list[str]) -> Iterator[str]:
-    body = list(lines)
-    if body:
-        yield from (heading, "", *body, "")
+    return "\n\n".join(chain(*paragraphs))
 
 
 def _answer(report: BisectReport) -> Iterator[str]:
@@ -74,7 +67,6 @@ def _answer(report: BisectReport) -> Iterator[str]:
                 f"most likely in one of {counted(steps.count, kind.noun)}, {steps.first} to "
                 f"{steps.last}."
             )
-    yield ""
 
 
 def _no_culprit(report: BisectReport) -> Iterator[str]:
@@ -88,7 +80,6 @@ def _no_culprit(report: BisectReport) -> Iterator[str]:
     yield f"**GOOD and BAD do not differ by {size} or more{sure}.**{_ends(report)}"
     if report.smaller:
         smaller = f"{100 * report.smaller.size:.6g}%"
-        yield ""
         yield (
             f"A bisection with `--size {smaller}` would look for this change; it takes about "
             f"{duration(report.smaller.seconds)}."
@@ -114,7 +105,7 @@ def _verification(report: BisectReport) -> Iterator[str]:
     found = report.verification
     if found is None:
         if report.culprit:
-            yield from ("It was not compared with its parent, because no time was left.", "")
+            yield "It was not compared with its parent, because no time was left."
         return
     digits = 5 if report.exact else 4
     how = (
@@ -127,8 +118,7 @@ def _verification(report: BisectReport) -> Iterator[str]:
         low, high = (f"{end:.{digits}f}" for end in found.interval)
         interval = f" [{low} to {high}{', from how well counts repeat' * report.exact}]"
     runs = "" if report.exact else f", {counted(found.runs, 'run')}"
-    yield (f"{how}: {found.verdict}, ratio {found.ratio:.{digits}f}{interval}{runs}.")
-    yield ""
+    yield f"{how}: {found.verdict}, ratio {found.ratio:.{digits}f}{interval}{runs}."
 
 
 def _culprit(report: BisectReport) -> Iterator[str]:
@@ -136,26 +126,23 @@ def _culprit(report: BisectReport) -> Iterator[str]:
     if culprit is None:
         return
     if culprit.steps.count > 1:
-        yield from _candidates(culprit.steps)
+        steps = culprit.steps
+        shown = (steps.candidates or ())[:_LONGEST_LIST]
+        lines = [f"- {one.name} {one.date} {code(one.subject)}" for one in shown]
+        if steps.count > len(shown):
+            lines.append(f"- … {steps.count - len(shown)} more, up to {steps.last}")
+        yield "\n".join(lines)
     elif culprit.author is not None:
-        yield f"    commit {culprit.ref}"
-        yield f"    Author: {plain(culprit.author)} <{plain(culprit.email or '')}>"
-        yield f"    Date:   {culprit.authored}"
-        yield ""
-        yield f"        {plain(culprit.subject)}"
+        yield (
+            f"    commit {culprit.ref}\n"
+            f"    Author: {plain(culprit.author)} <{plain(culprit.email or '')}>\n"
+            f"    Date:   {culprit.authored}\n\n"
+            f"        {plain(culprit.subject)}"
+        )
     else:
         yield f"    {plain(culprit.subject)}, {culprit.date}; after {culprit.parent.name}"
-    yield ""
-    if culprit.diffstat is not None:
-        yield from (f"    {line.strip()}" for line in culprit.diffstat.splitlines())
-        yield ""
-
-
-def _candidates(span: CandidateSpan) -> Iterator[str]:
-    shown = (span.candidates or ())[:_LONGEST_LIST]
-    yield from (f"- {one.name} {one.date} {code(one.subject)}" for one in shown)
-    if span.count > len(shown):
-        yield f"- … {span.count - len(shown)} more, up to {span.last}"
+    if culprit.diffstat:
+        yield "\n".join(f"    {line.strip()}" for line in culprit.diffstat.splitlines())
 
 
 def _others(report: BisectReport, below: str) -> Iterator[str]:
@@ -164,8 +151,9 @@ def _others(report: BisectReport, below: str) -> Iterator[str]:
         for span in report.others
     ]
     if lines:
-        text = "One change alone does not explain the measurements. The level also changed within:"
-        yield from _section(f"{below} More than one change", [text, "", *lines])
+        yield f"{below} More than one change"
+        yield "One change alone does not explain the measurements. The level also changed within:"
+        yield "\n".join(lines)
 
 
 def _measurements(report: BisectReport) -> str:
@@ -188,39 +176,34 @@ def _measurements(report: BisectReport) -> str:
 def _method(report: BisectReport) -> Iterator[str]:
     cell, machine = report.cell, report.machine
     noun = "count" if report.exact else "run"
-    yield (
+    how = "counted by callgrind" if report.exact else f"runs of {report.seconds} s"
+    lines = [
         f"{counted(report.runs, noun)} and {counted(report.builds, 'build')} among "
         f"{counted(report.candidates, report.over.noun)} in {duration(report.spent_seconds)}, "
-        f"looking for a change of {percent(report.size)} or more."
-    )
-    if report.recorded:
-        yield f"{counted(report.recorded, f'earlier {noun}')} from the results were used as well."
-    how = "counted by callgrind" if report.exact else f"runs of {report.seconds} s"
-    yield (
+        f"looking for a change of {percent(report.size)} or more.",
         f"pgbench {report.pgbench}, {cell.mode}, {cell.protocol}, {cell.tier} (scale "
         f"{cell.scale}), {counted(cell.clients, 'client')}, profile {cell.profile}, variant "
-        f"{report.variant}; {how}."
-    )
-    yield f"Machine {machine.name}: {machine.cpu}, {counted(machine.cores, 'core')}."
+        f"{report.variant}; {how}.",
+        f"Machine {machine.name}: {machine.cpu}, {counted(machine.cores, 'core')}.",
+    ]
+    if report.recorded:
+        earlier = counted(report.recorded, f"earlier {noun}")
+        lines.insert(1, f"{earlier} from the results were used as well.")
+    yield "\n".join(lines)
     if report.skipped:
-        yield ""
         yield f"Skipped {counted(len(report.skipped), report.over.noun)}:"
-        yield ""
-        for one in report.skipped[:_LONGEST_LIST]:
-            yield f"- {one.name}: {code(one.reason)}"
-        if len(report.skipped) > _LONGEST_LIST:
-            yield f"- … {len(report.skipped) - _LONGEST_LIST} more"
+        names = [f"- {one.name}: {code(one.reason)}" for one in report.skipped[:_LONGEST_LIST]]
+        more = len(report.skipped) - _LONGEST_LIST
+        yield "\n".join([*names, f"- … {more} more"] if more > 0 else names)
 
 
 def _reproduce(report: BisectReport) -> Iterator[str]:
-    yield "```sh"
-    yield plain(report.command, longest=_LONGEST_COMMAND)
+    commands = [plain(report.command, longest=_LONGEST_COMMAND)]
     if report.culprit:
         verb = "explain" if report.exact else f"compare --metric {report.metric}"
         ends = f"{report.culprit.parent.name} {report.culprit.name}"
-        yield f"landspeed {verb} {ends} --scenario {CellName.of(vars(report.cell))}"
-    yield "```"
-    yield ""
+        commands.append(f"landspeed {verb} {ends} --scenario {CellName.of(vars(report.cell))}")
+    yield "\n".join(["```sh", *commands, "```"])
     yield f"Journal: `{report.state}`. Every run is kept as a raw record."
 
 

@@ -175,17 +175,12 @@ _REPORTED = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class BisectProgress:
-    """How far a bisection has come: the culprit is among steps ``first`` … ``last``.
+class BisectProgress(LevelChange):
+    """How far a bisection has come: where the culprit is if there is one, and its likely size.
 
-    ``step`` is the probability that there is one, ``change`` its size as a logarithm, ``runs``
-    an estimate of the runs that are left.
+    ``runs`` is an estimate of the runs that are left.
     """
 
-    first: int
-    last: int
-    step: float
-    change: float
     runs: float
 
 
@@ -202,24 +197,19 @@ def progress_of(hypothesis: Hypothesis, observations: Observations) -> BisectPro
     if not min(observations.runs(0), observations.runs(last)):
         # A run tells about half a bit of a change of two standard deviations.
         runs = log2(last) + 2 if hypothesis.counted else 8 + 3 * log2(last + 1)
-        return BisectProgress(first=1, last=last, step=0.5, change=0.0, runs=runs)
+        return BisectProgress(first=1, last=last, change=0.0, runs=runs)
     if hypothesis.counted:
         largest = max(level_changes(observations), key=lambda change: change.change)
         runs = ceil(log2(largest.last - largest.first + 1))
-        return BisectProgress(**vars(largest), step=1.0, runs=runs)
+        return BisectProgress(**vars(largest), runs=runs)
     posterior = posterior_of(hypothesis, observations)
     if posterior.step == 0:
-        return BisectProgress(first=1, last=last, step=0.0, change=0.0, runs=0.0)
+        return BisectProgress(first=1, last=last, change=0.0, runs=0.0)
     first, last = credible_range(hypothesis, posterior)
     shares = posterior.steps[posterior.steps > 0] / posterior.step
     entropy = float(-(shares * np.log2(shares)).sum())
-    return BisectProgress(
-        first=first,
-        last=last,
-        step=posterior.step,
-        change=posterior.change,
-        runs=runs_for(entropy, max(posterior.distance, 0.05), hypothesis.confidence),
-    )
+    runs = runs_for(entropy, max(posterior.distance, 0.05), hypothesis.confidence)
+    return BisectProgress(first=first, last=last, change=posterior.change, runs=runs)
 
 
 def runs_for(entropy: float, distance: float, confidence: float) -> float:

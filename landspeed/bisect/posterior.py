@@ -50,8 +50,7 @@ class Posterior:
     """Probabilities of each step (``steps[0]`` is unused), of no step, and of a step downwards.
 
     ``change`` is the expected difference of the two levels, as a logarithm, if there is a step.
-    ``scale`` is the standard deviation of a run around a level that is not known exactly, and
-    ``distance`` is change / scale.
+    ``distance`` is that in standard deviations of a run around a level that is not known exactly.
     """
 
     steps: Floats
@@ -59,7 +58,6 @@ class Posterior:
     reversed: float
     distance: float
     change: float
-    scale: float
 
     @property
     def step(self) -> float:
@@ -73,7 +71,7 @@ def posterior_of(hypothesis: Hypothesis, observations: Observations) -> Posterio
     steps, cuts, members, counts = cuts_of(hypothesis, servers)
     if not len(steps):
         nothing = np.zeros(hypothesis.last + 1)
-        return Posterior(steps=nothing, none=1.0, reversed=0.0, distance=1.0, change=0.0, scale=0.0)
+        return Posterior(steps=nothing, none=1.0, reversed=0.0, distance=1.0, change=0.0)
     grid, left = likelihood_left(servers)
     right = left[-1][None] - left
     up, rise, spread = grid.integrate(left[cuts], right[cuts], hypothesis.threshold)
@@ -90,14 +88,13 @@ def posterior_of(hypothesis: Hypothesis, observations: Observations) -> Posterio
     per_cut = counts * (np.exp(up - up.max()) if np.isfinite(up.max()) else 1.0)
     per_cut = per_cut / per_cut.sum()
     change = float(per_cut @ rise)
-    scale = float(per_cut @ spread)
+
     return Posterior(
         steps=weights / total,
         none=none / total,
         reversed=falling / total,
-        distance=change / scale,
+        distance=change / float(per_cut @ spread),
         change=change,
-        scale=scale,
     )
 
 

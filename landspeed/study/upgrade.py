@@ -14,7 +14,6 @@ from base.errors import UsageError
 from base.files import canonical_json, write_atomic
 from benchmarks.workloads.catalog import Workload, choose, named
 from landspeed.campaign.patch import Sides
-from landspeed.campaign.suite_causes import CauseKind
 from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison, compare_suite
 from landspeed.campaign.suite_report import causes_of, label_of, suite_notes
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
@@ -162,7 +161,7 @@ def _given_back(found: SuiteComparison, settings: Sequence[OldSetting]) -> Itera
     effects: dict[str, list[tuple[SuiteChange, float]]] = {}
     for one in found.changes:
         for part in one.parts:
-            if part.kind in (CauseKind.DEFAULT, CauseKind.PLAN) and part.settings:
+            if part.settings:
                 effects.setdefault(", ".join(part.settings), []).append((one, part.ratio))
     if not effects:
         yield "No setting: nothing that changed goes with a default, or with a plan's settings."

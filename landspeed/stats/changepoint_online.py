@@ -99,14 +99,10 @@ class Trace:
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """Jumps of one series, and the noise model; NONE if the series was too short.
-
-    ``noise`` is the standard deviation of a point, as a share; None if unknown.
-    """
+    """Jumps of one series, and the noise model; NONE if the series was too short."""
 
     basis: NoiseModel
     jumps: tuple[Jump, ...] = ()
-    noise: float | None = None
     trace: Trace | None = field(default=None, repr=False, compare=False)
 
 
@@ -297,7 +293,7 @@ def _judged(log: Floats, places: Sequence[_Place]) -> Scan:
                 p_value=p_value(evidence, len(log)),
             )
         )
-    return Scan(basis=NoiseModel.POINTS, jumps=tuple(jumps), noise=noise.deviation)
+    return Scan(basis=NoiseModel.POINTS, jumps=tuple(jumps))
 
 
 def _settled(log: Floats, places: Sequence[int]) -> list[int]:

@@ -110,8 +110,7 @@ def scan_samples(points: Sequence[Floats], level: float = LEVEL) -> Scan:
             seen.append(now)
     ends.append(len(usable))
     jumps = [_jump(pool, ends[i : i + 3], usable=usable, seen=when) for i, when in enumerate(seen)]
-    typical = pool.deviation / float(np.sqrt(np.median(pool.counts)))
-    return Scan(basis=NoiseModel.SAMPLES, jumps=tuple(jumps), noise=typical)
+    return Scan(basis=NoiseModel.SAMPLES, jumps=tuple(jumps))
 
 
 def _jump(pool: _Pool, ends: Sequence[int], *, usable: Sequence[int], seen: int) -> Jump:
@@ -152,4 +151,4 @@ def scan_exact(numbers: Floats, share: float = EXACT_SHARE) -> Scan:
         for i, (before, after) in enumerate(pairwise(numbers))
         if abs(after - before) >= share * before
     ]
-    return Scan(basis=NoiseModel.EXACT, jumps=tuple(jumps), noise=0.0)
+    return Scan(basis=NoiseModel.EXACT, jumps=tuple(jumps))

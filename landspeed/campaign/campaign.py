@@ -31,8 +31,6 @@ from benchmarks.measure import measure, prepare, templates
 from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.identical_builds import SERVER_COLUMNS, IdenticalBuild
 from benchmarks.records.record import Record
-from benchmarks.server.configuration import Configuration
-from benchmarks.server.storage import give_back
 from benchmarks.workloads.points import Point, PointKey, count_samples, digests_of
 from benchmarks.workloads.scenario import Cell, Preset, Tier
 from builders.source import Source
@@ -44,7 +42,7 @@ from landspeed.results.points import origins_by_digest
 from landspeed.results.warnings import RunWarning, count_warnings_by_point
 from landspeed.sampling.counted import count_all, points_of, uncounted
 from landspeed.sampling.rounds import OVERHEAD_SECONDS, Turn, turns
-from landspeed.sampling.sampler import comparable_runs
+from landspeed.sampling.sampler import comparable_runs, give_back_storages
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 
@@ -142,9 +140,8 @@ class Campaign:
     def run(self) -> Tally:
         """Build and measure; report what fails and go on."""
         profiles = {name for request in self.requests for name in request.preset.profiles}
-        storages = {Configuration.named(name).storage for name in profiles}
         with ExitStack() as after:
-            after.callback(give_back, storages, self.session.paths.server_root)
+            after.callback(give_back_storages, self.session, profiles)
             cells = self._cells()
             sources = self._sources()
             with ExitStack() as held:

@@ -20,8 +20,6 @@ from benchmarks.machine.lock import measuring
 from benchmarks.measure import prepare, templates
 from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.store import RecordStore
-from benchmarks.server.configuration import Configuration
-from benchmarks.server.storage import give_back
 from benchmarks.workloads.points import Point, rows_of
 from benchmarks.workloads.scenario import CacheState
 from landspeed.compare.plan import ComparePlan, CompareState
@@ -30,7 +28,7 @@ from landspeed.compare.verdict import Comparison, block_order, whole_blocks
 from landspeed.console.format import change, counted
 from landspeed.console.progress import Meter, duration, meter, say
 from landspeed.results.warnings import RunWarning, count_warnings
-from landspeed.sampling.sampler import Sampler
+from landspeed.sampling.sampler import Sampler, give_back_storages
 from landspeed.session.session import Session
 
 _TRIES = 2
@@ -88,8 +86,7 @@ def compare_timed(session: Session, plan: ComparePlan, *, fresh: bool = False) -
         _measure(session, plan, state)
     finally:
         session.records.seal()
-        storages = {Configuration.named(one.cell.profile).storage for one in plan.sides}
-        give_back(storages, session.paths.server_root)
+        give_back_storages(session, (one.cell.profile for one in plan.sides))
     state.warnings = _warnings(session.records, plan, state)
     return state
 

@@ -110,7 +110,8 @@ def draw(root: Frame, path: Path, title: str) -> None:
         axes.add_patch(box)
         room = int(_CHARACTERS * frame.width / root.width)
         if room >= 3:
-            axes.text(left, row + 0.28, f" {_label(frame)[:room]}", fontsize=6, clip_on=True)
+            label = f"{frame.function} {frame.after - frame.before:+.0f}"
+            axes.text(left, row + 0.28, f" {label[:room]}", fontsize=6, clip_on=True)
     with storage_errors(f'write "{path}"', path), mpl.rc_context({"svg.hashsalt": "landspeed"}):
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, format="svg", metadata={"Date": None, "Title": title})
@@ -131,10 +132,6 @@ def _scaled(frame: Frame, scale: float) -> Frame:
     callees = tuple(_scaled(callee, scale) for callee in frame.callees)
     before, after = frame.before * scale, frame.after * scale
     return replace(frame, before=before, after=after, callees=callees)
-
-
-def _label(frame: Frame) -> str:
-    return f"{frame.function} {frame.after - frame.before:+.0f}"
 
 
 def _colour(frame: Frame) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,12 @@ def comparable_runs(
     )
 
 
+def give_back_storages(session: Session, profiles: Iterable[str]) -> None:
+    """Give storage that runs under *profiles* took from the machine back to it."""
+    storages = {Configuration.named(name).storage for name in profiles}
+    give_back(storages, session.paths.server_root)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
     """Measures one cell in runs of *seconds* each, and reads one metric from each record."""
@@ -59,8 +65,7 @@ class Sampler:
 
     def give_back(self) -> None:
         """Give storage that the runs took from the machine back to it."""
-        storages = {Configuration.named(self.cell.profile).storage}
-        give_back(storages, self.session.paths.server_root)
+        give_back_storages(self.session, [self.cell.profile])
 
     def sample(self, build: Build, *, context: Mapping[str, Any], seed: int) -> float:
         """Return the metric of one run of *build*, in its unit; see ``record``."""

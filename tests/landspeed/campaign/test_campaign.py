@@ -173,7 +173,9 @@ def test_memory_that_data_lay_in_is_given_back_whatever_happens(
     session: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[set[str | None]] = []
-    monkeypatch.setattr(campaign_, "give_back", lambda names, home: given.append(names))
+    monkeypatch.setattr(
+        "landspeed.sampling.sampler.give_back", lambda names, home: given.append(names)
+    )
     runs.stop_after = 1
     preset = replace(PRESET, profiles=("default", "default-on-tmpfs"))
     request = Request(targets=parse_targets(["18"], Variant()), preset=preset, scales={})

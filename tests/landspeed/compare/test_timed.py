@@ -57,7 +57,7 @@ def test_the_data_of_a_side_is_loaded_where_its_profile_has_it_and_given_back(
     session: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Any] = []
-    monkeypatch.setattr(timed, "give_back", lambda *what: given.append(what))
+    monkeypatch.setattr("landspeed.sampling.sampler.give_back", lambda *what: given.append(what))
     asked = plan_of("17", "18")
     first, second = asked.sides
     in_memory = replace(first.cell, profile="default-on-tmpfs")

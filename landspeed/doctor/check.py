@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 
 class State(StrEnum):
@@ -41,19 +42,19 @@ def ok(value: str) -> Check:
     return Check(state=State.OK, value=value)
 
 
-def note(value: str, meaning: str, remedy: str = "") -> Check:
-    """Return a check that found something to know, and perhaps to fix."""
-    return Check(state=State.NOTE, value=value, meaning=meaning, remedy=remedy)
+def _found(
+    state: State, value: str, meaning: str, remedy: str = "", *, unless: bool = False
+) -> Check:
+    """Return a check that found something, or one that is ok *unless* it did."""
+    return ok(value) if unless else Check(state=state, value=value, meaning=meaning, remedy=remedy)
 
 
-def warn(value: str, meaning: str, remedy: str) -> Check:
-    """Return a check that found something that makes results worse."""
-    return Check(state=State.WARN, value=value, meaning=meaning, remedy=remedy)
-
-
-def fail(value: str, meaning: str, remedy: str) -> Check:
-    """Return a check that found something that prevents measuring."""
-    return Check(state=State.FAIL, value=value, meaning=meaning, remedy=remedy)
+note = partial(_found, State.NOTE)
+"""Something to know, and perhaps to fix."""
+warn = partial(_found, State.WARN)
+"""Something that makes results worse."""
+fail = partial(_found, State.FAIL)
+"""Something that prevents measuring."""
 
 
 def not_shown() -> Check:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from base.files import read_text
 from benchmarks.machine.machine import memory_bytes
 
 
@@ -20,10 +22,7 @@ class Kernel:
 
     def read(self, path: str) -> str:
         """Return the stripped text of the file at absolute *path*; empty if there is none."""
-        try:
-            return (self.root / path.lstrip("/")).read_text(errors="replace").strip()
-        except OSError:
-            return ""
+        return read_text(self.root / path.lstrip("/")).strip()
 
     def read_all(self, pattern: str) -> tuple[str, ...]:
         """Return the texts of the files that match the absolute glob *pattern*, sorted by path."""
@@ -38,17 +37,12 @@ class Kernel:
 
     def limit(self, name: str) -> int | None:
         """Return the soft limit *name* of this process; None if unlimited or unknown."""
-        for line in self.read("/proc/self/limits").splitlines():
-            if line.startswith(name):
-                soft = line.removeprefix(name).split()[0]
-                return int(soft) if soft.isdigit() else None
-        return None
+        return self._number_after(name, "/proc/self/limits")
 
     @cached_property
     def cpus(self) -> int:
         """Number of processors online, at least 1."""
-        lines = self.read("/proc/cpuinfo").splitlines()
-        return max(1, len([1 for line in lines if line.partition(":")[0].strip() == "processor"]))
+        return max(1, len(re.findall(r"^processor\s*:", self.read("/proc/cpuinfo"), re.MULTILINE)))
 
     @cached_property
     def cpu_quota(self) -> float | None:
@@ -90,11 +84,12 @@ class Kernel:
 
     def memory_field(self, name: str) -> int | None:
         """Return the field *name* of /proc/meminfo in bytes; None if there is none."""
-        for line in self.read("/proc/meminfo").splitlines():
-            key, _, value = line.partition(":")
-            if key == name:
-                return int(value.split()[0]) * 1024
-        return None
+        size = self._number_after(f"{name}:", "/proc/meminfo")
+        return None if size is None else size * 1024
+
+    def _number_after(self, name: str, path: str) -> int | None:
+        found = re.search(rf"^{name}\s+(\d+)\b", self.read(path), re.MULTILINE)
+        return int(found[1]) if found else None
 
     def file_system(self, directory: Path) -> str:
         """Return the type of the file system that holds *directory*; "unknown" if not shown."""

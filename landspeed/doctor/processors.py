@@ -34,12 +34,11 @@ def _governor(kernel: Kernel) -> Check:
     seen = sorted(set(kernel.read_all(f"{CPU}/cpu[0-9]*/cpufreq/scaling_governor")))
     if not seen:
         return note("not shown", "A hypervisor or the firmware sets the clock.")
-    if seen == ["performance"]:
-        return ok(seen[0])
     return warn(
         ", ".join(seen),
         "The clock follows the load, so the speed of a run depends on what ran before it.",
         f"echo performance | sudo tee {CPU}/cpu*/cpufreq/scaling_governor",
+        unless=seen == ["performance"],
     )
 
 
@@ -72,12 +71,11 @@ def _smt(kernel: Kernel) -> Check:
 
 def _numa(kernel: Kernel) -> Check:
     nodes = len(kernel.read_all("/sys/devices/system/node/node[0-9]*/cpulist"))
-    if nodes <= 1:
-        return ok(str(nodes or 1))
     return note(
-        str(nodes),
+        str(nodes or 1),
         "The server's memory is on other nodes after each start, so its speed differs.",
         "numactl --cpunodebind=0 --membind=0 landspeed run …",
+        unless=nodes <= 1,
     )
 
 
@@ -90,13 +88,12 @@ def _processors(kernel: Kernel) -> Check:
             "When its share is used up, the cgroup stops every process until the next period.",
             "Give the container whole processors (cpuset) instead of a share of their time.",
         )
-    if kernel.cpus == 1:
-        return warn(
-            value,
-            "pgbench and the server share one processor, so results include the cost of pgbench.",
-            "Use a machine with at least 2 processors.",
-        )
-    return ok(value)
+    return warn(
+        value,
+        "pgbench and the server share one processor, so results include the cost of pgbench.",
+        "Use a machine with at least 2 processors.",
+        unless=kernel.cpus > 1,
+    )
 
 
 def _virtual(kernel: Kernel) -> Check:
@@ -113,13 +110,11 @@ def _steal(kernel: Kernel) -> Check:
     share = kernel.steal_share
     if share is None:
         return not_shown()
-    value = f"{share:.2%} since boot"
-    if share <= 0.001:
-        return ok(value)
     return warn(
-        value,
+        f"{share:.2%} since boot",
         "The hypervisor gave processor time of this machine to others.",
         "Use dedicated processors, or another machine.",
+        unless=share <= 0.001,
     )
 
 
@@ -127,12 +122,11 @@ def _clock(kernel: Kernel) -> Check:
     seen = kernel.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     if not seen:
         return not_shown()
-    if seen in STEADY_CLOCKS:
-        return ok(seen)
     return warn(
         seen,
         "This clock is slow to read, and pgbench reads it twice per transaction.",
         'Boot with "clocksource=tsc" if "dmesg | grep -i tsc" does not call the TSC unstable.',
+        unless=seen in STEADY_CLOCKS,
     )
 
 
@@ -140,13 +134,11 @@ def _load(kernel: Kernel) -> Check:
     words = kernel.read("/proc/loadavg").split()
     if not words:
         return not_shown()
-    value = f"{words[0]} on {kernel.cpus} processors"
-    if float(words[0]) <= 0.25 * kernel.cpus:
-        return ok(value)
     return warn(
-        value,
+        f"{words[0]} on {kernel.cpus} processors",
         "Another program uses the processors and disturbs every sample.",
         "Find it with top, and wait until it has finished.",
+        unless=float(words[0]) <= 0.25 * kernel.cpus,
     )
 
 
@@ -156,10 +148,7 @@ def _address_randomisation(kernel: Kernel) -> Check:
         return not_shown()
     if seen == 0:
         return ok("off")
-    return note(
-        "on",
-        "Each start of a server gets another memory layout, so runs differ more.",
-    )
+    return note("on", "Each start of a server gets another memory layout, so runs differ more.")
 
 
 def _counters(kernel: Kernel) -> Check:
@@ -167,6 +156,6 @@ def _counters(kernel: Kernel) -> Check:
         return note("none", "The processor's counters are not available, as in most clouds.")
     paranoid = kernel.number("/proc/sys/kernel/perf_event_paranoid")
     value = f"present, perf_event_paranoid {'not shown' if paranoid is None else paranoid}"
-    if os.geteuid() == 0 or (paranoid is not None and paranoid <= 2):
-        return ok(value)
-    return note(value, "Only root may read them.", "sudo sysctl kernel.perf_event_paranoid=2")
+    readable = os.geteuid() == 0 or (paranoid is not None and paranoid <= 2)
+    remedy = "sudo sysctl kernel.perf_event_paranoid=2"
+    return note(value, "Only root may read them.", remedy, unless=readable)

@@ -7,12 +7,11 @@ limits.conf(5). What a script cannot fix becomes a comment.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 from landspeed.doctor.check import Check, State
+from landspeed.doctor.processors import CPU
+from landspeed.doctor.system import THP
 
-_CPU = "/sys/devices/system/cpu"
 _HEAD = """\
 #!/bin/sh
 # Fixes for what "landspeed doctor" found on this machine. Read them, delete those you do not
@@ -21,54 +20,33 @@ set -eu
 """
 
 
-class SettingsPlace(StrEnum):
-    """Directory of settings that are read at every start of the machine."""
-
-    SYS = "/etc/tmpfiles.d"
-    KERNEL = "/etc/sysctl.d"
-    LIMITS = "/etc/security/limits.d"
-
-
+# Directories of settings that are read at every start, and what applies them now.
+_SYS, _KERNEL, _LIMITS = "/etc/tmpfiles.d", "/etc/sysctl.d", "/etc/security/limits.d"
 _APPLY = {
-    SettingsPlace.SYS: "systemd-tmpfiles --create {}",
-    SettingsPlace.KERNEL: "sysctl --load={}",
-    SettingsPlace.LIMITS: "# takes effect at the next login, or when the runner's service restarts",
+    _SYS: "systemd-tmpfiles --create {}",
+    _KERNEL: "sysctl --load={}",
+    _LIMITS: "# takes effect at the next login, or when the runner's service restarts",
 }
 
-
-@dataclass(frozen=True, kw_only=True)
-class Fix:
-    """Lines of a settings file that make a check succeed."""
-
-    place: SettingsPlace
-    lines: tuple[str, ...]
-
-
-def _written(*files: tuple[str, str]) -> Fix:
-    # systemd-tmpfiles ignores a file that does not exist.
-    return Fix(place=SettingsPlace.SYS, lines=tuple(f"w {path} - - - - {v}" for path, v in files))
-
-
-def _kernel(*lines: str) -> Fix:
-    return Fix(place=SettingsPlace.KERNEL, lines=lines)
-
-
-SETTINGS: Mapping[str, Fix] = {
-    "CPU governor": _written((f"{_CPU}/cpu*/cpufreq/scaling_governor", "performance")),
-    "turbo": _written((f"{_CPU}/intel_pstate/no_turbo", "1"), (f"{_CPU}/cpufreq/boost", "0")),
-    "hyper-threads": _written((f"{_CPU}/smt/control", "off")),
-    "transparent huge pages": _written(
-        ("/sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+# systemd-tmpfiles ignores a file that does not exist.
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "CPU governor": (_SYS, f"w {CPU}/cpu*/cpufreq/scaling_governor - - - - performance"),
+    "turbo": (
+        _SYS,
+        f"w {CPU}/intel_pstate/no_turbo - - - - 1",
+        f"w {CPU}/cpufreq/boost - - - - 0",
     ),
-    "swap": _kernel("vm.swappiness = 1"),
-    "System V limits": _kernel("kernel.shmmax = 16000000000", "kernel.sem = 250 32000 100 128"),
-    "hardware counters": _kernel("kernel.perf_event_paranoid = 2"),
-    "process limits": Fix(
-        place=SettingsPlace.LIMITS,
-        lines=("* soft nofile 4096", "* hard nofile 65536", "* - nproc 4096"),
-    ),
+    "hyper-threads": (_SYS, f"w {CPU}/smt/control - - - - off"),
+    "transparent huge pages": (_SYS, f"w {THP} - - - - madvise"),
+    "swap": (_KERNEL, "vm.swappiness = 1"),
+    "System V limits": (_KERNEL, "kernel.shmmax = 16000000000", "kernel.sem = 250 32000 100 128"),
+    "hardware counters": (_KERNEL, "kernel.perf_event_paranoid = 2"),
+    "process limits": (_LIMITS, "* soft nofile 4096", "* hard nofile 65536", "* - nproc 4096"),
 }
-"""Fixes by the name of their check. Other checks need a person and become comments."""
+"""The directory and the lines of a file that fixes a check, by the name of the check.
+
+Other checks need a person and become comments.
+"""
 
 
 def fix_hints(seen: Sequence[Check]) -> str:
@@ -82,10 +60,9 @@ def fix_hints(seen: Sequence[Check]) -> str:
 
 def _part(one: Check) -> list[str]:
     text = [f"# {one.name}: {one.value}", f"#   {one.meaning}"]
-    setting = SETTINGS.get(one.name)
-    if setting is None:
+    if one.name not in SETTINGS:
         return [*text, f"#   {one.remedy}"]
+    directory, *lines = SETTINGS[one.name]
     # One file per check, so that a later script does not undo earlier fixes.
-    path = f"{setting.place}/50-landspeed-{one.name.replace(' ', '-')}.conf"
-    written = [f"cat >{path} <<'END'", *setting.lines, "END"]
-    return [*text, *written, _APPLY[setting.place].format(path)]
+    path = f"{directory}/50-landspeed-{one.name.replace(' ', '-')}.conf"
+    return [*text, f"cat >{path} <<'END'", *lines, "END", _APPLY[directory].format(path)]

@@ -47,13 +47,12 @@ def _memory(kernel: Kernel) -> Check:
     if available is None or granted is None:
         return not_shown()
     value = f"{available / GB:.1f} of {granted / GB:.1f} GB available"
-    if available >= MEMORY_WANTED:
-        return ok(value)
     judge = fail if available < MEMORY_NEEDED else warn
     return judge(
         value,
         "The data sizes follow the memory, and with this little they hardly differ.",
         f"Free some, or use a machine with at least {MEMORY_WANTED / GB:.0f} GB.",
+        unless=available >= MEMORY_WANTED,
     )
 
 
@@ -61,12 +60,11 @@ def _huge_pages(kernel: Kernel) -> Check:
     chosen = kernel.read(THP).partition("[")[2].partition("]")[0]
     if not chosen:
         return not_shown()
-    if chosen != "always":
-        return ok(chosen)
     return warn(
         chosen,
         "The kernel merges pages while servers run, which changes their speed at random.",
         f"echo madvise | sudo tee {THP}",
+        unless=chosen != "always",
     )
 
 
@@ -75,26 +73,22 @@ def _swap(kernel: Kernel) -> Check:
     if size == 0:
         return ok("none")
     swappiness = kernel.number("/proc/sys/vm/swappiness")
-    value = f"{size / GB:.1f} GB, swappiness {'not shown' if swappiness is None else swappiness}"
-    if swappiness is not None and swappiness <= 10:
-        return ok(value)
     return warn(
-        value,
+        f"{size / GB:.1f} GB, swappiness {'not shown' if swappiness is None else swappiness}",
         "The kernel may swap out parts of a server during a run.",
         "sudo sysctl vm.swappiness=1, or sudo swapoff --all",
+        unless=swappiness is not None and swappiness <= 10,
     )
 
 
 def _process_limits(kernel: Kernel) -> Check:
     seen = {"nofile": kernel.limit("Max open files"), "nproc": kernel.limit("Max processes")}
-    value = ", ".join(f"{key} {'unlimited' if n is None else n}" for key, n in seen.items())
     short = [key for key, n in seen.items() if n is not None and n < 4 * MOST_CLIENTS]
-    if not short:
-        return ok(value)
     return warn(
-        value,
+        ", ".join(f"{key} {'unlimited' if n is None else n}" for key, n in seen.items()),
         f"Runs with {MOST_CLIENTS} clients may lack sockets or server processes.",
         f"Raise {' and '.join(short)} to {16 * MOST_CLIENTS} in /etc/security/limits.conf.",
+        unless=not short,
     )
 
 
@@ -105,13 +99,11 @@ def _shared_memory(kernel: Kernel) -> Check:
         return not_shown()
     sets = int(semaphores[3])
     size = f"{shmmax / GB:.1f} GB" if shmmax < 1 << 60 else "unlimited"
-    value = f"shmmax {size}, {sets} semaphore sets"
-    if shmmax >= SHMMAX_WANTED and sets >= SEMAPHORE_SETS_WANTED:
-        return ok(value)
     return warn(
-        value,
+        f"shmmax {size}, {sets} semaphore sets",
         "Servers before 9.3 need them for shared buffers, servers before 10 for semaphores.",
         f'sudo sysctl kernel.shmmax={16 * GB} kernel.sem="250 32000 100 {SEMAPHORE_SETS_WANTED}"',
+        unless=shmmax >= SHMMAX_WANTED and sets >= SEMAPHORE_SETS_WANTED,
     )
 
 
@@ -135,29 +127,24 @@ def _file_system(kernel: Kernel, directory: Path) -> Check:
             "This file system never writes to a disk, so read-write results are not realistic.",
             "Put data directories on a disk with LANDSPEED_DATA.",
         )
-    if seen in REFLINK_FILE_SYSTEMS:
-        return ok(seen)
     return note(
         seen,
         "Data directories are copied in full before read-write runs.",
         "Put them on XFS or btrfs with LANDSPEED_DATA, where a copy shares blocks and is instant.",
+        unless=seen in REFLINK_FILE_SYSTEMS,
     )
 
 
 def _toolchain(search: str | None) -> Check:
     missing = [program for program in TOOLCHAIN if shutil.which(program, path=search) is None]
-    if not missing:
-        return ok(", ".join(TOOLCHAIN))
-    value = f"no {', '.join(missing)}"
-    return fail(value, "Building PostgreSQL needs them.", "make setup")
+    value = f"no {', '.join(missing)}" if missing else ", ".join(TOOLCHAIN)
+    return fail(value, "Building PostgreSQL needs them.", "make setup", unless=not missing)
 
 
 def _ccache(search: str | None) -> Check:
     found = shutil.which("ccache", path=search)
-    if found is not None:
-        return ok(found)
     meaning = "Every build compiles everything again, which takes minutes instead of seconds."
-    return warn("none", meaning, "make setup")
+    return warn(found or "none", meaning, "make setup", unless=found is not None)
 
 
 def _server_user() -> Check:
@@ -167,10 +154,9 @@ def _server_user() -> Check:
         return fail("none", error.message, error.hint)
     if user is None:
         return ok("you")
-    if user.pw_name != "nobody":
-        return ok(user.pw_name)
     return warn(
         user.pw_name,
         "Other services may run as this user, and could then access the servers' files.",
         f'make setup (it adds the system user "{SERVER_USER}")',
+        unless=user.pw_name != "nobody",
     )

@@ -92,7 +92,6 @@ def bisect_(
     size: float | None,
     fresh: bool,
     dry_run: bool,
-    as_json: bool,
     atlas: dict[str, Any] | None,
     **rule: Any,
 ) -> None:
@@ -120,7 +119,7 @@ def bisect_(
         _require_meaning(kind, rule["budget"], deep=deep)
     else:
         atlas |= {"size": size, "budget": rule["budget"], "fresh": fresh}
-        found = bisect_all(ends, typed_command(), **atlas, dry_run=dry_run, as_json=as_json)
+        found = bisect_all(ends, typed_command(), **atlas, dry_run=dry_run)
         return raise_if(found)
     require_limit(memory, counted=measured.exact)
     session = Session.open(memory=memory, only_counts=measured.exact)
@@ -130,14 +129,14 @@ def bisect_(
         for target in targets or ends:
             session.named(target)  # fails if it cannot be built in this variant
         span = commits.text if commits else f"{len(targets)} variants of {ends[0].ref}"
-        return _show_dry_run(span, measured, rule["budget"], as_json=as_json)
+        return _show_dry_run(span, measured, rule["budget"])
     sampler = sampler_of(session, scenario, measured)
     if commits is None:
-        return _put([sweep(sampler, targets, rule["budget"], rule["confidence"])], as_json=as_json)
+        return _put([sweep(sampler, targets, rule["budget"], rule["confidence"])])
     size = size or (COUNTED_DIFFERENCE if measured.exact else _SIZE)
     variant = ends[0].variant
     request = BisectRequest(sampler=sampler, commits=commits, variant=variant, size=size, **rule)
-    _put(reports := _bisected(request, deep=deep, fresh=fresh), as_json=as_json)
+    _put(reports := _bisected(request, deep=deep, fresh=fresh))
     raise_if(_unanswered(reports[-1]))
 
 
@@ -171,19 +170,19 @@ def _bisected(request: BisectRequest, *, deep: bool, fresh: bool) -> list[Bisect
     return [report_of(one, sources.history, typed_command()) for one in found]
 
 
-def _put(reports: Sequence[AnyReport], *, as_json: bool) -> None:
+def _put(reports: Sequence[AnyReport]) -> None:
     """Print *reports*, and show them in the summary of a job of GitHub Actions."""
     text = reports_markdown(reports)
     put_summary(text)
     facts = [one.facts() for one in reports]
-    emit_either(text, facts[0] if len(facts) == 1 else facts, as_json=as_json)
+    emit_either(text, facts[0] if len(facts) == 1 else facts)
 
 
-def _show_dry_run(span: str, metric: Metric, budget: float, *, as_json: bool) -> None:
+def _show_dry_run(span: str, metric: Metric, budget: float) -> None:
     spelled = spell_duration(budget)
     words = f"would bisect {span}: {metric.name}, at most {spelled}"
     facts = {"span": span, "metric": metric.name, "budget": spelled}
-    show_dry_run(words, facts, as_json=as_json, metric=metric)
+    show_dry_run(words, facts, metric=metric)
 
 
 def _unanswered(report: BisectReport) -> LandspeedError | None:

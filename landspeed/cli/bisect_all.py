@@ -141,7 +141,6 @@ def bisect_all(
     machines: int | None,
     share: str | None,
     dry_run: bool,
-    as_json: bool,
 ) -> LandspeedError | None:
     """Print every commit that changed one of *workloads*; return an error if time ran out.
 
@@ -166,31 +165,29 @@ def bisect_all(
             atlas.run()
             find_kinds(atlas)
         if dry_run:
-            _show_plan(atlas, ends, machines, as_json=as_json)
+            _show_plan(atlas, ends, machines)
             return None
         if share:
             facts = estimate(atlas)
-            emit_either(left_of(facts), facts, as_json=as_json)
+            emit_either(left_of(facts), facts)
             return None
         report = atlas_report(atlas, command)
     page = write_atlas_pages(report, session.paths)
     say(f"its page: {page}; landspeed publish adds it to the site")
     text = atlas_markdown(report)
     put_summary(text)
-    emit_either(text, report.facts(), as_json=as_json)
+    emit_either(text, report.facts())
     return None if report.complete or not budget else out_of_time()
 
 
-def _show_plan(
-    atlas: Atlas, ends: tuple[Target, Target], machines: int | None, *, as_json: bool
-) -> None:
+def _show_plan(atlas: Atlas, ends: tuple[Target, Target], machines: int | None) -> None:
     facts = estimate(atlas)
     text = summary_of(facts, atlas.request.size)
     if machines:
         jobs = AtlasJobs.of(atlas, ends, machines)
         facts |= jobs.facts()
         text = "\n".join([text, *(f"{one.name}: --share {one.share}" for one in jobs.shares)])
-    show_dry_run(text, facts, as_json=as_json, metric=metric_named(INSTRUCTIONS))
+    show_dry_run(text, facts, metric=metric_named(INSTRUCTIONS))
 
 
 def _parse(share: str | None) -> tuple[str, str] | None:

@@ -21,6 +21,7 @@ from builders.recipe_table import BuildSystem
 from landspeed.campaign.plan import BuildPlan
 from landspeed.campaign.smoke import check_builds, check_failure, check_table
 from landspeed.cli.options.common import (
+    as_json,
     dry_run_option,
     emit_either,
     jobs_option,
@@ -82,7 +83,6 @@ def build_(
     name: str | None,
     archive: Path | None,
     dry_run: bool,
-    as_json: bool,
     **sandbox: Any,
 ) -> None:
     """Build each REF and print its install prefix.
@@ -109,17 +109,17 @@ def build_(
         facts = list(map(_facts, found))
         if not found:
             say("no archive found")
-        _show(found, facts[0] if len(facts) == 1 else facts, as_json=as_json)
+        _show(found, facts[0] if len(facts) == 1 else facts)
         return
     targets = parse_targets(refs, compiled_by(variant, **sandbox))
     if check:
-        _check(Session.open(chosen_sandbox(**sandbox)), targets, jobs, as_json=as_json)
+        _check(Session.open(chosen_sandbox(**sandbox)), targets, jobs)
         return
     require_sources(targets)
     session = Session.open(chosen_sandbox(**sandbox), only_counts=True)
     system = BuildSystem(build_system) if build_system else None
     if dry_run:
-        show_plan([BuildPlan.of(session.builder, one, system) for one in targets], as_json=as_json)
+        show_plan([BuildPlan.of(session.builder, one, system) for one in targets])
         return
     archived = _archived(session, targets, archive)
     outcomes = session.build_all(targets, system, jobs=jobs)
@@ -129,7 +129,7 @@ def build_(
             BuildArchive(file=archive).write(builds[0])
         _note_failures(session, outcomes)
     facts = [{**_facts(one), "runs_here": runs_here(one)} for one in builds]
-    _show(builds, facts, as_json=as_json)
+    _show(builds, facts)
     raise_if(build_failure(list(outcomes.values())))
 
 
@@ -151,18 +151,18 @@ def _require_one_task(
         raise UsageError("--name needs --from", hint="Add --from PG_CONFIG, or leave out --name.")
 
 
-def _check(session: Session, targets: Sequence[Target], jobs: int | None, *, as_json: bool) -> None:
+def _check(session: Session, targets: Sequence[Target], jobs: int | None) -> None:
     """Build *targets* and try each server, as a user other than root."""
     rows = check_builds(session, targets, jobs)
-    emit_either(as_text(check_table(rows)), [row.facts() for row in rows], as_json=as_json)
+    emit_either(as_text(check_table(rows)), [row.facts() for row in rows])
     raise_if(check_failure(rows))
 
 
-def _show(builds: Sequence[Build], facts: Any, *, as_json: bool) -> None:
+def _show(builds: Sequence[Build], facts: Any) -> None:
     """Print the prefixes of *builds*, or the names of those built elsewhere; or *facts* as JSON."""
     lines = [str(one.prefix) if one.external is None else one.origin.name for one in builds]
-    if lines or as_json:
-        emit_either("\n".join(lines), facts, as_json=as_json)
+    if lines or as_json():
+        emit_either("\n".join(lines), facts)
 
 
 def _facts(build: Build) -> dict[str, Any]:

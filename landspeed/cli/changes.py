@@ -23,6 +23,7 @@ from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.changepoints.scan import scan_records
 from landspeed.cli.options.common import (
+    as_json,
     budget_option,
     dry_run_option,
     emit_either,
@@ -95,7 +96,6 @@ def changes_(
     fresh: bool,
     bisect_too: bool,
     dry_run: bool,
-    as_json: bool,
 ) -> None:
     """List the changes of level in all series, or confirm them.
 
@@ -123,31 +123,25 @@ def changes_(
     if given is None:
         listed, said = _listed(session, metric, since, doubtful_too=doubtful_too)
         if file is None:
-            if listed or as_json:
+            if listed or as_json():
                 text = as_text(changes_table(listed))
-                emit_either(text, [one.facts() for one in listed], as_json=as_json)
+                emit_either(text, [one.facts() for one in listed])
             say(said)
             return
         given = listed
     if dry_run:
         words = f"would compare {counted(len(given), 'change')}, at most {duration(budget)} each"
-        show_dry_run(
-            "\n".join([words, *map(str, given)]),
-            {"changes": [one.facts() for one in given], "budget": spell_duration(budget)},
-            as_json=as_json,
-        )
-        return
+        facts = {"changes": [one.facts() for one in given], "budget": spell_duration(budget)}
+        return show_dry_run("\n".join([words, *map(str, given)]), facts)
     end = time.monotonic() + (total or inf)
     run = ConfirmRun(session=session, budget=budget, end=end, seconds=seconds, fresh=fresh)
-    _confirm(run, given, bisect_too=bisect_too, as_json=as_json)
+    _confirm(run, given, bisect_too=bisect_too)
 
 
-def _confirm(
-    run: ConfirmRun, given: Sequence[Changepoint], *, bisect_too: bool, as_json: bool
-) -> None:
+def _confirm(run: ConfirmRun, given: Sequence[Changepoint], *, bisect_too: bool) -> None:
     found = run.of(given)
     text = as_text(confirmations_table(found))
-    emit_either(text, confirmations_facts(found), as_json=as_json)
+    emit_either(text, confirmations_facts(found))
     notes = run.session.records.confirmations.read(Confirmation)
     say(status_counts_text(newest(notes).values()))
     bisects = ConfirmedBisects(

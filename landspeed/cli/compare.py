@@ -98,11 +98,11 @@ class _Comparing:
         say(_announced(plan))
         return plan, compare(self.session, plan, fresh=fresh)
 
-    def report(self, sides: Sequence[Side], *, fresh: bool, layouts: bool, as_json: bool) -> None:
+    def report(self, sides: Sequence[Side], *, fresh: bool, layouts: bool) -> None:
         """Compare *sides*, and print what was found."""
         plan, state = self.compared(sides, fresh=fresh)
         check = self.in_layouts(sides, state) if layouts else None
-        _put(plan, state, check, as_json=as_json)
+        _put(plan, state, check)
 
     def in_layouts(self, sides: Sequence[Side], state: CompareState) -> LayoutCheck | None:
         """Compare *sides* in other layouts, if they differ by *state*."""
@@ -209,7 +209,6 @@ def compare_(
     layouts: bool,
     fresh: bool,
     dry_run: bool,
-    as_json: bool,
 ) -> None:
     """Compare two or more servers: FASTER, SLOWER, SAME or UNDECIDED.
 
@@ -231,7 +230,7 @@ def compare_(
       landspeed compare master --suite small --patch v3-*.patch
     """
     if suite:
-        _compare_suite(sides, suite, variant, dry_run=dry_run, as_json=as_json)
+        _compare_suite(sides, suite, variant, dry_run=dry_run)
         return
     words = sides * 2 if aa and len(sides) == 1 else sides
     parsed = [Side.parse(word, variant, scenario.profile) for word in _at_least_two(words)]
@@ -241,7 +240,7 @@ def compare_(
         require_layouts(parsed, counted=measured.exact)
     session = Session.open(memory=memory, only_counts=measured.exact)
     if dry_run:
-        _show_dry_run(session, parsed, metric, as_json=as_json)
+        _show_dry_run(session, parsed, metric)
         return
     with ExitStack() as copies:
         _Comparing(
@@ -251,14 +250,14 @@ def compare_(
             budget=budget,
             rule=StoppingRule(precision=precision, confidence=confidence, narrow=narrow),
             copies=copies if aa else None,
-        ).report(parsed, fresh=fresh, layouts=layouts, as_json=as_json)
+        ).report(parsed, fresh=fresh, layouts=layouts)
 
 
-def _show_dry_run(session: Session, sides: list[Side], metric: str, *, as_json: bool) -> None:
+def _show_dry_run(session: Session, sides: list[Side], metric: str) -> None:
     listed = _listed(session, [session.named(side.target) for side in sides])
     text = f"would compare {' and '.join(map(str, sides))}: {metric}"
     facts = {"metric": metric, "listed": listed}
-    show_dry_run(text, facts, as_json=as_json, metric=metric_named(metric))
+    show_dry_run(text, facts, metric=metric_named(metric))
 
 
 def _suite_sides(
@@ -281,14 +280,14 @@ def _suite_sides(
 
 
 def _compare_suite(
-    words: tuple[str, ...], suite: _Suite, variant: Variant, *, dry_run: bool, as_json: bool
+    words: tuple[str, ...], suite: _Suite, variant: Variant, *, dry_run: bool
 ) -> None:
     """Compare the two sides that *words* spell by the instructions of the workloads of *suite*."""
     session, workloads = Session.open(only_counts=True), suite.workloads
     try:
         sides = _suite_sides(session, words, suite, variant)
         if dry_run:
-            _show_suite(session, sides, workloads, as_json=as_json)
+            _show_suite(session, sides, workloads)
             return
         if sides.patch:
             say(sides.patch)
@@ -302,7 +301,7 @@ def _compare_suite(
         text = suite_brief(found, " ".join(words))
     else:
         text = suite_mail(found, typed_command()) if suite.mail else as_text(suite_text(found))
-    emit_either(text, found.facts(), as_json=as_json)
+    emit_either(text, found.facts())
     if suite.fail_on is not None and found.slower >= suite.fail_on:
         raise SlowerError(
             f"slower by up to {percent(found.slower)}",
@@ -310,9 +309,7 @@ def _compare_suite(
         )
 
 
-def _show_suite(
-    session: Session, sides: Sides, workloads: list[Workload], *, as_json: bool
-) -> None:
+def _show_suite(session: Session, sides: Sides, workloads: list[Workload]) -> None:
     """Print what would be counted; the commits, too, become step outputs."""
     named = [session.named(target) for target in (sides.before, sides.after)]
     text = f"would count {counted(len(workloads), 'workload')} on {sides.before} and {sides.after}"
@@ -323,7 +320,7 @@ def _show_suite(
         "listed": _listed(session, named),
         "workloads": [one.name for one in workloads],
     }
-    show_dry_run(text, facts, as_json=as_json, metric=metric_named(INSTRUCTIONS))
+    show_dry_run(text, facts, metric=metric_named(INSTRUCTIONS))
 
 
 def _listed(session: Session, named: list[Source | Build]) -> bool:
@@ -341,13 +338,11 @@ def _at_least_two(sides: tuple[str, ...]) -> tuple[str, ...]:
     return sides
 
 
-def _put(
-    plan: ComparePlan, state: CompareState, check: LayoutCheck | None, *, as_json: bool
-) -> None:
+def _put(plan: ComparePlan, state: CompareState, check: LayoutCheck | None) -> None:
     told = f"\n\n{check}" if check else ""
     put_summary(comparison_markdown(plan, state) + told)
     facts = comparison_facts(plan, state) | ({"layouts": check.facts()} if check else {})
-    emit_either(as_text(comparison_text(plan, state)) + told, facts, as_json=as_json)
+    emit_either(as_text(comparison_text(plan, state)) + told, facts)
 
 
 def _announced(plan: ComparePlan) -> str:

@@ -33,7 +33,7 @@ from landspeed.doctor.script import fix_hints as hints
     help="With --noise: first measure N comparisons of a server with a copy of itself.",
 )
 @json_option
-def doctor_(*, fix_hints: bool, noise: bool, runs: int | None, as_json: bool) -> None:
+def doctor_(*, fix_hints: bool, noise: bool, runs: int | None) -> None:
     """Check whether this machine is fit to measure.
 
     Each finding says what was seen, what it means and how to fix it. "landspeed run" compares
@@ -50,7 +50,7 @@ def doctor_(*, fix_hints: bool, noise: bool, runs: int | None, as_json: bool) ->
     """
     if noise:
         # its imports take two seconds of CPU, which the other checks need not wait for
-        import_module("landspeed.cli.options.noise").show_noise(runs, as_json=as_json)
+        import_module("landspeed.cli.options.noise").show_noise(runs)
         return
     if runs is not None:
         raise UsageError("--runs needs --noise", hint="Add --noise, or leave out --runs.")
@@ -58,5 +58,5 @@ def doctor_(*, fix_hints: bool, noise: bool, runs: int | None, as_json: bool) ->
     if fix_hints:
         emit(hints(seen))
         return
-    emit_either(render(seen), [check.facts() for check in seen], as_json=as_json)
+    emit_either(render(seen), [check.facts() for check in seen])
     sys.exit(exit_code(seen))

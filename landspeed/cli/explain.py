@@ -21,7 +21,7 @@ from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell
 from builders.source import Source
 from landspeed.campaign.workloads import count_key, counter_of, recorded_counts
-from landspeed.cli.options.common import emit, emit_json, json_option, variant_options
+from landspeed.cli.options.common import as_json, emit, emit_json, json_option, variant_options
 from landspeed.compare.prepare import cell_of
 from landspeed.compare.side import one_of, parse_scenario
 from landspeed.console.progress import say
@@ -86,7 +86,6 @@ def explain_(
     cache: bool,
     top: int,
     svg: Path | None,
-    as_json: bool,
 ) -> None:
     """Show which functions execute more or fewer instructions in B than in A.
 
@@ -117,7 +116,7 @@ def explain_(
     )
     legend = "Red is more, blue is less; the width of a frame is the mean of both"
     draw(frames(profiles[0], profiles[1]), path, f"{explained.headline}. {legend}")
-    if as_json:
+    if as_json():
         emit_json(explained.facts(top) | {"svg": str(path)})
     else:
         emit(as_text(explained_text(explained, top)))

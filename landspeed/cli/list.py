@@ -14,7 +14,7 @@ from landspeed.session.session import Session
 @click.command("list")
 @click.option("--workloads", is_flag=True, help="List the workloads of the catalog.")
 @json_option
-def list_(*, workloads: bool, as_json: bool) -> None:
+def list_(*, workloads: bool) -> None:
     """List the known versions, the builds and the measurements.
 
     \b
@@ -25,7 +25,7 @@ def list_(*, workloads: bool, as_json: bool) -> None:
     """
     if workloads:
         chosen = workload_list()
-        emit_either(catalog_text(chosen), [one.facts() for one in chosen], as_json=as_json)
+        emit_either(catalog_text(chosen), [one.facts() for one in chosen])
         return
     rows = listing(Session.open())
-    emit_either(render_listing(rows), [vars(row) for row in rows], as_json=as_json)
+    emit_either(render_listing(rows), [vars(row) for row in rows])

@@ -56,7 +56,6 @@ def plan_(
     metric: str,
     memory: int | None,
     matrix: bool,
-    as_json: bool,
     **changes: Any,
 ) -> None:
     """Show how each REF would be built and what would be measured.
@@ -93,21 +92,17 @@ def plan_(
             builds=max(1, len(targets)),
             counted=metric == INSTRUCTIONS,
         )
-    show_plan(
-        [BuildPlan.of(builder, one, system) for one in targets], measurements, as_json=as_json
-    )
+    show_plan([BuildPlan.of(builder, one, system) for one in targets], measurements)
 
 
-def show_plan(
-    builds: Sequence[BuildPlan], measurements: MeasurementPlan | None = None, *, as_json: bool
-) -> None:
+def show_plan(builds: Sequence[BuildPlan], measurements: MeasurementPlan | None = None) -> None:
     """Print how *builds* would be made, and what would be measured of them."""
     facts: dict[str, Any] = {"recipes": [one.facts() for one in builds]}
     parts = [build_plan_text(one) for one in builds]
     if measurements is not None:
         facts["measurements"] = measurements.facts()
         parts.append(measurement_plan_text(measurements))
-    show_dry_run("\n\n".join(parts), facts, as_json=as_json)
+    show_dry_run("\n\n".join(parts), facts)
 
 
 def build_plan_text(plan: BuildPlan) -> str:

@@ -65,7 +65,6 @@ def run_(
     workloads: list[Workload],
     publish_too: bool,
     dry_run: bool,
-    as_json: bool,
     **changes: Any,
 ) -> None:
     """Build each REF, then measure the builds in interleaved order.
@@ -94,7 +93,7 @@ def run_(
     if workloads and metric == INSTRUCTIONS:
         require_limit(memory, counted=True)
         require_none_of(_NOT_COUNTED, "--workload")
-        _run_workloads(targets, workloads, publish_too, dry_run=dry_run, as_json=as_json)
+        _run_workloads(targets, workloads, publish_too, dry_run=dry_run)
         return
     request = Request(
         targets=targets,
@@ -105,11 +104,11 @@ def run_(
     require_limit(memory, counted=request.counted)
     session = Session.open(memory=memory, only_counts=request.counted)
     if dry_run:
-        _show_plan(session, request, as_json=as_json)
+        _show_plan(session, request)
         return
     refresh = (lambda: publish_now(session)) if publish_too else None
     tally = Campaign(session=session, requests=[request], publish=refresh).run()
-    _finish(session, tally, publish_too=publish_too, as_json=as_json)
+    _finish(session, tally, publish_too=publish_too)
 
 
 def _run_workloads(
@@ -118,34 +117,32 @@ def _run_workloads(
     publish_too: bool,
     *,
     dry_run: bool,
-    as_json: bool,
 ) -> None:
     """Count *workloads* of the catalog on *targets*."""
     if dry_run:
         facts = [one.facts() for one in workloads]
-        emit_either(catalog_text(workloads), facts, as_json=as_json)
+        emit_either(catalog_text(workloads), facts)
         say(f"{counted(len(workloads), 'workload')} on {counted(len(targets), 'target')}")
         return
     session = Session.open(only_counts=True)
     tally = count_workloads(session, targets, workloads)
     if publish_too:
         publish_now(session)
-    _finish(session, tally, publish_too=publish_too, as_json=as_json)
+    _finish(session, tally, publish_too=publish_too)
 
 
-def _finish(session: Session, tally: Tally, *, publish_too: bool, as_json: bool) -> None:
+def _finish(session: Session, tally: Tally, *, publish_too: bool) -> None:
     """Print what was measured, and raise the error if anything failed."""
     for warning in tally.warnings():
         say(str(warning))
     say(summary(tally))
-    if as_json:
-        emit_json(tally.facts())
+    emit_json(tally.facts())
     if publish_too:
         tell_where(session.paths)
     raise_if(failed(tally))
 
 
-def _show_plan(session: Session, request: Request, *, as_json: bool) -> None:
+def _show_plan(session: Session, request: Request) -> None:
     """Print the builds and runs of *request*, as if nothing were recorded yet."""
     for target in request.targets:
         if target.registered is not None:
@@ -160,4 +157,4 @@ def _show_plan(session: Session, request: Request, *, as_json: bool) -> None:
     )
     sources = [target for target in request.targets if target.registered is None]
     builds = [BuildPlan.of(session.builder, target, None) for target in sources]
-    show_plan(builds, measurements, as_json=as_json)
+    show_plan(builds, measurements)

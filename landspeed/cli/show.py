@@ -8,7 +8,7 @@ import click
 
 from base.errors import UsageError
 from benchmarks.records.identical_builds import IdenticalBuild
-from landspeed.cli.options.common import emit, emit_either, emit_json, json_option
+from landspeed.cli.options.common import as_json, emit, emit_either, emit_json, json_option
 from landspeed.console.table import as_text
 from landspeed.profiling.guards import guard_map, guarded_table, guards_of, guards_table
 from landspeed.results.point_query import SPELLING, parse_point
@@ -27,7 +27,7 @@ from landspeed.session.session import Session
     "all and of those that PostgreSQL's regression tests reach.",
 )
 @json_option
-def show_(point: str | None, guards: str | None, as_json: bool) -> None:
+def show_(point: str | None, guards: str | None) -> None:
     """Show a point: its numbers, its runs and their raw records.
 
     A point is what one dot of the site stands for: one build measured in one scenario.
@@ -42,7 +42,7 @@ def show_(point: str | None, guards: str | None, as_json: bool) -> None:
     """
     session = Session.open()
     if guards is not None and point is None:
-        _show_guards(session, guards, as_json=as_json)
+        _show_guards(session, guards)
         return
     if point is None or guards is not None:
         raise UsageError("show needs a POINT or --guards, one of the two")
@@ -51,7 +51,7 @@ def show_(point: str | None, guards: str | None, as_json: bool) -> None:
         session.records.table(), query, session.records.identical_builds.read(IdenticalBuild)
     )
     records = session.records.records([run.id for p in points for run in p.runs])
-    if as_json:
+    if as_json():
         by_id = {record.id: record.to_json() for record in records}
         emit_json([p.facts() | {"records": [by_id[run.id] for run in p.runs]} for p in points])
         return
@@ -59,11 +59,11 @@ def show_(point: str | None, guards: str | None, as_json: bool) -> None:
     emit(as_text(shown))
 
 
-def _show_guards(session: Session, asked: str, *, as_json: bool) -> None:
+def _show_guards(session: Session, asked: str) -> None:
     """Print what executes a function; of a path, how many of its functions are executed."""
     if "/" in asked:
         files = guard_map(session.paths, session.records, session.builder, asked).files
-        emit_either(as_text(guarded_table(files)), [asdict(f) for f in files], as_json=as_json)
+        emit_either(as_text(guarded_table(files)), [asdict(f) for f in files])
         return
     found = guards_of(session.paths, session.records, asked)
-    emit_either(as_text(guards_table(found)), [asdict(one) for one in found], as_json=as_json)
+    emit_either(as_text(guards_table(found)), [asdict(one) for one in found])

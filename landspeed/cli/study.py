@@ -92,7 +92,6 @@ def study_(
     suite: str | None,
     memory: int | None,
     dry_run: bool,
-    as_json: bool,
     **axes: Any,
 ) -> None:
     """Measure the study NAME and write its report.
@@ -126,7 +125,7 @@ def study_(
     facts = study_facts(session, plan) if plan else {}
     if dry_run:
         texts = [str(upgrade) if upgrade else "", render_study(facts) if plan else ""]
-        show_dry_run("\n".join(filter(None, texts)), facts, as_json=as_json)
+        show_dry_run("\n".join(filter(None, texts)), facts)
         return
     found = upgrade.compared(session) if upgrade else None
     tally, report, page = _measured(session, plan, facts) if plan else (Tally(), None, Path())
@@ -135,7 +134,7 @@ def study_(
         page = upgrade.write(found, timed, session.paths.results, typed_command())
     if has_dots(session):
         update_site(session)
-    emit_either(str(page), tally.facts() | {"report": str(page)}, as_json=as_json)
+    emit_either(str(page), tally.facts() | {"report": str(page)})
     raise_if(failed(tally))
 
 

@@ -16,7 +16,14 @@ from landspeed.bisect.report_markdown import parse_reports
 from landspeed.campaign.suite_compare import SuiteComparison
 from landspeed.campaign.suite_report import suite_mail
 from landspeed.changepoints.scan import PlacedDots, scan_records
-from landspeed.cli.options.common import dry_run_option, emit, emit_json, json_option, read_json
+from landspeed.cli.options.common import (
+    as_json,
+    dry_run_option,
+    emit,
+    emit_json,
+    json_option,
+    read_json,
+)
 from landspeed.console.markdown import code_block
 from landspeed.console.progress import say
 from landspeed.farm.github.api import GitHub
@@ -63,7 +70,6 @@ def issues_(
     comment_on: int | None,
     request: bool,
     waiting: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     """Keep one GitHub issue for each confirmed regression and each silent machine.
 
@@ -101,9 +107,8 @@ def issues_(
             told.append(one)
             say(f"{one.action}: {_number(one)}{one.title}")
     finally:
-        if as_json:
-            emit_json([asdict(one) for one in told])
-    for one in told if dry_run and not as_json else ():
+        emit_json([asdict(one) for one in told])
+    for one in told if dry_run and not as_json() else ():
         emit(f"# {one.title}\n\n{one.body}\n")
     say(_summary(told, github.calls if github else 0))
 

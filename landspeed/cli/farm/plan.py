@@ -11,7 +11,7 @@ import click
 from base.build import Variant
 from builders.config import CONFIG_NAME
 from landspeed.changepoints.scan import scan_records
-from landspeed.cli.options.common import budget_option, emit, emit_json, json_option
+from landspeed.cli.options.common import as_json, budget_option, emit, emit_json, json_option
 from landspeed.console.github_log import put_outputs, put_summary
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.params import spell_duration
@@ -58,7 +58,6 @@ def plan_(
     budget: float | None,
     outputs_to: Path | None,
     note: bool,
-    as_json: bool,
 ) -> None:
     """Plan what to measure of the commits and releases that are new upstream.
 
@@ -91,11 +90,9 @@ def plan_(
     told["waiting"] = " ".join(one.machine for one in waiting)
     put_outputs(told, outputs_to)
     put_summary("\n".join(_markdown(plan)))
-    if as_json:
-        emit_json(told)
-    else:
-        for line in _lines(plan):
-            emit(line)
+    emit_json(told)
+    for line in () if as_json() else _lines(plan):
+        emit(line)
     say(_said(plan))
 
 

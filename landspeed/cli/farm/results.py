@@ -15,6 +15,7 @@ from benchmarks.machine.machine import Machine
 from benchmarks.records.signatures import unsigned_segments
 from builders.config import CONFIG_NAME
 from landspeed.cli.options.common import (
+    as_json,
     dry_run_option,
     emit,
     emit_json,
@@ -70,7 +71,7 @@ def results_() -> None:
 @results_.command()
 @_branch_options
 @json_option
-def fetch(*, remote: str | None, branch: str, as_json: bool) -> None:
+def fetch(*, remote: str | None, branch: str) -> None:
     """Merge the records of the branch into results/.
 
     \b
@@ -80,15 +81,14 @@ def fetch(*, remote: str | None, branch: str, as_json: bool) -> None:
     """
     new = _home(remote, branch).fetch()
     say(f"{counted(new, 'file')} new here" if new else "nothing new there")
-    if as_json:
-        emit_json({"fetched": new})
+    emit_json({"fetched": new})
 
 
 @results_.command()
 @_branch_options
 @dry_run_option
 @json_option
-def push(*, remote: str | None, branch: str, dry_run: bool, as_json: bool) -> None:
+def push(*, remote: str | None, branch: str, dry_run: bool) -> None:
     """Push the records that only results/ has.
 
     Merges the branch into results/ first.
@@ -102,12 +102,11 @@ def push(*, remote: str | None, branch: str, dry_run: bool, as_json: bool) -> No
     if dry_run:
         names = home.missing()
         text = f"would push {counted(len(names), 'file')} that the branch does not have yet"
-        show_dry_run(text, {"files": names}, as_json=as_json)
+        show_dry_run(text, {"files": names})
         return
     pushed = home.push()
     say(f"pushed {counted(pushed, 'file')}" if pushed else "nothing new to push")
-    if as_json:
-        emit_json({"pushed": pushed})
+    emit_json({"pushed": pushed})
 
 
 @results_.command()
@@ -181,7 +180,7 @@ def unpack(*, paths: tuple[Path, ...], assigned: str) -> None:
 
 @results_.command()
 @json_option
-def recover(*, as_json: bool) -> None:
+def recover() -> None:
     """Merge the artifacts of failed workflow runs into results/.
 
     These runs measured something and failed before they could push it. They are the runs of
@@ -205,14 +204,13 @@ def recover(*, as_json: bool) -> None:
                 say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
     put_outputs({"recovered": new})
     say(f"{counted(new, 'file')} recovered from failed runs" if new else "nothing to recover")
-    if as_json:
-        emit_json({"recovered": new})
+    emit_json({"recovered": new})
 
 
 @results_.command()
 @click.option("--drop", is_flag=True, help="Retire the damaged files: no machine uses them again.")
 @json_option
-def check(*, drop: bool, as_json: bool) -> None:
+def check(*, drop: bool) -> None:
     """Read all results here; list what is damaged, was refused, or is not signed.
 
     Commands set such files aside with a warning and go on. With --drop each moves to
@@ -227,9 +225,8 @@ def check(*, drop: bool, as_json: bool) -> None:
     damaged, unsigned = damaged_files(results), unsigned_segments(results / RECORDS)
     for name, why in damaged.items() if drop else ():
         retire(results, name, why)
-    if as_json:
-        emit_json({"damaged": damaged, "dropped": drop, "unsigned": unsigned})
-    for name, why in {} if as_json else damaged.items():
+    emit_json({"damaged": damaged, "dropped": drop, "unsigned": unsigned})
+    for name, why in {} if as_json() else damaged.items():
         emit(f"{name}: {why}")
     for line in unsigned:
         say(line)

@@ -23,8 +23,15 @@ from landspeed.console.params import parse_duration, parse_memory, spell_duratio
 from landspeed.farm.runners import runner_labels
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+_JSON = "landspeed.json"
+json_option = click.option(
+    "--json",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, value: context.meta.update({_JSON: value}),
+    help="Print JSON on stdout.",
+)
+"""--json, which no command receives: `emit_either` and `emit_json` obey it."""
 fresh_option = click.option(
     "--fresh", is_flag=True, help="Start again instead of resuming; records are kept."
 )
@@ -155,18 +162,24 @@ def emit(text: str) -> None:
     click.echo(text)
 
 
-def emit_either(text: str, facts: Any, *, as_json: bool) -> None:
-    """Print data on stdout: *facts* as JSON, or else *text*."""
-    if as_json:
+def as_json() -> bool:
+    """Return whether --json was given."""
+    return bool(click.get_current_context().meta[_JSON])
+
+
+def emit_either(text: str, facts: Any) -> None:
+    """Print data on stdout: *facts* as JSON if --json was given, or else *text*."""
+    if as_json():
         emit_json(facts)
     else:
         emit(text)
 
 
 def emit_json(value: Any) -> None:
-    """Print data as JSON on stdout."""
-    # a runner of GitHub Actions takes ##[ for a command; the escape means the same in JSON
-    emit(json.dumps(value, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
+    """Print data as JSON on stdout, if --json was given."""
+    if as_json():
+        # a runner of GitHub Actions takes ##[ for a command; the escape means the same in JSON
+        emit(json.dumps(value, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
 
 
 dry_run_option = click.option(
@@ -174,9 +187,7 @@ dry_run_option = click.option(
 )
 
 
-def show_dry_run(
-    text: str, facts: Mapping[str, Any], *, as_json: bool, metric: Metric | None = None
-) -> None:
+def show_dry_run(text: str, facts: Mapping[str, Any], metric: Metric | None = None) -> None:
     """Print what would be done: *text*, or *facts* as JSON.
 
     With *metric*, *facts* and the labels of the runner that measures it become step outputs.
@@ -184,7 +195,7 @@ def show_dry_run(
     if metric is not None:
         facts = {"runner": runner_labels(metric), **facts}
         put_outputs(facts)
-    emit_either(text, dict(facts), as_json=as_json)
+    emit_either(text, facts)
 
 
 memory_option = click.option(
@@ -207,7 +218,7 @@ def typed_command() -> str:
     context, typed = click.get_current_context(), given()
     words = ["landspeed", str(context.info_name)]
     for parameter in context.command.params:
-        if parameter.name not in typed or parameter.name in ("fresh", "as_json", "mail"):
+        if parameter.name not in typed or parameter.name in ("fresh", "mail"):
             continue
         value: Any = context.params.get(parameter.name)
         for one in value if isinstance(value, tuple) else [value]:

@@ -16,7 +16,7 @@ from landspeed.console.table import as_text, rich_table
 from landspeed.session.session import Session
 
 
-def show_noise(runs: int | None, *, as_json: bool) -> None:
+def show_noise(runs: int | None) -> None:
     """Print the report, after *runs* more comparisons of a server with a copy of itself."""
     session = Session.open()
     if runs is not None:
@@ -26,7 +26,7 @@ def show_noise(runs: int | None, *, as_json: bool) -> None:
     table = as_text(rich_table(TITLES, map(row_text, report.cells), align="llr"))
     text = "\n".join([table, *summary_lines(report), status_counts_text(changes)])
     facts = {**report.facts(), "steps": status_counts(changes)}
-    emit_either(text, facts, as_json=as_json)
+    emit_either(text, facts)
 
 
 def _measure(session: Session, runs: int) -> None:

@@ -22,7 +22,7 @@ from landspeed.cli.options.workloads import workload_options
 from landspeed.console.format import percent
 from landspeed.console.github_log import put_summary
 from landspeed.console.progress import say
-from landspeed.farm.atlas_jobs import AtlasJobs
+from landspeed.farm.atlas_jobs import atlas_outputs
 from landspeed.farm.matrix import MOST_JOBS
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -184,9 +184,9 @@ def _show_plan(atlas: Atlas, ends: tuple[Target, Target], machines: int | None) 
     facts = estimate(atlas)
     text = summary_of(facts, atlas.request.size)
     if machines:
-        jobs = AtlasJobs.of(atlas, ends, machines)
-        facts |= jobs.facts()
-        text = "\n".join([text, *(f"{one.name}: --share {one.share}" for one in jobs.shares)])
+        facts |= atlas_outputs(atlas, ends, machines)
+        shares = (f"{one['name']}: --share {one['share']}" for one in facts["shares"])
+        text = "\n".join([text, *shares])
     show_dry_run(text, facts, metric=metric_named(INSTRUCTIONS))
 
 

@@ -5,8 +5,9 @@ https://docs.github.com/actions/how-tos/write-workflows/choose-what-workflows-do
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from base.files import digest_text
 from benchmarks.workloads.metrics import METRICS
@@ -23,146 +24,82 @@ _JOB_SECONDS = 2.5 * 3600
 _EXACT = {metric.exact: metric for metric in METRICS}
 
 
-@dataclass(frozen=True, kw_only=True)
-class BuildJob:
-    """A job that builds one target.
+def track_outputs(session: Session, track: TrackingConfig, plan: TrackingPlan) -> dict[str, Any]:
+    """Return the outputs that track.yml reads, as JSON can hold them.
 
-    ``identifier``: The identifier of the build: names its archive, artifact and cache.
-    """
+    ``targets`` are words with spaces between, ``labels`` those of a machine's runner.
 
-    target: str
-    identifier: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountJob:
-    """A job that counts a few targets on any machine.
-
-    ``targets``: Targets with spaces between.
-    """
-
-    name: str
-    targets: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimeJob:
-    """A job that times targets on one machine.
-
-    ``targets``: Targets with spaces between.
-    ``labels``: The labels of that machine's runner.
-    """
-
-    machine: str
-    targets: str
-    labels: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfirmJob:
-    """A job that confirms or refutes the changepoints of one machine.
-
-    ``labels``: The labels of that machine's runner.
-    """
-
-    machine: str
-    labels: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrackJobs:
-    """The jobs of track.yml; the names of the fields are the names of the outputs it reads.
-
+    ``builds``: Jobs that build one target each; the ``identifier`` of the build names its archive,
+        artifact and cache.
+    ``counts``: Jobs that count a few targets on any machine.
+    ``timings``: Jobs that time targets on one machine.
+    ``confirms``: Jobs that confirm or refute the changepoints of one machine.
     ``refs``: What is measured: full commit hashes and releases.
     ``labels``: The labels of the runner that builds and counts.
     ``counter``: The name of the machine that counts are stored under.
     ``sources_key``: The key of the cache that holds the sources.
     ``modes``: The modes to measure, with spaces between; empty for those of the preset.
+    ``assigned``: What each job may hand in, by the name of its artifact: see Assigned.
     """
-
-    builds: tuple[BuildJob, ...]
-    counts: tuple[CountJob, ...]
-    timings: tuple[TimeJob, ...]
-    confirms: tuple[ConfirmJob, ...]
-    refs: tuple[str, ...]
-    labels: tuple[str, ...]
-    counter: str
-    sources_key: str
-    preset: str
-    modes: str
-
-    @classmethod
-    def of(cls, session: Session, track: TrackingConfig, plan: TrackingPlan) -> TrackJobs:
-        """Return the jobs that carry out *plan*."""
-        # The client comes first: every job that measures needs it.
-        targets = [plan.client, *plan.targets] if plan.targets else []
-        jobs = [_build_job(session, target) for target in dict.fromkeys(targets)]
-        counted = plan.counted.targets
-        each = plan.counted.seconds / max(len(counted), 1)
-        size = max(1, min(_COUNTS_PER_JOB, int(_JOB_SECONDS / max(each, 1.0))))
-        batches = [counted[at : at + size] for at in range(0, len(counted), size)]
-        return cls(
-            # A commit and its revert's revert are one build, and an artifact has one author.
-            builds=tuple({job.identifier: job for job in jobs}.values()),
-            counts=tuple(
-                CountJob(name=str(number), targets=" ".join(map(str, batch)))
-                for number, batch in enumerate(batches, start=1)
-            ),
-            timings=tuple(
-                TimeJob(
-                    machine=one.machine,
-                    targets=" ".join(map(str, one.targets)),
-                    labels=_labels(plan, one.machine),
-                )
-                for one in plan.timed
-                if one.targets
-            ),
-            confirms=tuple(
-                ConfirmJob(machine=machine, labels=_labels(plan, machine))
-                for machine in plan.machines
-            ),
-            refs=tuple(target.ref for target in plan.targets),
-            labels=_labels(plan, plan.counted.machine),
-            counter=plan.counted.machine,
-            sources_key=_sources_key(session),
-            preset=track.preset,
-            modes=" ".join(track.modes),
-        )
-
-    def facts(self) -> dict[str, object]:
-        """Return the outputs as JSON can hold them, each matrix with its number of jobs."""
-        matrices = {"builds": self.builds, "counts": self.counts}
-        matrices |= {"timings": self.timings, "confirms": self.confirms}
-        counts = {f"{name}_count": len(jobs) for name, jobs in matrices.items()}
-        return asdict(self) | counts | {"assigned": self._assigned()}
-
-    def _assigned(self) -> dict[str, dict[str, object]]:
-        """Return what each job may hand in, by the name of its artifact: see Assigned."""
-        jobs = [(f"build-{one.identifier}", "", one.target) for one in self.builds]
-        jobs += [(f"count-{one.name}", self.counter, one.targets) for one in self.counts]
-        jobs += [(f"time-{one.machine}", one.machine, one.targets) for one in self.timings]
-        found: dict[str, dict[str, object]] = {
-            f"results-{name}": {
-                "machine": machine,
-                "refs": sorted({one.partition(":")[0] for one in targets.split()}),
-            }
-            for name, machine, targets in jobs
-        }
-        for confirm in self.confirms:
-            found[f"results-confirm-{confirm.machine}"] = {"machine": confirm.machine}
-        return {**found, "results-recovered": {}}
+    # The client comes first: every job that measures needs it.
+    targets = dict.fromkeys([plan.client, *plan.targets] if plan.targets else [])
+    # A commit and its revert's revert are one build, and an artifact has one author.
+    builds = {_identifier(session, target): target for target in targets}
+    counted, counter = plan.counted.targets, plan.counted.machine
+    each = plan.counted.seconds / max(len(counted), 1)
+    size = max(1, min(_COUNTS_PER_JOB, int(_JOB_SECONDS / max(each, 1.0))))
+    batches = {
+        str(number): counted[at : at + size]
+        for number, at in enumerate(range(0, len(counted), size), start=1)
+    }
+    timed = {one.machine: one.targets for one in plan.timed if one.targets}
+    matrices: dict[str, list[dict[str, Any]]] = {
+        "builds": [{"target": str(one), "identifier": name} for name, one in builds.items()],
+        "counts": [{"name": name, "targets": _words(some)} for name, some in batches.items()],
+        "timings": [
+            {"machine": name, "targets": _words(some), "labels": _labels(plan, name)}
+            for name, some in timed.items()
+        ],
+        "confirms": [{"machine": name, "labels": _labels(plan, name)} for name in plan.machines],
+    }
+    assigned = {
+        **{f"build-{name}": _assigned("", [target]) for name, target in builds.items()},
+        **{f"count-{name}": _assigned(counter, some) for name, some in batches.items()},
+        **{f"time-{name}": _assigned(name, some) for name, some in timed.items()},
+        **{f"confirm-{name}": {"machine": name} for name in plan.machines},
+        "recovered": {},
+    }
+    return {
+        **matrices,
+        "refs": [target.ref for target in plan.targets],
+        "labels": _labels(plan, counter),
+        "counter": counter,
+        "sources_key": _sources_key(session),
+        "preset": track.preset,
+        "modes": " ".join(track.modes),
+        **{f"{name}_count": len(jobs) for name, jobs in matrices.items()},
+        "assigned": {f"results-{name}": some for name, some in assigned.items()},
+    }
 
 
-def _build_job(session: Session, target: Target) -> BuildJob:
+def _words(targets: Iterable[Target]) -> str:
+    return " ".join(map(str, targets))
+
+
+def _assigned(machine: str, targets: Iterable[Target]) -> dict[str, object]:
+    return {"machine": machine, "refs": sorted({target.ref for target in targets})}
+
+
+def _identifier(session: Session, target: Target) -> str:
     source = session.builder.sources.resolve(target.ref)
     found = session.builder.recipe(source, target.variant)
-    return BuildJob(target=str(target), identifier=session.builder.identifier(source, found))
+    return session.builder.identifier(source, found)
 
 
-def _labels(plan: TrackingPlan, machine: str) -> tuple[str, ...]:
+def _labels(plan: TrackingPlan, machine: str) -> list[str]:
     if machine == plan.counted.machine:
-        return tuple(runner_labels(_EXACT[True]))
-    return (*runner_labels(_EXACT[False]), machine)
+        return runner_labels(_EXACT[True])
+    return [*runner_labels(_EXACT[False]), machine]
 
 
 def _sources_key(session: Session) -> str:

@@ -16,7 +16,7 @@ from landspeed.console.github_log import put_outputs, put_summary
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.params import spell_duration
 from landspeed.console.progress import duration, say
-from landspeed.farm.jobs import TrackJobs
+from landspeed.farm.jobs import track_outputs
 from landspeed.farm.plan import Assignment, MeasureKind, TrackingPlan, tracking_plan
 from landspeed.results.queue import Queue
 from landspeed.session.session import Session
@@ -86,7 +86,7 @@ def plan_(
         session.records.queues.add(queue)
     if measure:
         plan = plan.limited_to(MeasureKind(measure))
-    told = TrackJobs.of(session, track, plan).facts()
+    told = track_outputs(session, track, plan)
     told["waiting"] = " ".join(one.machine for one in waiting)
     put_outputs(told, outputs_to)
     put_summary("\n".join(_markdown(plan)))

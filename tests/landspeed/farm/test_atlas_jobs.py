@@ -7,6 +7,7 @@ import random
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from landspeed.atlas.search import AtlasQuestion, KnownLevels
 from landspeed.bisect.commit_range import Candidate, CommitRange, RangeKind
 from landspeed.bisect.journal import Event, Journal, read_journal
 from landspeed.farm.acceptance import Assigned, assigned_by_name, parse_assigned, shorten
-from landspeed.farm.atlas_jobs import AtlasJobs
+from landspeed.farm.atlas_jobs import atlas_outputs
 from landspeed.farm.merge import is_journal, is_result, merge_results, result_files
 from landspeed.session.target import Target
 
@@ -29,8 +30,8 @@ def commit(number: int) -> str:
     return f"{random.Random(number).getrandbits(160):040x}"
 
 
-def jobs(commits: int, machines: int = 8) -> AtlasJobs:
-    """The jobs of a search of so many commits of which nothing is known."""
+def jobs(commits: int, machines: int = 8) -> dict[str, Any]:
+    """The outputs for a search of so many commits of which nothing is known."""
     candidates = [
         Candidate(ref=commit(at), name=commit(at)[:10], date="", subject=str(Mode.READ_ONLY))
         for at in range(commits + 1)
@@ -50,25 +51,25 @@ def jobs(commits: int, machines: int = 8) -> AtlasJobs:
         known=KnownLevels,
     )
     ends = [Target(ref=candidates[at].ref, variant=Variant()) for at in (0, -1)]
-    return AtlasJobs.of(atlas, (ends[0], ends[1]), machines)  # type: ignore[arg-type]
+    return atlas_outputs(atlas, (ends[0], ends[1]), machines)  # type: ignore[arg-type]
 
 
 def test_every_commit_is_assigned_to_one_job_and_a_share_is_its_first_and_last():
-    facts = jobs(1000).facts()
+    facts = jobs(1000)
     assert facts["shares_count"] == 8
     assert facts["counter"] == "hosted"
     assigned = parse_assigned(json.dumps(facts["assigned"]))
     assert list(assigned) == [f"results-atlas-{number}" for number in range(1, 9)]
     refs = [ref for one in assigned.values() for ref in one.refs or ()]
     assert sorted(refs) == sorted(shorten(commit(at)) for at in range(1001))
-    first = jobs(1000).shares[0].share.split("..")
+    first = facts["shares"][0]["share"].split("..")
     assert first[0] == commit(0)
     assert shorten(first[1]) in (assigned["results-atlas-1"].refs or ())
 
 
 def test_a_plan_fits_into_a_variable_of_the_environment_or_is_refused():
     # https://man7.org/linux/man-pages/man2/execve.2.html: 32 pages for one string
-    whole = json.dumps(jobs(8000, machines=250).facts()["assigned"])
+    whole = json.dumps(jobs(8000, machines=250)["assigned"])
     assert len(f"ASSIGNED={whole}") < 32 * 4096
     with pytest.raises(UsageError, match="at most 8,000 commits"):
         jobs(8001)

@@ -14,7 +14,7 @@ from base.errors import LandspeedError, UsageError
 from benchmarks.records.record import Record
 from landspeed.changepoints.scan import scan_records
 from landspeed.farm import plan
-from landspeed.farm.jobs import TrackJobs
+from landspeed.farm.jobs import track_outputs
 from landspeed.results.queue import Queue
 from landspeed.session.session import Session
 from landspeed.session.tracking_config import TrackingConfig
@@ -216,7 +216,7 @@ def test_no_matrix_has_more_jobs_than_github_takes(farm, monkeypatch):
     # the client is built too
     assert [len(one.targets) for one in made.assignments] == [2, 2]
     assert [one.due for one in made.assignments] == [4, 4]
-    assert len(TrackJobs.of(session, track, made).builds) == 3
+    assert len(track_outputs(session, track, made)["builds"]) == 3
 
 
 def timed(farm: Farm, commit: str, samples: int, machine: str) -> None:

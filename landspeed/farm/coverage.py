@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,24 +29,12 @@ Server = tuple[str, str]
 """A commit's full hash or a release's name, and the name of a variant."""
 
 
-class CountedCell(NamedTuple):
-    """What is counted of a server: the names are those of the records' columns."""
+CellValues = tuple[str | int, ...]
+"""The values of _COUNTED or _TIMED, columns of the records that tell apart what is measured."""
+_Samples = defaultdict[tuple[str, str], Counter[CellValues]]
 
-    mode: str
-    protocol: str
-    profile: str
-    buffers: str
-
-
-class TimedCell(NamedTuple):
-    """What is timed of a server: the names are those of the records' columns."""
-
-    mode: str
-    protocol: str
-    tier: str
-    scale: int
-    clients: int
-    profile: str
+_COUNTED = ("mode", "protocol", "profile", "buffers")
+_TIMED = ("mode", "protocol", "tier", "scale", "clients", "profile")
 
 
 def permanent_name(origin: Origin) -> str:
@@ -59,25 +47,21 @@ class Coverage:
     """What need not be measured again.
 
     ``digests``: The digests of the installed files that a server had when it was measured.
-    ``counted``: The cells that are counted, by digest and machine.
+    ``counted``: The number of counts of each cell, by digest and machine.
     ``timed``: The number of samples of each cell, by digest and machine.
     ``broken``: What does not build.
     """
 
     digests: dict[Server, set[str]] = field(default_factory=lambda: defaultdict(set))
-    counted: dict[tuple[str, str], set[CountedCell]] = field(
-        default_factory=lambda: defaultdict(set)
-    )
-    timed: dict[tuple[str, str], Counter[TimedCell]] = field(
-        default_factory=lambda: defaultdict(Counter)
-    )
+    counted: _Samples = field(default_factory=lambda: defaultdict(Counter))
+    timed: _Samples = field(default_factory=lambda: defaultdict(Counter))
     broken: set[Server] = field(default_factory=set)
 
     @classmethod
     def of(cls, records: RecordStore, preset: Preset) -> Coverage:
         """Read what *records* cover; of timed runs only those that *preset* scheduled."""
         found = cls()
-        cells = dict.fromkeys([*CountedCell._fields, *TimedCell._fields])
+        cells = dict.fromkeys([*_COUNTED, *_TIMED])
         names = ["id", "instructions", "digest", "release", "commit", "machine", "preset"]
         table = scheduled(records.table([*names, *VARIANT_COLUMNS, *cells]))
         found._read(table, preset)
@@ -89,15 +73,15 @@ class Coverage:
 
     def _read(self, table: pa.Table, preset: Preset) -> None:
         is_count = pc.is_valid(table["instructions"])
-        for row in _grouped(table.filter(is_count), CountedCell._fields):
-            self._name(row)
-            cell = CountedCell(*(row[name] for name in CountedCell._fields))
-            self.counted[row["digest"], row["machine"]].add(cell)
-        for row in _grouped(table.filter(pc.invert(is_count)), TimedCell._fields):
-            if row["preset"] == preset.name:
+        is_timing = pc.and_(pc.invert(is_count), pc.equal(table["preset"], preset.name))
+        for found, columns, rows in (
+            (self.counted, _COUNTED, table.filter(is_count)),
+            (self.timed, _TIMED, table.filter(is_timing)),
+        ):
+            for row in _grouped(rows, columns):
                 self._name(row)
-                timed = TimedCell(*(row[name] for name in TimedCell._fields))
-                self.timed[row["digest"], row["machine"]][timed] += row["id_count"]
+                cell = tuple(row[name] for name in columns)
+                found[row["digest"], row["machine"]][cell] += row["id_count"]
 
     def _name(self, row: Mapping[str, Any]) -> None:
         name = row["release"] or row["commit"]
@@ -114,15 +98,16 @@ class Coverage:
     def is_counted(self, server: Server, machine: str, preset: Preset) -> bool:
         """Return whether *machine* has counted every cell of *preset* on *server*."""
         axes = product(preset.modes, preset.protocols, preset.profiles, CacheState)
-        wanted = {CountedCell(*map(str, one)) for one in axes}
-        return any(wanted <= self.counted[one, machine] for one in self.digests.get(server, ()))
+        wanted = {tuple(map(str, one)) for one in axes}
+        digests = self.digests.get(server, ())
+        return any(wanted <= self.counted[one, machine].keys() for one in digests)
 
     def is_timed(self, server: Server, machine: str, preset: Preset) -> bool:
         """Return whether *server* has the samples *preset* asks for of all *machine*'s cells.
 
         Only the machine knows its feasible cells; without timed runs we assume none.
         """
-        cells: set[TimedCell] = set()
+        cells: set[CellValues] = set()
         for (_, timed_on), samples in self.timed.items():
             cells |= samples.keys() if timed_on == machine else set()
         return bool(cells) and any(

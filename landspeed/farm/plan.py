@@ -8,18 +8,19 @@ closely as the number of measurements allows.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import groupby, product, zip_longest
+from math import prod
 from typing import Self
 
 from base.build import Variant
 from base.errors import LandspeedError, RefError
 from base.version import Version, VersionRange
-from benchmarks.workloads.scenario import CacheState, Preset
+from benchmarks.workloads.scenario import CacheState
 from builders.source import Sources
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.detect import ChangepointScan
@@ -183,13 +184,15 @@ def tracking_plan(session: Session, track: TrackingConfig, scan: ChangepointScan
     preset, counter = track.measured, session.machine.name
     coverage = Coverage.of(session.records, preset)
     costs = CostEstimate.of(session.records, session.machine.cores)
+    axes: tuple[Sized, ...] = (preset.modes, preset.protocols, preset.profiles)
     choice = _Choice(session=session, lines=lines, track=track, coverage=coverage)
     counted = choice.assignment(
         counter,
         lambda server: coverage.is_counted(server, counter, preset),
-        costs.build + costs.count * _counted_cells(preset),
+        costs.build + costs.count * prod(map(len, (*axes, CacheState))),
     )
-    timing = (preset.seconds + costs.overhead) * preset.samples * _timed_cells(preset)
+    cells = prod(map(len, (*axes, preset.tiers, preset.client_counts)))
+    timing = (preset.seconds + costs.overhead) * preset.samples * cells
     machines = dict.fromkeys(track.machines)
     newest = session.builder.newest_stable().origin
     return TrackingPlan(
@@ -203,15 +206,6 @@ def tracking_plan(session: Session, track: TrackingConfig, scan: ChangepointScan
         broken=len({one for one in coverage.broken if one[0] in revisions}),
         unconfirmed=_unconfirmed(session, scan, {counter, *machines}),
     )
-
-
-def _counted_cells(preset: Preset) -> int:
-    return len(preset.modes) * len(preset.protocols) * len(preset.profiles) * len(CacheState)
-
-
-def _timed_cells(preset: Preset) -> int:
-    axes = (preset.modes, preset.protocols, preset.profiles, preset.tiers, preset.client_counts)
-    return sum(1 for _ in product(*axes))
 
 
 def _unconfirmed(session: Session, scan: ChangepointScan, machines: set[str]) -> tuple[str, ...]:

@@ -92,32 +92,21 @@ def title(regression: Regression, subject_of: SubjectOf) -> str:
 
 def body(regression: Regression, subject_of: SubjectOf) -> str:
     """Return the Markdown of the issue, cut to the length that GitHub accepts."""
-    text = "\n".join(_lines(regression, subject_of))
+    text = "\n\n".join(_paragraphs(regression, subject_of))
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}\n\n… (cut)\n"
 
 
-def _lines(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
+def _paragraphs(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
     yield str(Mark.of(regression.span))
-    yield ""
     yield from _what(regression, subject_of)
-    yield ""
     yield markdown_table(_COLUMNS, map(_row, regression.changepoints), align="llllrrrl")
-    yield ""
     yield "A comparison of both sides with fresh samples confirmed these changepoints of the trend."
     for note in regression.bisections:
-        yield ""
         yield "<details><summary>The bisection</summary>"
-        yield ""
         yield markdown(note.report, level=3)
-        yield ""
         yield "</details>"
-    yield ""
     yield "## To look into it"
-    yield ""
-    yield "```sh"
-    yield from _commands(regression)
-    yield "```"
-    yield ""
+    yield "\n".join(["```sh", *_commands(regression), "```"])
     yield (
         "landspeed rewrites this text when it knows more, and closes the issue when a later commit "
         "repairs the regression. If you close it, it stays closed."
@@ -139,7 +128,6 @@ def _what(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
     for repair in regression.repairs:
         name = repair.after.release or repair.after.commit or ""
         commit = f"{name} {code(subject_of(name))}".strip()
-        yield ""
         yield f"**Repaired by {commit}** ({change(repair.ratio)} {repair.metric})."
 
 

@@ -70,10 +70,6 @@ class IssuesDisabledError(RemoteError):
     """The repository has no issues, as forks have none by default."""
 
 
-class _UnclearError(RemoteError):
-    """A request failed in a way that leaves open whether it took effect."""
-
-
 class _NoRedirect(HTTPRedirectHandler):
     """Follows no redirect: another server must not get our token."""
 
@@ -151,16 +147,7 @@ class GitHub:
 
         *existing* looks up what a request without an answer may have created.
         """
-        for number in range(_TRIES):
-            try:
-                self._ask("POST", path, content, once=True)
-            except _UnclearError as error:
-                self._back_off(number, error)
-                if existing() is not None:
-                    return
-            else:
-                return
-        raise self._gave_up("POST", path)
+        self._ask("POST", path, content, existing=existing)
 
     def update(self, path: str, content: Mapping[str, object]) -> None:
         """Change what is at *path* to *content*."""
@@ -211,12 +198,12 @@ class GitHub:
         path: str,
         content: Mapping[str, object] | None = None,
         *,
-        once: bool = False,
+        existing: Callable[[], object | None] = lambda: None,
         redirects: bool = False,
     ) -> Any:
         """Return the API's JSON, or the address it redirects to if *redirects* is set.
 
-        With *once* a request that may have taken effect is not repeated: _UnclearError.
+        A request without an answer is not repeated once *existing* returns what it created.
         """
         for number in range(_TRIES):
             try:
@@ -234,9 +221,9 @@ class GitHub:
                     raise failure from error
             except (OSError, HTTPException, ValueError) as error:
                 failure = RemoteError(f"{self.api} did not answer", detail=str(error))
-            if once:
-                raise _UnclearError(failure.message, detail=failure.detail, hint=failure.hint)
             self._back_off(number, failure)
+            if existing() is not None:
+                return None
         raise self._gave_up(method, path)
 
     def _gave_up(self, method: str, path: str) -> RemoteError:

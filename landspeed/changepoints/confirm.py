@@ -76,9 +76,9 @@ class ConfirmRun:
             found.append(confirmation)
         return found
 
-    def failure(self, tested: int, more: Iterable[LandspeedError] = ()) -> LandspeedError | None:
+    def failure(self, tested: int) -> LandspeedError | None:
         """Return the error that the command ends with, if any, after *tested* confirmations."""
-        messages = [error.message for error in (*self.errors, *more)]
+        messages = [error.message for error in self.errors]
         return some_failed(messages, tested + len(messages), "tests of changepoints")
 
     def _one(self, changepoint: Changepoint) -> Confirmation:

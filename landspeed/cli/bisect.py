@@ -34,7 +34,9 @@ from landspeed.cli.bisect_all import (
 )
 from landspeed.cli.options.common import (
     emit_either,
+    flag,
     require_limit,
+    share_option,
     show_dry_run,
     typed_command,
 )
@@ -43,7 +45,7 @@ from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import SCENARIO, CompareScenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.github_log import put_summary
-from landspeed.console.params import parse_share, spell_duration
+from landspeed.console.params import spell_duration
 from landspeed.console.progress import say
 from landspeed.session.session import Session
 from landspeed.session.target import Target, require_sources
@@ -62,20 +64,14 @@ _SIZE = 0.02
         show_default=True,
         help="What to search between GOOD and BAD.",
     ),
-    click.option(
-        "--deep",
-        is_flag=True,
-        help="With --over releases: go on to the commits of the release found.",
-    ),
-    click.option(
+    flag("--deep", "With --over releases: go on to the commits of the release found."),
+    share_option(
         "--size",
-        type=parse_share,
-        metavar="SHARE",
-        help=f"Smallest change to look for, such as 2% or 0.02; by default {_SIZE:.0%}, "
+        f"Smallest change to look for, such as 2% or 0.02; by default {_SIZE:.0%}, "
         f"{COUNTED_DIFFERENCE:.1%} of a counted metric, or {ALL_SIZE:.0%} with --all.",
     ),
     all_options,
-    click.option("--improvement", is_flag=True, help="Look for what made BAD faster than GOOD."),
+    flag("--improvement", "Look for what made BAD faster than GOOD."),
     budget=("2h", "Time for everything together"),
     confidence=("95%", "at which a culprit is accepted"),
 )

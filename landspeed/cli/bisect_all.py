@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -16,7 +15,15 @@ from landspeed.atlas.kinds import find_kinds
 from landspeed.atlas.report import atlas_markdown, atlas_report
 from landspeed.atlas.request import AtlasRequest
 from landspeed.atlas.run import Atlas
-from landspeed.cli.options.common import emit_either, given, require_none_of, show_dry_run, together
+from landspeed.cli.options.common import (
+    emit_either,
+    flag,
+    given,
+    packed,
+    require_none_of,
+    show_dry_run,
+    together,
+)
 from landspeed.cli.options.scenario import SCENARIO_WORDS
 from landspeed.cli.options.workloads import workload_options
 from landspeed.console.format import percent
@@ -38,15 +45,39 @@ _OTHERS = (
     *SCENARIO_WORDS,
 )
 
-_options = together(
-    click.option(
+
+def _atlas(
+    *,
+    every: bool,
+    workloads: list[Workload],
+    grid: int,
+    machines: int | None,
+    share: str | None,
+) -> dict[str, Any] | None:
+    """Return what the options of --all say; UsageError if they do not go with the others."""
+    if every:
+        require_none_of(_OTHERS, "--all")
+    elif any(name in given() for name in _OWN):
+        raise UsageError(
+            "--suite, --workload, --grid, --machines and --share need --all",
+            hint="Add --all; without it one scenario is searched for one commit.",
+        )
+    if machines and not click.get_current_context().params["dry_run"]:
+        raise UsageError(
+            "--machines needs --dry-run",
+            hint="Add --dry-run: each machine then takes the --share that it prints.",
+        )
+    chosen = {"workloads": workloads or choose([], _SUITE), "spacing": grid}
+    return {**chosen, "machines": machines, "share": share} if every else None
+
+
+all_options = together(
+    flag(
         "--all",
-        "every",
-        is_flag=True,
-        help="Find every commit that changed the instructions of a workload of --suite or "
-        "--workload, slower or faster, in one search. Nothing is counted twice, also with another "
-        "--size, --grid or range; --budget is for this invocation, and 0 only reports what is "
-        "known.",
+        "Find every commit that changed the instructions of a workload of --suite or --workload, "
+        "slower or faster, in one search. Nothing is counted twice, also with another --size, "
+        "--grid or range; --budget is for this invocation, and 0 only reports what is known.",
+        name="every",
     ),
     workload_options,
     click.option(
@@ -70,45 +101,9 @@ _options = together(
         help="With --all: count only commits from FIRST to LAST, both included, because other "
         "machines count the rest; what is left is reported by the next search.",
     ),
+    packed(("every", "workloads", "grid", "machines", "share"), "atlas", _atlas),
 )
-
-
-def all_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --all and its options; the command is given what they say as ``atlas``, or None."""
-
-    @_options
-    @wraps(command)
-    def packed(
-        *,
-        every: bool,
-        workloads: list[Workload],
-        grid: int,
-        machines: int | None,
-        share: str | None,
-        **rest: Any,
-    ) -> Any:
-        _require_options(every=every)
-        if machines and not rest["dry_run"]:
-            raise UsageError(
-                "--machines needs --dry-run",
-                hint="Add --dry-run: each machine then takes the --share that it prints.",
-            )
-        chosen = {"workloads": workloads or choose([], _SUITE), "spacing": grid}
-        chosen |= {"machines": machines, "share": share}
-        return command(atlas=chosen if every else None, **rest)
-
-    return packed
-
-
-def _require_options(*, every: bool) -> None:
-    """UsageError if an option that was given does not go with --all, or needs it."""
-    if every:
-        require_none_of(_OTHERS, "--all")
-    elif any(name in given() for name in _OWN):
-        raise UsageError(
-            "--suite, --workload, --grid, --machines and --share need --all",
-            hint="Add --all; without it one scenario is searched for one commit.",
-        )
+"""--all and its options; the command receives what they say as ``atlas``, or None."""
 
 
 def out_of_time() -> LandspeedError:

@@ -24,6 +24,7 @@ from landspeed.cli.options.common import (
     as_json,
     dry_run_option,
     emit_either,
+    flag,
     jobs_option,
     json_option,
     system_option,
@@ -44,10 +45,9 @@ from landspeed.session.target import Target, parse_targets, require_sources
 @system_option
 @jobs_option
 @sandbox_options
-@click.option(
+@flag(
     "--check",
-    is_flag=True,
-    help="Start each server and try it: initdb, block sizes, psycopg and all pgbench modes. "
+    "Start each server and try it: initdb, block sizes, psycopg and all pgbench modes. "
     "Records nothing. REF may be the @NAME of a registered server.",
 )
 @click.option(

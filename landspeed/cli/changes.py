@@ -27,6 +27,7 @@ from landspeed.cli.options.common import (
     budget_option,
     dry_run_option,
     emit_either,
+    flag,
     json_option,
     read_json,
     show_dry_run,
@@ -36,7 +37,7 @@ from landspeed.console.format import change, counted
 from landspeed.console.params import parse_duration, spell_duration
 from landspeed.console.progress import duration, say
 from landspeed.console.table import as_text, rich_table
-from landspeed.farm.bisect_confirmed import ConfirmedBisects
+from landspeed.farm.bisect_confirmed import bisect_confirmed
 from landspeed.results.series import RELEASES_LINE
 from landspeed.session.session import Session
 from landspeed.stats.changepoint_online import SHORTEST
@@ -54,7 +55,7 @@ _LISTED = ""  # --confirm without FILE
     metavar="WHEN",
     help="Only changes at or after a release, such as 17.0, or a date, such as 2026-11-01.",
 )
-@click.option("--all", "doubtful_too", is_flag=True, help="Include changes that may well be noise.")
+@flag("--all", "Include changes that may well be noise.", name="doubtful_too")
 @click.option(
     "--confirm",
     "file",
@@ -72,15 +73,11 @@ _LISTED = ""  # --confirm without FILE
     help="With --confirm: time for everything together; the rest stays to be confirmed.",
 )
 @seconds_option
-@click.option(
-    "--fresh", is_flag=True, help="With --confirm: test again what was confirmed or refuted."
-)
-@click.option(
+@flag("--fresh", "With --confirm: test again what was confirmed or refuted.")
+@flag(
     "--bisect",
-    "bisect_too",
-    is_flag=True,
-    help="With --confirm: bisect each confirmed regression within the same budget, and keep the "
-    "report.",
+    "With --confirm: bisect each confirmed regression within the same budget, and keep the report.",
+    name="bisect_too",
 )
 @dry_run_option
 @json_option
@@ -144,12 +141,10 @@ def _confirm(run: ConfirmRun, given: Sequence[Changepoint], *, bisect_too: bool)
     emit_either(text, confirmations_facts(found))
     notes = run.session.records.confirmations.read(Confirmation)
     say(status_counts_text(newest(notes).values()))
-    bisects = ConfirmedBisects(
-        session=run.session, budget=run.budget, end=run.end, seconds=run.seconds
-    )
-    for note in bisects.of(found) if bisect_too else ():
+    # All bisections end before the first is told.
+    for note in list(bisect_confirmed(run, found)) if bisect_too else ():
         say(f"bisected: {note.report.title}")
-    raise_if(run.failure(len(found), bisects.errors))
+    raise_if(run.failure(len(found)))
 
 
 def _listed(

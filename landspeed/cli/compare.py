@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,14 @@ from landspeed.campaign.suite_compare import compare_suite
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
 from landspeed.cli.options.common import (
     emit_either,
+    flag,
     given,
+    packed,
     require_limit,
     require_none_of,
+    share_option,
     show_dry_run,
+    together,
     typed_command,
 )
 from landspeed.cli.options.scenario import SCENARIO_WORDS, comparison_options
@@ -40,7 +43,6 @@ from landspeed.compare.verdict import StoppingRule, Verdict
 from landspeed.console.format import counted, percent
 from landspeed.console.github_log import put_summary
 from landspeed.console.markdown import code_block
-from landspeed.console.params import parse_share
 from landspeed.console.progress import say
 from landspeed.console.table import as_text
 from landspeed.session.session import Session
@@ -114,21 +116,27 @@ class _Comparing:
         return check_layouts(state.comparison.findings[0].verdict, verdict_in)
 
 
-def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --suite and what goes with it; the command is given it as ``suite``, or None."""
+_OWN = ("size", "mail", "brief", "patches", "tips", "fail_on")
 
-    @workload_options
-    @click.option(
-        "--size",
-        type=parse_share,
-        metavar="SHARE",
-        default="0.2%",
-        show_default=True,
-        help="With --suite or --workload: smallest change that is shown.",
-    )
-    @click.option("--mail", is_flag=True, help="With --suite or --workload: text of 72 columns.")
-    @click.option("--brief", is_flag=True, help="With --suite or --workload: five sentences.")
-    @click.option(
+
+def _suite(workloads: list[Workload], **own: Any) -> _Suite | None:
+    if workloads:
+        require_none_of(_NOT_WITH_A_SUITE, "--suite")
+        return _Suite(workloads=workloads, **own)
+    if wrong := [name for name in own if name in given()]:
+        option = {"patches": "patch", "fail_on": "fail-on"}.get(wrong[0], wrong[0])
+        raise UsageError(f"--{option} needs --suite or --workload")
+    return None
+
+
+_suite_options = together(
+    workload_options,
+    share_option(
+        "--size", "With --suite or --workload: smallest change that is shown.", default="0.2%"
+    ),
+    flag("--mail", "With --suite or --workload: text of 72 columns."),
+    flag("--brief", "With --suite or --workload: five sentences."),
+    click.option(
         "--patch",
         "patches",
         multiple=True,
@@ -136,58 +144,36 @@ def _suite_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE...",
         help='With --suite or --workload: compare SIDE with SIDE and this series, as "git am" '
         "applies it. Further words are further files.",
-    )
-    @click.option(
+    ),
+    flag(
         "--tips",
-        is_flag=True,
-        help="With --suite or --workload: compare two branches as they are; by default the first "
+        "With --suite or --workload: compare two branches as they are; by default the first "
         "side is the commit at which the second left it.",
-    )
-    @click.option(
-        "--fail-on",
-        type=parse_share,
-        metavar="SHARE",
-        help="With --suite or --workload: fail if a workload is slower by SHARE or more.",
-    )
-    @wraps(command)
-    def packed(*, workloads: list[Workload], **rest: Any) -> Any:
-        own = {
-            name: rest.pop(name) for name in ("size", "mail", "brief", "patches", "tips", "fail_on")
-        }
-        if workloads:
-            require_none_of(_NOT_WITH_A_SUITE, "--suite")
-            return command(suite=_Suite(workloads=workloads, **own), **rest)
-        if wrong := [name for name in own if name in given()]:
-            option = {"patches": "patch", "fail_on": "fail-on"}.get(wrong[0], wrong[0])
-            raise UsageError(f"--{option} needs --suite or --workload")
-        return command(suite=None, **rest)
-
-    return packed
+    ),
+    share_option(
+        "--fail-on", "With --suite or --workload: fail if a workload is slower by SHARE or more."
+    ),
+    packed(("workloads", *_OWN), "suite", _suite),
+)
+"""--suite and what goes with it; the command receives it as ``suite``, or None."""
 
 
 @click.command("compare", epilog=f"SIDE is {SIDE} or @NAME; a scenario is {SCENARIO}.")
 @click.argument("sides", nargs=-1, required=True, metavar="SIDE SIDE...")
 @_suite_options
 @comparison_options(
-    click.option(
-        "--precision",
-        type=parse_share,
-        metavar="SHARE",
-        default="1%",
-        show_default=True,
-        help="Largest difference that counts as SAME, such as 1% or 0.01.",
+    share_option(
+        "--precision", "Largest difference that counts as SAME, such as 1% or 0.01.", default="1%"
     ),
-    click.option(
+    flag(
         "--narrow",
-        is_flag=True,
-        help="Continue until the interval is no wider than --precision, even if the verdict is "
-        "reached earlier.",
+        "Continue until the interval is no wider than --precision, even if the verdict is reached "
+        "earlier.",
     ),
-    click.option("--aa", is_flag=True, help="Compare a server with a copy of itself."),
-    click.option(
+    flag("--aa", "Compare a server with a copy of itself."),
+    flag(
         "--layouts",
-        is_flag=True,
-        help="If one side is faster, build both with functions at other addresses, up to four "
+        "If one side is faster, build both with functions at other addresses, up to four "
         "times, and see whether it is faster there too.",
     ),
     budget=("30min", "Time for all runs together"),

@@ -9,28 +9,23 @@ import click
 
 from base.errors import UsageError
 from base.paths import Paths
-from landspeed.cli.options.common import emit, emit_either, json_option
+from landspeed.cli.options.common import emit, emit_either, flag, json_option, number_option
 from landspeed.doctor.checks import checks, exit_code, render
 from landspeed.doctor.script import fix_hints as hints
 
 
 @click.command("doctor")
-@click.option(
+@flag(
     "--fix-hints",
-    is_flag=True,
-    help="Print a script that root can run to fix the problems, instead of the findings.",
+    "Print a script that root can run to fix the problems, instead of the findings.",
 )
-@click.option(
+@flag(
     "--noise",
-    is_flag=True,
-    help="Show from the records how often comparisons raise a false alarm here, and how much "
+    "Show from the records how often comparisons raise a false alarm here, and how much "
     "measurements vary.",
 )
-@click.option(
-    "--runs",
-    type=click.IntRange(1),
-    metavar="N",
-    help="With --noise: first measure N comparisons of a server with a copy of itself.",
+@number_option(
+    "--runs", "With --noise: first measure N comparisons of a server with a copy of itself."
 )
 @json_option
 def doctor_(*, fix_hints: bool, noise: bool, runs: int | None) -> None:

@@ -21,7 +21,15 @@ from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell
 from builders.source import Source
 from landspeed.campaign.workloads import count_key, counter_of, recorded_counts
-from landspeed.cli.options.common import as_json, emit, emit_json, json_option, variant_options
+from landspeed.cli.options.common import (
+    as_json,
+    emit,
+    emit_json,
+    flag,
+    json_option,
+    number_option,
+    variant_options,
+)
 from landspeed.compare.prepare import cell_of
 from landspeed.compare.side import one_of, parse_scenario
 from landspeed.console.progress import say
@@ -56,20 +64,11 @@ class Counted:
 @click.argument("after", metavar="B")
 @variant_options
 @click.option("--scenario", default="read-only", show_default=True, help="Scenario to count.")
-@click.option(
+@flag(
     "--cache",
-    is_flag=True,
-    help="Also simulate a cache of 32 kB and 1 MB, and list the functions with more or fewer "
-    "misses.",
+    "Also simulate a cache of 32 kB and 1 MB, and list the functions with more or fewer misses.",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(1),
-    default=25,
-    show_default=True,
-    metavar="N",
-    help="Number of functions to list.",
-)
+@number_option("--top", "Number of functions to list.", default=25)
 @click.option(
     "--svg",
     type=click.Path(path_type=Path),

@@ -6,13 +6,13 @@ import click
 
 from benchmarks.workloads.catalog import workloads as workload_list
 from landspeed.campaign.inventory import listing, render_listing
-from landspeed.cli.options.common import emit_either, json_option
+from landspeed.cli.options.common import emit_either, flag, json_option
 from landspeed.cli.options.workloads import catalog_text
 from landspeed.session.session import Session
 
 
 @click.command("list")
-@click.option("--workloads", is_flag=True, help="List the workloads of the catalog.")
+@flag("--workloads", "List the workloads of the catalog.")
 @json_option
 def list_(*, workloads: bool) -> None:
     """List the known versions, the builds and the measurements.

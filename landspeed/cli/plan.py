@@ -20,6 +20,7 @@ from builders.recipe_table import BuildSystem
 from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.cli.options.common import (
     emit,
+    flag,
     json_option,
     memory_option,
     metric_option,
@@ -40,10 +41,9 @@ from landspeed.farm.matrix import builds_matrix, matrix_targets
 @preset_options
 @metric_option
 @memory_option
-@click.option(
+@flag(
     "--matrix",
-    is_flag=True,
-    help="Print only the builds, as one line of JSON: the matrix of a GitHub Actions job.",
+    "Print only the builds, as one line of JSON: the matrix of a GitHub Actions job.",
 )
 @json_option
 def plan_(

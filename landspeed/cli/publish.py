@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from base.paths import Paths
-from landspeed.cli.options.common import emit
+from landspeed.cli.options.common import emit, flag
 from landspeed.console.github_log import put_outputs
 from landspeed.console.progress import say
 from landspeed.session.session import Session
@@ -13,7 +13,7 @@ from landspeed.site.update import has_dots, update_site
 
 
 @click.command("publish")
-@click.option("--if-any", is_flag=True, help="Exit with 0 even if there is nothing to publish yet.")
+@flag("--if-any", "Exit with 0 even if there is nothing to publish yet.")
 def publish_(*, if_any: bool) -> None:
     """Publish the site from the records.
 

@@ -19,6 +19,7 @@ from landspeed.cli.options.common import (
     dry_run_option,
     emit_either,
     emit_json,
+    flag,
     json_option,
     memory_option,
     metric_option,
@@ -51,7 +52,7 @@ _NOT_COUNTED = (
 @metric_option
 @memory_option
 @workload_options
-@click.option("--publish", "publish_too", is_flag=True, help="Publish the site as results arrive.")
+@flag("--publish", "Publish the site as results arrive.", name="publish_too")
 @dry_run_option
 @json_option
 def run_(

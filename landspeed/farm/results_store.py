@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from base.errors import StorageError
 from base.files import locked, write_atomic
@@ -24,19 +23,6 @@ from landspeed.farm.tar import pack_files
 
 # Two runs that end together each upload what they know; the next run merges both.
 _LATEST = 3
-
-
-class ResultsStore(Protocol):
-    """Where the results of all machines stay."""
-
-    def fetch(self) -> int:
-        """Merge what the store has into our results; return the number of new files."""
-
-    def push(self) -> int:
-        """Add what only our results have to the store; return the number of files."""
-
-    def missing(self) -> list[str]:
-        """Return our files that the store, as last fetched, does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)

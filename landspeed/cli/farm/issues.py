@@ -21,6 +21,7 @@ from landspeed.cli.options.common import (
     dry_run_option,
     emit,
     emit_json,
+    flag,
     json_option,
     read_json,
 )
@@ -50,10 +51,9 @@ from landspeed.session.session import Session
     help="Instead, add FILE, the JSON report of a bisection or of a comparison over a suite, to "
     "this issue as a comment.",
 )
-@click.option(
+@flag(
     "--request",
-    is_flag=True,
-    help="Instead, start the comparison that a comment asks for; FILE is GitHub's event.",
+    "Instead, start the comparison that a comment asks for; FILE is GitHub's event.",
 )
 @click.option(
     "--waiting",

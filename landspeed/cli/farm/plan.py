@@ -11,7 +11,7 @@ import click
 from base.build import Variant
 from builders.config import CONFIG_NAME
 from landspeed.changepoints.scan import scan_records
-from landspeed.cli.options.common import as_json, budget_option, emit, emit_json, json_option
+from landspeed.cli.options.common import as_json, budget_option, emit, emit_json, flag, json_option
 from landspeed.console.github_log import put_outputs, put_summary
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.params import spell_duration
@@ -45,11 +45,7 @@ from landspeed.session.tracking_config import TrackingConfig
     metavar="FILE",
     help="Append the matrices of a workflow to FILE, by default to $GITHUB_OUTPUT.",
 )
-@click.option(
-    "--note",
-    is_flag=True,
-    help="Keep what each machine has left to measure in results/, for the page Status.",
-)
+@flag("--note", "Keep what each machine has left to measure in results/, for the page Status.")
 @json_option
 def plan_(
     *,

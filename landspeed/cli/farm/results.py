@@ -19,6 +19,7 @@ from landspeed.cli.options.common import (
     dry_run_option,
     emit,
     emit_json,
+    flag,
     json_option,
     show_dry_run,
     together,
@@ -31,7 +32,7 @@ from landspeed.farm.github.artifacts import COMPLETE, Artifacts
 from landspeed.farm.merge import RECORDS, damaged_files, is_result, merge_results, retire
 from landspeed.farm.remote import Remote
 from landspeed.farm.results_branch import BRANCH, ResultsBranch
-from landspeed.farm.results_store import ResultsArtifact, ResultsDirectory, ResultsStore
+from landspeed.farm.results_store import ResultsArtifact, ResultsDirectory
 from landspeed.farm.tar import pack_files, unpack_files
 from landspeed.session.tracking_config import ResultsKind, TrackingConfig
 
@@ -208,7 +209,7 @@ def recover() -> None:
 
 
 @results_.command()
-@click.option("--drop", is_flag=True, help="Retire the damaged files: no machine uses them again.")
+@flag("--drop", "Retire the damaged files: no machine uses them again.")
 @json_option
 def check(*, drop: bool) -> None:
     """Read all results here; list what is damaged, was refused, or is not signed.
@@ -246,7 +247,7 @@ def _files_below(paths: tuple[Path, ...]) -> list[Path]:
     return found
 
 
-def _home(remote: str | None, branch: str) -> ResultsStore:
+def _home(remote: str | None, branch: str) -> ResultsBranch | ResultsArtifact | ResultsDirectory:
     """Where the project's results stay: [track] keep, a branch unless it says otherwise."""
     paths = Paths.find()
     track = TrackingConfig.load(paths.project / CONFIG_NAME)

@@ -19,7 +19,7 @@ from benchmarks.machine.cgroup import Cgroup
 from benchmarks.workloads.metrics import INSTRUCTIONS, LATENCY, METRICS, Metric
 from builders.recipe_table import BuildSystem
 from landspeed.console.github_log import put_outputs
-from landspeed.console.params import parse_duration, parse_memory, spell_duration
+from landspeed.console.params import parse_duration, parse_memory, parse_share, spell_duration
 from landspeed.farm.runners import runner_labels
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -32,20 +32,10 @@ json_option = click.option(
     help="Print JSON on stdout.",
 )
 """--json, which no command receives: `emit_either` and `emit_json` obey it."""
-fresh_option = click.option(
-    "--fresh", is_flag=True, help="Start again instead of resuming; records are kept."
-)
 system_option = click.option(
     "--build-system",
     type=click.Choice([s.value for s in BuildSystem]),
     help="Build system to use; by default meson where the release has it.",
-)
-jobs_option = click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Number of builds made at the same time; by default the number of cores. All builds "
-    "together use every core once.",
 )
 metric_option = click.option(
     "--metric",
@@ -72,6 +62,52 @@ def together(*options: Decorator) -> Decorator:
         return command
 
     return add
+
+
+def packed(names: Iterable[str], name: str, pack: Callable[..., Any]) -> Decorator:
+    """Return what gives a command *name*, made by *pack*, instead of the parameters *names*.
+
+    It stands after the options of these parameters.
+    """
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def call(**given: Any) -> Any:
+            own = {one: given.pop(one) for one in names}
+            return command(**{name: pack(**own)}, **given)
+
+        return call
+
+    return add
+
+
+def flag(option: str, text: str, name: str | None = None) -> Decorator:
+    """Return an option without a value; the command receives it as *name*, if it has one."""
+    return click.option(*filter(None, (option, name)), is_flag=True, help=text)
+
+
+def number_option(option: str, text: str, default: int | None = None) -> Decorator:
+    """Return an option whose value is a whole number, at least 1."""
+    kind = click.IntRange(1)
+    return click.option(
+        option, type=kind, metavar="N", default=default, show_default=True, help=text
+    )
+
+
+def share_option(option: str, text: str, default: str | None = None) -> Decorator:
+    """Return an option whose value is a share, such as 1% or 0.01."""
+    return click.option(
+        option, type=parse_share, metavar="SHARE", default=default, show_default=True, help=text
+    )
+
+
+fresh_option = flag("--fresh", "Start again instead of resuming; records are kept.")
+jobs_option = number_option(
+    "--jobs",
+    "Number of builds made at the same time; by default the number of cores. All builds together "
+    "use every core once.",
+)
+dry_run_option = flag("--dry-run", "Check the request and show what would be done; do nothing.")
 
 
 def budget_option(default: str | None, text: str) -> Callable[..., Any]:
@@ -108,31 +144,8 @@ _KEYS: dict[str, tuple[Any, Any, str | None, str]] = {
 }
 
 
-def variant_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add an option for each key of a variant; *command* receives ``variant``."""
-
-    @wraps(command)
-    def packed(**given: Any) -> Any:
-        keys = {name: given.pop(name) for name in _KEYS}
-        return command(variant=_variant(**keys), **given)
-
-    return _with_keys(packed, multiple=False)
-
-
-def variants_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the same options, repeatable; *command* receives all combinations as ``variants``."""
-
-    @wraps(command)
-    def packed(**given: Any) -> Any:
-        keys = {name: given.pop(name) or [_KEYS[name][1]] for name in _KEYS}
-        each = [dict(zip(keys, values, strict=True)) for values in product(*keys.values())]
-        return command(variants=[_variant(**one) for one in each], **given)
-
-    return _with_keys(packed, multiple=True)
-
-
-def _with_keys(command: Callable[..., Any], *, multiple: bool) -> Callable[..., Any]:
-    options = (
+def _key_options(*, multiple: bool) -> list[Decorator]:
+    return [
         click.option(
             f"--{name.replace('_', '-')}",
             type=kind,
@@ -143,8 +156,7 @@ def _with_keys(command: Callable[..., Any], *, multiple: bool) -> Callable[..., 
             help=f"{text}; may be repeated." if multiple else f"{text}.",
         )
         for name, (kind, default, metavar, text) in _KEYS.items()
-    )
-    return together(*options)(command)
+    ]
 
 
 def _variant(*, compiler: str, flags: str, **sizes: int) -> Variant:
@@ -155,6 +167,17 @@ def _variant(*, compiler: str, flags: str, **sizes: int) -> Variant:
             f'"{flags}" are not flags of a build variant',
             hint="Give O2, the default, or some of O3, native and lto, like O3-lto.",
         ) from None
+
+
+def _variants(**given: Sequence[Any]) -> list[Variant]:
+    keys = {name: given[name] or [key[1]] for name, key in _KEYS.items()}
+    return [_variant(**dict(zip(keys, one, strict=True))) for one in product(*keys.values())]
+
+
+variant_options = together(*_key_options(multiple=False), packed(_KEYS, "variant", _variant))
+"""An option for each key of a variant; the command receives ``variant``."""
+variants_options = together(*_key_options(multiple=True), packed(_KEYS, "variants", _variants))
+"""The same options, repeatable; the command receives all combinations as ``variants``."""
 
 
 def emit(text: str) -> None:
@@ -180,11 +203,6 @@ def emit_json(value: Any) -> None:
     if as_json():
         # a runner of GitHub Actions takes ##[ for a command; the escape means the same in JSON
         emit(json.dumps(value, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
-
-
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Check the request and show what would be done; do nothing."
-)
 
 
 def show_dry_run(text: str, facts: Mapping[str, Any], metric: Metric | None = None) -> None:

@@ -18,7 +18,7 @@ from benchmarks.workloads.scenario import (
     mode_named,
     preset_named,
 )
-from landspeed.cli.options.common import ConfigurationOption, together
+from landspeed.cli.options.common import ConfigurationOption, number_option, together
 from landspeed.cli.options.workloads import MODES, script_options
 from landspeed.compare.side import read_script
 
@@ -55,10 +55,8 @@ axes_options = together(
         metavar="NAME",
         help_="Server configuration: default, tuned, default-with-SETTING=VALUE and so on",
     ),
-    click.option(
-        "--samples", type=click.IntRange(1), metavar="N", help="Number of runs of each point."
-    ),
-    click.option("--seconds", type=click.IntRange(1), metavar="N", help="Length of each run."),
+    number_option("--samples", "Number of runs of each point."),
+    number_option("--seconds", "Length of each run."),
 )
 """The options that change parts of a preset."""
 

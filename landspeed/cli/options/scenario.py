@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
 import click
 
 from benchmarks.workloads.scenario import Protocol
@@ -18,29 +14,27 @@ from landspeed.cli.options.common import (
     fresh_option,
     json_option,
     memory_option,
+    number_option,
+    packed,
+    share_option,
     together,
     variant_options,
 )
 from landspeed.cli.options.workloads import MODES, script_options
 from landspeed.compare.side import CompareScenario, parse_scenario
-from landspeed.console.params import parse_share
 
 SCENARIO_WORDS = (
     *("scenario", "mode", "script", "load", "protocol", "scale", "clients", "seconds"),
 )
 """The names of their parameters, but for ``configuration``."""
 
-seconds_option = click.option(
+seconds_option = number_option(
     "--seconds",
-    type=click.IntRange(1),
+    "Length of each run. Many short runs give more information than a few long ones.",
     default=CompareScenario.seconds,
-    show_default=True,
-    metavar="N",
-    help="Length of each run. Many short runs give more information than a few long ones.",
 )
 
-
-_each_option = together(
+scenario_options = together(
     click.option(
         "--scenario",
         metavar="SCENARIO",
@@ -64,9 +58,7 @@ _each_option = together(
         help="Size of the data: small (the default), medium, or large, or such as large=5000 "
         "with a scale factor.",
     ),
-    click.option(
-        "--clients", type=click.IntRange(1), metavar="N", help="Number of clients; by default 1."
-    ),
+    number_option("--clients", "Number of clients; by default 1."),
     click.option(
         "configuration",
         cls=ConfigurationOption,
@@ -74,19 +66,13 @@ _each_option = together(
         help="Server configuration, such as default (the default) or tuned.",
     ),
     seconds_option,
+    packed(
+        (*SCENARIO_WORDS, "configuration"),
+        "scenario",
+        lambda configuration, **words: parse_scenario(**words, profile=configuration),
+    ),
 )
-
-
-def scenario_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --scenario and an option for each of its words; *command* receives ``scenario``."""
-
-    @_each_option
-    @wraps(command)
-    def packed(*, configuration: str | None, **given: Any) -> Any:
-        words = {name: given.pop(name) for name in SCENARIO_WORDS}
-        return command(scenario=parse_scenario(**words, profile=configuration), **given)
-
-    return packed
+"""--scenario and an option for each of its words; the command receives ``scenario``."""
 
 
 def comparison_options(
@@ -102,13 +88,10 @@ def comparison_options(
         any_metric_option,
         scenario_options,
         budget_option(*budget),
-        click.option(
+        share_option(
             "--confidence",
-            type=parse_share,
-            metavar="SHARE",
+            f"Probability {confidence[1]}, such as {confidence[0]}.",
             default=confidence[0],
-            show_default=True,
-            help=f"Probability {confidence[1]}, such as {confidence[0]}.",
         ),
         memory_option,
         fresh_option,

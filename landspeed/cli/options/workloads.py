@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from benchmarks.workloads.catalog import SUITES, Workload, choose
-from landspeed.cli.options.common import together
+from landspeed.cli.options.common import packed, together
 from landspeed.console.table import as_text, rich_table
 
 MODES = "One of read-only, read-write, tpcb-like, or a workload of the catalog."
@@ -31,26 +29,25 @@ script_options = together(
 )
 
 
-def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --workload and --suite; the command is given the ``workloads`` that they choose."""
-
-    @click.option(
+workload_options = together(
+    click.option(
         "--workload",
         multiple=True,
         metavar="PATTERN",
         help="Measure the workloads whose names match, like 'copy-*'; may be repeated.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--suite",
         type=click.Choice(SUITES),
         help="Measure the workloads of this suite; each contains the ones before it.",
-    )
-    @wraps(command)
-    def packed(*, workload: tuple[str, ...], suite: str | None, **given: Any) -> Any:
-        chosen = choose(workload, suite) if workload or suite else []
-        return command(workloads=chosen, **given)
-
-    return packed
+    ),
+    packed(
+        ("workload", "suite"),
+        "workloads",
+        lambda workload, suite: choose(workload, suite) if workload or suite else [],
+    ),
+)
+"""--workload and --suite; the command receives the ``workloads`` that they choose."""
 
 
 def catalog_text(workloads: Sequence[Workload]) -> str:

@@ -35,7 +35,7 @@ from landspeed.cli.bisect_all import (
 from landspeed.cli.options.common import (
     emit_either,
     flag,
-    require_limit,
+    open_session,
     share_option,
     show_dry_run,
     typed_command,
@@ -117,8 +117,7 @@ def bisect_(
         atlas |= {"size": size, "budget": rule["budget"], "fresh": fresh}
         found = bisect_all(ends, typed_command(), **atlas, dry_run=dry_run)
         return raise_if(found)
-    require_limit(memory, counted=measured.exact)
-    session = Session.open(memory=memory, only_counts=measured.exact)
+    session = open_session(memory, counted=measured.exact)
     targets = targets_between(*ends) if kind is RangeKind.VARIANTS else ()
     commits = None if targets else _commits(session, kind, *ends)
     if dry_run:

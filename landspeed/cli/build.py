@@ -18,7 +18,6 @@ from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.smoke import built_variant
 from builders.external import inspect
 from builders.recipe_table import BuildSystem
-from landspeed.campaign.plan import BuildPlan
 from landspeed.campaign.smoke import check_builds, check_failure, check_table
 from landspeed.cli.options.common import (
     as_json,
@@ -113,14 +112,14 @@ def build_(
         return
     targets = parse_targets(refs, compiled_by(variant, **sandbox))
     if check:
-        _check(Session.open(chosen_sandbox(**sandbox)), targets, jobs)
-        return
+        rows = check_builds(Session.open(chosen_sandbox(**sandbox)), targets, jobs)
+        emit_either(as_text(check_table(rows)), [row.facts() for row in rows])
+        return raise_if(check_failure(rows))
     require_sources(targets)
     session = Session.open(chosen_sandbox(**sandbox), only_counts=True)
     system = BuildSystem(build_system) if build_system else None
     if dry_run:
-        show_plan([BuildPlan.of(session.builder, one, system) for one in targets])
-        return
+        return show_plan(session, targets, system=system)
     archived = _archived(session, targets, archive)
     outcomes = session.build_all(targets, system, jobs=jobs)
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
@@ -149,13 +148,6 @@ def _require_one_task(
         raise UsageError("--check takes no --archive, --build-system or --dry-run")
     if name is not None and not external:
         raise UsageError("--name needs --from", hint="Add --from PG_CONFIG, or leave out --name.")
-
-
-def _check(session: Session, targets: Sequence[Target], jobs: int | None) -> None:
-    """Build *targets* and try each server, as a user other than root."""
-    rows = check_builds(session, targets, jobs)
-    emit_either(as_text(check_table(rows)), [row.facts() for row in rows])
-    raise_if(check_failure(rows))
 
 
 def _show(builds: Sequence[Build], facts: Any) -> None:

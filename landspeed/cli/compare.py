@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import click
 from base.build import Build, Variant
 from base.errors import LandspeedError, SlowerError, UsageError
 from benchmarks.workloads.catalog import Workload
-from benchmarks.workloads.metrics import INSTRUCTIONS, Metric, metric_named
+from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from builders.source import Source
 from landspeed.campaign.patch import Sides, patched, since_merge_base
 from landspeed.campaign.suite_brief import suite_brief
@@ -23,8 +24,8 @@ from landspeed.cli.options.common import (
     emit_either,
     flag,
     given,
+    open_session,
     packed,
-    require_limit,
     require_none_of,
     share_option,
     show_dry_run,
@@ -33,7 +34,7 @@ from landspeed.cli.options.common import (
 )
 from landspeed.cli.options.scenario import SCENARIO_WORDS, comparison_options
 from landspeed.cli.options.workloads import workload_options
-from landspeed.compare.layouts import LayoutCheck, check_layouts, in_layout, require_layouts
+from landspeed.compare.layouts import check_layouts, in_layout, require_layouts
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.report import comparison_facts, comparison_markdown, comparison_text
@@ -70,50 +71,6 @@ class _Suite:
     patches: tuple[Path, ...]
     tips: bool
     fail_on: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Comparing:
-    """How sides are compared; with ``copies`` one with a copy of itself, removed at its end."""
-
-    session: Session
-    scenario: CompareScenario
-    metric: Metric
-    budget: float
-    rule: StoppingRule
-    copies: ExitStack | None
-
-    def compared(
-        self, sides: Sequence[Side], *, fresh: bool = False
-    ) -> tuple[ComparePlan, CompareState]:
-        """Compare *sides*."""
-        plan = plan_comparison(
-            self.session,
-            sides,
-            self.scenario,
-            metric=self.metric,
-            budget=self.budget,
-            rule=self.rule,
-            copies=self.copies,
-        )
-        plan.require_different()
-        say(_announced(plan))
-        return plan, compare(self.session, plan, fresh=fresh)
-
-    def report(self, sides: Sequence[Side], *, fresh: bool, layouts: bool) -> None:
-        """Compare *sides*, and print what was found."""
-        plan, state = self.compared(sides, fresh=fresh)
-        check = self.in_layouts(sides, state) if layouts else None
-        _put(plan, state, check)
-
-    def in_layouts(self, sides: Sequence[Side], state: CompareState) -> LayoutCheck | None:
-        """Compare *sides* in other layouts, if they differ by *state*."""
-
-        def verdict_in(flag: str) -> Verdict:
-            _, there = self.compared([in_layout(side, flag) for side in sides])
-            return there.comparison.findings[0].verdict
-
-        return check_layouts(state.comparison.findings[0].verdict, verdict_in)
 
 
 _OWN = ("size", "mail", "brief", "patches", "tips", "fail_on")
@@ -221,22 +178,24 @@ def compare_(
     words = sides * 2 if aa and len(sides) == 1 else sides
     parsed = [Side.parse(word, variant, scenario.profile) for word in _at_least_two(words)]
     measured = metric_named(metric)
-    require_limit(memory, counted=measured.exact)
+    session = open_session(memory, counted=measured.exact)
     if layouts:
         require_layouts(parsed, counted=measured.exact)
-    session = Session.open(memory=memory, only_counts=measured.exact)
     if dry_run:
         _show_dry_run(session, parsed, metric)
         return
     with ExitStack() as copies:
-        _Comparing(
-            session=session,
+        rule = StoppingRule(precision=precision, confidence=confidence, narrow=narrow)
+        planned = partial(
+            plan_comparison,
+            session,
             scenario=scenario,
             metric=measured,
             budget=budget,
-            rule=StoppingRule(precision=precision, confidence=confidence, narrow=narrow),
+            rule=rule,
             copies=copies if aa else None,
-        ).report(parsed, fresh=fresh, layouts=layouts)
+        )
+        _compare_servers(session, planned, parsed, fresh=fresh, layouts=layouts)
 
 
 def _show_dry_run(session: Session, sides: list[Side], metric: str) -> None:
@@ -324,11 +283,34 @@ def _at_least_two(sides: tuple[str, ...]) -> tuple[str, ...]:
     return sides
 
 
-def _put(plan: ComparePlan, state: CompareState, check: LayoutCheck | None) -> None:
-    told = f"\n\n{check}" if check else ""
-    put_summary(comparison_markdown(plan, state) + told)
-    facts = comparison_facts(plan, state) | ({"layouts": check.facts()} if check else {})
-    emit_either(as_text(comparison_text(plan, state)) + told, facts)
+def _compare_servers(
+    session: Session,
+    planned: Callable[..., ComparePlan],
+    sides: Sequence[Side],
+    *,
+    fresh: bool,
+    layouts: bool,
+) -> None:
+    """Compare *sides*, with *layouts* also in others if they differ, and print what was found."""
+
+    def compared(sides: Sequence[Side], *, fresh: bool = False) -> tuple[ComparePlan, CompareState]:
+        plan = planned(sides=sides)
+        plan.require_different()
+        say(_announced(plan))
+        return plan, compare(session, plan, fresh=fresh)
+
+    def verdict_in(flag: str) -> Verdict:
+        _, there = compared([in_layout(side, flag) for side in sides])
+        return there.comparison.findings[0].verdict
+
+    plan, state = compared(sides, fresh=fresh)
+    text, facts = as_text(comparison_text(plan, state)), comparison_facts(plan, state)
+    markdown = comparison_markdown(plan, state)
+    if layouts and (check := check_layouts(state.comparison.findings[0].verdict, verdict_in)):
+        text, markdown = f"{text}\n\n{check}", f"{markdown}\n\n{check}"
+        facts |= {"layouts": check.facts()}
+    put_summary(markdown)
+    emit_either(text, facts)
 
 
 def _announced(plan: ComparePlan) -> str:

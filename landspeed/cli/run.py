@@ -13,7 +13,6 @@ from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
 from landspeed.campaign.campaign import Campaign, Request, Tally, failed, summary
-from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.campaign.workloads import count_workloads
 from landspeed.cli.options.common import (
     dry_run_option,
@@ -23,6 +22,7 @@ from landspeed.cli.options.common import (
     json_option,
     memory_option,
     metric_option,
+    open_session,
     require_limit,
     require_none_of,
     variant_options,
@@ -102,8 +102,7 @@ def run_(
         scales=parse_scales(scales),
         counted=metric == INSTRUCTIONS,
     )
-    require_limit(memory, counted=request.counted)
-    session = Session.open(memory=memory, only_counts=request.counted)
+    session = open_session(memory, counted=request.counted)
     if dry_run:
         _show_plan(session, request)
         return
@@ -148,14 +147,5 @@ def _show_plan(session: Session, request: Request) -> None:
     for target in request.targets:
         if target.registered is not None:
             session.named(target)  # fails if no server is registered under that name
-    measurements = MeasurementPlan(
-        machine=session.machine,
-        root=session.paths.server_root,
-        preset=request.preset,
-        scales=request.scales,
-        builds=len(request.targets),
-        counted=request.counted,
-    )
     sources = [target for target in request.targets if target.registered is None]
-    builds = [BuildPlan.of(session.builder, target, None) for target in sources]
-    show_plan(builds, measurements)
+    show_plan(session, sources, request)

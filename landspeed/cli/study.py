@@ -21,7 +21,7 @@ from landspeed.cli.options.common import (
     json_option,
     memory_option,
     metric_option,
-    require_limit,
+    open_session,
     show_dry_run,
     typed_command,
 )
@@ -112,8 +112,7 @@ def study_(
       landspeed study upgrade 13 18 --suite small --metric instructions
       landspeed study tuned --setting shared_buffers=4GB --setting wal_compression=on
     """
-    require_limit(memory, counted=False)
-    session = Session.open(memory=memory)
+    session = open_session(memory, counted=False)
     study = load_study(session.paths.project, name)
     request = _request(preset, refs, axes)
     upgrade = Upgrade.of(study, refs, suite)

@@ -39,14 +39,13 @@ class Session:
     @classmethod
     def open(
         cls,
-        in_: Callable[[Paths], Sandbox | None] = lambda _: None,
+        sandbox: Sandbox | None = None,
         *,
         memory: int | None = None,
         only_counts: bool = False,
     ) -> Session:
-        """Return the session of the current project; *in_* chooses the sandbox, or the host."""
-        paths = Paths.find()
-        return cls(paths=paths, sandbox=in_(paths), memory=memory, only_counts=only_counts)
+        """Return the session of the current project; without a *sandbox* it builds on the host."""
+        return cls(paths=Paths.find(), sandbox=sandbox, memory=memory, only_counts=only_counts)
 
     @cached_property
     def builder(self) -> Builder:
@@ -105,18 +104,14 @@ class Session:
                 continue
             if isinstance(named, Build):
                 known[target] = named
+            elif found := self.builder.find(named, target.variant, system):
+                known[target] = found
             else:
                 orders[target] = Order(source=named, variant=target.variant, system=system)
-        outcomes: Outcomes = {}
-        for order in orders.values():
-            found = self.builder.find(order.source, order.variant, order.system)
-            if found:
-                outcomes[order] = found
-        due = [order for order in dict.fromkeys(orders.values()) if order not in outcomes]
-        if due:
-            outcomes |= self._made(due, jobs or self.builder.sandbox.jobs)
-        made = known | {target: outcomes[order] for target, order in orders.items()}
-        return {target: made[target] for target in targets}
+        due = list(dict.fromkeys(orders.values()))
+        outcomes = self._made(due, jobs or self.builder.sandbox.jobs) if due else {}
+        known |= {target: outcomes[order] for target, order in orders.items()}
+        return {target: known[target] for target in targets}
 
     def _made(self, due: list[Order], at_once: int) -> Outcomes:
         names = ", ".join(order.label for order in due)

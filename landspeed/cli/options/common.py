@@ -21,6 +21,7 @@ from builders.recipe_table import BuildSystem
 from landspeed.console.github_log import put_outputs
 from landspeed.console.params import parse_duration, parse_memory, parse_share, spell_duration
 from landspeed.farm.runners import runner_labels
+from landspeed.session.session import Session
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _JSON = "landspeed.json"
@@ -256,6 +257,12 @@ def require_none_of(names: Iterable[str], option: str) -> None:
             detail="It counts the instructions of workloads of the catalog.",
             hint="Leave it out; --suite and --workload choose what is counted.",
         )
+
+
+def open_session(memory: int | None, *, counted: bool) -> Session:
+    """Return the session of servers under a limit of *memory* bytes; see `require_limit`."""
+    require_limit(memory, counted=counted)
+    return Session.open(memory=memory, only_counts=counted)
 
 
 def require_limit(memory: int | None, *, counted: bool) -> None:

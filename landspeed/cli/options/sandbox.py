@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import click
@@ -53,8 +52,8 @@ sandbox_options = together(
 
 def chosen_sandbox(
     *, place: str, toolchain: str | None, memory: int | None, cpus: float | None
-) -> Callable[[Paths], Sandbox | None]:
-    """Return what makes the sandbox that the options ask for; it makes None for the host."""
+) -> Sandbox | None:
+    """Return the sandbox that the options ask for; None for the host."""
     if place == "host":
         given = {"toolchain": toolchain, "memory": memory, "cpus": cpus}
         for name, value in given.items():
@@ -63,13 +62,11 @@ def chosen_sandbox(
                     f"--{name} is for builds in a container",
                     hint="Add --in docker, or leave it out.",
                 )
-        return lambda _: None
+        return None
     if cpus is not None and not _LEAST_CPUS <= cpus <= cores():
         raise UsageError(f"--cpus {cpus:g} is not between {_LEAST_CPUS} and {cores()}")
-    tools = toolchain_named(toolchain)
-    return lambda paths: Container(
-        tools=tools, ccache=paths.ccache, jobs=cores(), memory=memory, cpus=cpus
-    )
+    tools, ccache = toolchain_named(toolchain), Paths.find().ccache
+    return Container(tools=tools, ccache=ccache, jobs=cores(), memory=memory, cpus=cpus)
 
 
 def compiled_by(

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from textwrap import fill
+from typing import cast
 
 import click
 
@@ -32,12 +33,15 @@ def reference() -> str:
     root = click.Context(cli, info_name="landspeed")
     parts = [_INTRODUCTION, f"{_paragraph(cli.epilog or '')}\n"]
     for title, verbs in cli.sections.items():
-        parts.append(f"## {title}\n")
-        for name in verbs:
-            command = cli.get_command(root, name)
-            if command is not None:
-                parts += _command(click.Context(command, info_name=name, parent=root))
+        parts += [f"## {title}\n", *_commands(root, verbs)]
     return "\n".join(parts)
+
+
+def _commands(context: click.Context, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        command = cast(click.Group, context.command).get_command(context, name)
+        if command is not None:
+            yield from _command(click.Context(command, info_name=name, parent=context))
 
 
 def _command(context: click.Context) -> Iterator[str]:
@@ -54,10 +58,7 @@ def _command(context: click.Context) -> Iterator[str]:
         yield f"{_paragraph(command.epilog)}\n"
     yield f"```shell\n{inspect.cleandoc(examples)}\n```\n"
     if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            if inner is not None:
-                yield from _command(click.Context(inner, info_name=name, parent=context))
+        yield from _commands(context, command.list_commands(context))
 
 
 def _options(context: click.Context) -> Iterator[str]:

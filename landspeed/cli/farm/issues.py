@@ -105,7 +105,8 @@ def issues_(
     try:
         for one in (*_tell(session, github), *_silences(session, waiting, github)):
             told.append(one)
-            say(f"{one.action}: {_number(one)}{one.title}")
+            number = "" if one.number is None else f"#{one.number} "
+            say(f"{one.action}: {number}{one.title}")
     finally:
         emit_json([asdict(one) for one in told])
     for one in told if dry_run and not as_json() else ():
@@ -152,10 +153,6 @@ def _comment(number: int, file: Path) -> None:
     else:
         done = comment(github, number, parse_reports(facts))
     say(f"comment on issue {number}: {done}")
-
-
-def _number(one: IssueUpdate) -> str:
-    return f"#{one.number} " if one.number is not None else ""
 
 
 def _summary(told: list[IssueUpdate], calls: int) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import assert_never
 
 import click
@@ -156,16 +158,14 @@ def unpack(*, paths: tuple[Path, ...], assigned: str) -> None:
     # A job that confirms packs what others measured, too: theirs comes first.
     for file in sorted(files, key=lambda one: "confirm" in one.parent.name):
         job = jobs.get(file.parent.name)
-        with tempfile.TemporaryDirectory(prefix="landspeed-unpack-") as scratch:
-            try:
-                if jobs and job is None:
-                    raise UsageError("no job of this run has this name")
-                unpack_files(file, Path(scratch), is_result)
-                accept = acceptance(job or Assigned(), Path(scratch))
-                new += merge_results(Path(scratch), results, accept=accept)
-            except UsageError as error:
-                damaged.append(file)
-                warn_set_aside(file, error)
+        try:
+            if jobs and job is None:
+                raise UsageError("no job of this run has this name")
+            unpack = partial(unpack_files, file, accept=is_result)
+            new += _take_over(unpack, job or Assigned(), results)
+        except UsageError as error:
+            damaged.append(file)
+            warn_set_aside(file, error)
     say(
         f"{counted(new, 'file')} new here, from {len(files) - len(damaged)} packed"
         if files
@@ -196,13 +196,11 @@ def recover() -> None:
     artifacts, results, new = Artifacts.find(say), Paths.find().results, 0
     machine = Machine.detect().name
     for one in artifacts.left_over():
-        with tempfile.TemporaryDirectory(prefix="landspeed-recover-") as scratch:
+        try:
             job = assigned_by_name(one.name, machine)
-            try:
-                artifacts.unpack(one, Path(scratch))
-                new += merge_results(Path(scratch), results, accept=acceptance(job, Path(scratch)))
-            except LandspeedError as error:
-                say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
+            new += _take_over(partial(artifacts.unpack, one), job, results)
+        except LandspeedError as error:
+            say(f'not taken: the artifact "{one.name}"\n{error}')  # the others are
     put_outputs({"recovered": new})
     say(f"{counted(new, 'file')} recovered from failed runs" if new else "nothing to recover")
     emit_json({"recovered": new})
@@ -237,6 +235,14 @@ def check(*, drop: bool) -> None:
         raise RecordError(
             f"the results have {found}", hint='"landspeed farm results check --drop" retires them.'
         )
+
+
+def _take_over(unpack: Callable[..., None], job: Assigned, results: Path) -> int:
+    """Merge what *unpack* writes to its *target* and *job* may hand in; return the new files."""
+    with TemporaryDirectory(prefix="landspeed-unpack-") as scratch:
+        target = Path(scratch)
+        unpack(target=target)
+        return merge_results(target, results, accept=acceptance(job, target))
 
 
 def _files_below(paths: tuple[Path, ...]) -> list[Path]:

@@ -58,8 +58,7 @@ def unpack_files(file: Path, target: Path, accept: Callable[[str], bool]) -> Non
                 size += member.size
                 if number == _MOST_MEMBERS or size > _MOST_BYTES:
                     raise tarfile.ReadError("it holds too many or too large files")
-                _require_harmless(member, file, accept)
-                _require_no_link_above(target, member.name, file)
+                _require_harmless(member, target, file, accept)
                 _write(tar, member, target / member.name)
     except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
@@ -73,7 +72,9 @@ def unpack_files(file: Path, target: Path, accept: Callable[[str], bool]) -> Non
         ) from error
 
 
-def _require_harmless(member: tarfile.TarInfo, file: Path, accept: Callable[[str], bool]) -> None:
+def _require_harmless(
+    member: tarfile.TarInfo, target: Path, file: Path, accept: Callable[[str], bool]
+) -> None:
     name = PurePosixPath(member.name)
     wrong = name.is_absolute() or ".." in name.parts or not name.parts or not accept(member.name)
     if member.issym():
@@ -82,17 +83,13 @@ def _require_harmless(member: tarfile.TarInfo, file: Path, accept: Callable[[str
     elif not (member.isreg() or member.isdir()):
         wrong = True
     if wrong:
-        raise UsageError(
-            f'"{file}" was rejected',
-            detail=f"An archive of landspeed never holds {member.name!r}.",
-        )
-
-
-def _require_no_link_above(target: Path, name: str, file: Path) -> None:
+        detail = f"An archive of landspeed never holds {member.name!r}."
     # A file written through a link that an earlier member made could land anywhere.
-    for parent in PurePosixPath(name).parents:
-        if (target / parent).is_symlink():
-            raise UsageError(f'"{file}" was rejected', detail=f"{name!r} is behind a link.")
+    elif any((target / parent).is_symlink() for parent in name.parents):
+        detail = f"{member.name!r} is behind a link."
+    else:
+        return
+    raise UsageError(f'"{file}" was rejected', detail=detail)
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:

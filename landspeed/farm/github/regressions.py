@@ -7,7 +7,7 @@ each machine. Changepoints that may be of the same commit are one regression.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.note import BisectionNote, newest
@@ -48,9 +48,7 @@ class Span:
         """Return the intersection with a span that this one meets."""
         begin = self if self.first >= other.first else other
         end = self if self.end <= other.end else other
-        return Span(
-            line=self.line, before=begin.before, last=end.last, first=begin.first, end=end.end
-        )
+        return replace(begin, last=end.last, end=end.end)
 
 
 @dataclass(kw_only=True)

@@ -24,6 +24,7 @@ from landspeed.sampling.rounds import OVERHEAD_SECONDS
 
 _FAILURES = 2  # One failed build may have lacked memory; two mean that the commit does not build.
 _RECENT = 40
+_BUILD_SECONDS, _COUNT_SECONDS = 240.0, 30.0
 
 Server = tuple[str, str]
 """A commit's full hash or a release's name, and the name of a variant."""
@@ -121,32 +122,23 @@ def _grouped(table: pa.Table, cell: Iterable[str]) -> list[dict[str, Any]]:
     return list(table.group_by(keys).aggregate([("id", "count")]).to_pylist())
 
 
-@dataclass(frozen=True, kw_only=True)
-class CostEstimate:
-    """What measuring takes, in wall seconds; the defaults are of a small cloud machine.
+def cost_estimate(records: RecordStore, cores: int) -> tuple[float, float, float]:
+    """Return what measuring takes on a machine with *cores*, from the latest *records*.
 
-    ``count``: Counting one cell.
-    ``overhead``: What a timed run takes beside the time in which its client runs.
+    In wall seconds: a build, counting one cell, and what a timed run takes beside the time in which
+    its client runs. Without records they are those of a small cloud machine.
     """
-
-    build: float = 240.0
-    count: float = 30.0
-    overhead: float = OVERHEAD_SECONDS
-
-    @classmethod
-    def of(cls, records: RecordStore, cores: int) -> CostEstimate:
-        """Estimate from the medians of the latest *records*, for a machine with *cores*."""
-        table = records.table(["id", "instructions"])
-        counts = table.filter(pc.is_valid(table["instructions"]))["id"].to_pylist()[-_RECENT:]
-        timings = table.filter(pc.is_null(table["instructions"]))["id"].to_pylist()[-_RECENT:]
-        counted, timed = (list(records.records(ids)) for ids in (counts, timings))
-        builds = [one.build.cpu_seconds or 0.0 for one in (*counted, *timed)]
-        overheads = [one.run.spent - _client_seconds(one) for one in timed]
-        return cls(
-            build=median(builds) / cores if builds else cls.build,
-            count=median(one.run.spent for one in counted) if counted else cls.count,
-            overhead=max(0.0, median(overheads)) if overheads else cls.overhead,
-        )
+    table = records.table(["id", "instructions"])
+    counts = table.filter(pc.is_valid(table["instructions"]))["id"].to_pylist()[-_RECENT:]
+    timings = table.filter(pc.is_null(table["instructions"]))["id"].to_pylist()[-_RECENT:]
+    counted, timed = (list(records.records(ids)) for ids in (counts, timings))
+    builds = [one.build.cpu_seconds or 0.0 for one in (*counted, *timed)]
+    overheads = [one.run.spent - _client_seconds(one) for one in timed]
+    return (
+        median(builds) / cores if builds else _BUILD_SECONDS,
+        median(one.run.spent for one in counted) if counted else _COUNT_SECONDS,
+        max(0.0, median(overheads)) if overheads else OVERHEAD_SECONDS,
+    )
 
 
 def _client_seconds(record: Record) -> float:

@@ -24,7 +24,7 @@ from benchmarks.workloads.scenario import CacheState
 from builders.source import Sources
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.detect import ChangepointScan
-from landspeed.farm.coverage import CostEstimate, Coverage, Server
+from landspeed.farm.coverage import Coverage, Server, cost_estimate
 from landspeed.farm.matrix import MOST_JOBS
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -183,16 +183,16 @@ def tracking_plan(session: Session, track: TrackingConfig, scan: ChangepointScan
     revisions = {one.ref: one for line in lines for one in line}
     preset, counter = track.measured, session.machine.name
     coverage = Coverage.of(session.records, preset)
-    costs = CostEstimate.of(session.records, session.machine.cores)
+    build, count, overhead = cost_estimate(session.records, session.machine.cores)
     axes: tuple[Sized, ...] = (preset.modes, preset.protocols, preset.profiles)
     choice = _Choice(session=session, lines=lines, track=track, coverage=coverage)
     counted = choice.assignment(
         counter,
         lambda server: coverage.is_counted(server, counter, preset),
-        costs.build + costs.count * prod(map(len, (*axes, CacheState))),
+        build + count * prod(map(len, (*axes, CacheState))),
     )
     cells = prod(map(len, (*axes, preset.tiers, preset.client_counts)))
-    timing = (preset.seconds + costs.overhead) * preset.samples * cells
+    timing = (preset.seconds + overhead) * preset.samples * cells
     machines = dict.fromkeys(track.machines)
     newest = session.builder.newest_stable().origin
     return TrackingPlan(

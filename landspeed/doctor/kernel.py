@@ -56,11 +56,6 @@ class Kernel:
         return int(quota) / int(period)
 
     @cached_property
-    def is_virtual(self) -> bool:
-        """Whether the processor says that it runs under a hypervisor."""
-        return "hypervisor" in self.read("/proc/cpuinfo").split()
-
-    @cached_property
     def steal_share(self) -> float | None:
         """Share of processor time since boot that other machines got, see proc_stat(5)."""
         words = self.read("/proc/stat").partition("\n")[0].split()
@@ -75,12 +70,6 @@ class Kernel:
             return memory_bytes(self.root)
         except (OSError, ValueError):
             return None
-
-    @property
-    def memory_available(self) -> int | None:
-        """Bytes of memory that are available now without swapping."""
-        bounds = (self.memory_field("MemAvailable"), self.memory_granted)
-        return min((bound for bound in bounds if bound is not None), default=None)
 
     def memory_field(self, name: str) -> int | None:
         """Return the field *name* of /proc/meminfo in bytes; None if there is none."""

@@ -43,9 +43,11 @@ def system_checks(kernel: Kernel, paths: Paths, search: str | None) -> list[Chec
 
 
 def _memory(kernel: Kernel) -> Check:
-    available, granted = kernel.memory_available, kernel.memory_granted
-    if available is None or granted is None:
+    granted, unused = kernel.memory_granted, kernel.memory_field("MemAvailable")
+    if granted is None:
         return not_shown()
+    # A cgroup may grant less than the machine has available.
+    available = granted if unused is None else min(granted, unused)
     value = f"{available / GB:.1f} of {granted / GB:.1f} GB available"
     judge = fail if available < MEMORY_NEEDED else warn
     return judge(

@@ -32,14 +32,9 @@ from landspeed.cli.bisect_all import (
     out_of_time,
     require_same_variant,
 )
-from landspeed.cli.options.common import (
-    emit_either,
-    flag,
-    open_session,
-    share_option,
-    show_dry_run,
-    typed_command,
-)
+from landspeed.cli.options.asked import open_session, typed_command
+from landspeed.cli.options.kinds import flag, share_option
+from landspeed.cli.options.output import emit_either, show_dry_run
 from landspeed.cli.options.scenario import comparison_options
 from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import SCENARIO, CompareScenario

@@ -15,15 +15,9 @@ from landspeed.atlas.kinds import find_kinds
 from landspeed.atlas.report import atlas_markdown, atlas_report
 from landspeed.atlas.request import AtlasRequest
 from landspeed.atlas.run import Atlas
-from landspeed.cli.options.common import (
-    emit_either,
-    flag,
-    given,
-    packed,
-    require_none_of,
-    show_dry_run,
-    together,
-)
+from landspeed.cli.options.asked import given, require_none_of
+from landspeed.cli.options.kinds import flag, packed, together
+from landspeed.cli.options.output import emit_either, show_dry_run
 from landspeed.cli.options.scenario import SCENARIO_WORDS
 from landspeed.cli.options.workloads import workload_options
 from landspeed.console.format import percent

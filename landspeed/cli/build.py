@@ -18,21 +18,14 @@ from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.smoke import built_variant
 from builders.external import inspect
 from builders.recipe_table import BuildSystem
+from landspeed.campaign.plan import BuildPlan
 from landspeed.campaign.smoke import check_builds, check_failure, check_table
-from landspeed.cli.options.common import (
-    as_json,
-    dry_run_option,
-    emit_either,
-    flag,
-    jobs_option,
-    json_option,
-    system_option,
-    variant_options,
-)
+from landspeed.cli.options.common import jobs_option, system_option, variant_options
+from landspeed.cli.options.kinds import flag
+from landspeed.cli.options.output import as_json, dry_run_option, emit_either, json_option
 from landspeed.cli.options.sandbox import chosen_sandbox, compiled_by, runs_here, sandbox_options
 from landspeed.cli.plan import show_plan
 from landspeed.console.progress import say
-from landspeed.console.table import as_text
 from landspeed.farm.build_archive import BuildArchive
 from landspeed.session.session import Session, build_failure
 from landspeed.session.target import Target, parse_targets, require_sources
@@ -113,13 +106,13 @@ def build_(
     targets = parse_targets(refs, compiled_by(variant, **sandbox))
     if check:
         rows = check_builds(Session.open(chosen_sandbox(**sandbox)), targets, jobs)
-        emit_either(as_text(check_table(rows)), [row.facts() for row in rows])
+        emit_either(check_table(rows), [row.facts() for row in rows])
         return raise_if(check_failure(rows))
     require_sources(targets)
     session = Session.open(chosen_sandbox(**sandbox), only_counts=True)
     system = BuildSystem(build_system) if build_system else None
     if dry_run:
-        return show_plan(session, targets, system=system)
+        return show_plan([BuildPlan.of(session.builder, one, system) for one in targets])
     archived = _archived(session, targets, archive)
     outcomes = session.build_all(targets, system, jobs=jobs)
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]

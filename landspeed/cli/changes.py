@@ -22,21 +22,20 @@ from landspeed.changepoints.changepoint import (
 from landspeed.changepoints.confirm import ConfirmRun, confirmations_facts
 from landspeed.changepoints.detect import ChangepointScan
 from landspeed.changepoints.scan import scan_records
-from landspeed.cli.options.common import (
+from landspeed.cli.options.asked import read_json
+from landspeed.cli.options.kinds import budget_option, flag
+from landspeed.cli.options.output import (
     as_json,
-    budget_option,
     dry_run_option,
     emit_either,
-    flag,
     json_option,
-    read_json,
     show_dry_run,
 )
 from landspeed.cli.options.scenario import seconds_option
 from landspeed.console.format import change, counted
 from landspeed.console.params import parse_duration, spell_duration
 from landspeed.console.progress import duration, say
-from landspeed.console.table import as_text, rich_table
+from landspeed.console.table import rich_table
 from landspeed.farm.bisect_confirmed import bisect_confirmed
 from landspeed.results.series import RELEASES_LINE
 from landspeed.session.session import Session
@@ -121,8 +120,7 @@ def changes_(
         listed, said = _listed(session, metric, since, doubtful_too=doubtful_too)
         if file is None:
             if listed or as_json():
-                text = as_text(changes_table(listed))
-                emit_either(text, [one.facts() for one in listed])
+                emit_either(changes_table(listed), [one.facts() for one in listed])
             say(said)
             return
         given = listed
@@ -137,8 +135,7 @@ def changes_(
 
 def _confirm(run: ConfirmRun, given: Sequence[Changepoint], *, bisect_too: bool) -> None:
     found = run.of(given)
-    text = as_text(confirmations_table(found))
-    emit_either(text, confirmations_facts(found))
+    emit_either(confirmations_table(found), confirmations_facts(found))
     notes = run.session.records.confirmations.read(Confirmation)
     say(status_counts_text(newest(notes).values()))
     # All bisections end before the first is told.

@@ -20,18 +20,9 @@ from landspeed.campaign.patch import Sides, patched, since_merge_base
 from landspeed.campaign.suite_brief import suite_brief
 from landspeed.campaign.suite_compare import compare_suite
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
-from landspeed.cli.options.common import (
-    emit_either,
-    flag,
-    given,
-    open_session,
-    packed,
-    require_none_of,
-    share_option,
-    show_dry_run,
-    together,
-    typed_command,
-)
+from landspeed.cli.options.asked import given, open_session, require_none_of, typed_command
+from landspeed.cli.options.kinds import flag, packed, share_option, together
+from landspeed.cli.options.output import emit_either, show_dry_run
 from landspeed.cli.options.scenario import SCENARIO_WORDS, comparison_options
 from landspeed.cli.options.workloads import workload_options
 from landspeed.compare.layouts import check_layouts, in_layout, require_layouts
@@ -173,26 +164,26 @@ def compare_(
       landspeed compare master --suite small --patch v3-*.patch
     """
     if suite:
-        _compare_suite(sides, suite, variant, dry_run=dry_run)
-        return
+        return _compare_suite(sides, suite, variant, dry_run=dry_run)
     words = sides * 2 if aa and len(sides) == 1 else sides
-    parsed = [Side.parse(word, variant, scenario.profile) for word in _at_least_two(words)]
+    if len(words) < 2:
+        hint = "Name two sides or more, or give --aa to compare one with a copy of itself."
+        raise UsageError("nothing to compare it with", hint=hint)
+    parsed = [Side.parse(word, variant, scenario.profile) for word in words]
     measured = metric_named(metric)
     session = open_session(memory, counted=measured.exact)
     if layouts:
         require_layouts(parsed, counted=measured.exact)
     if dry_run:
-        _show_dry_run(session, parsed, metric)
-        return
+        return _show_dry_run(session, parsed, metric)
     with ExitStack() as copies:
-        rule = StoppingRule(precision=precision, confidence=confidence, narrow=narrow)
         planned = partial(
             plan_comparison,
             session,
             scenario=scenario,
             metric=measured,
             budget=budget,
-            rule=rule,
+            rule=StoppingRule(precision=precision, confidence=confidence, narrow=narrow),
             copies=copies if aa else None,
         )
         _compare_servers(session, planned, parsed, fresh=fresh, layouts=layouts)
@@ -272,15 +263,6 @@ def _listed(session: Session, named: list[Source | Build]) -> bool:
     """Return whether all sources are upstream's or a listed remote's: see `Sources.is_listed`."""
     sources = [one for one in named if isinstance(one, Source)]
     return all(map(session.builder.sources.is_listed, sources))
-
-
-def _at_least_two(sides: tuple[str, ...]) -> tuple[str, ...]:
-    if len(sides) < 2:
-        raise UsageError(
-            "nothing to compare it with",
-            hint="Name two sides or more, or give --aa to compare one with a copy of itself.",
-        )
-    return sides
 
 
 def _compare_servers(

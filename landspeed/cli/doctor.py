@@ -9,7 +9,8 @@ import click
 
 from base.errors import UsageError
 from base.paths import Paths
-from landspeed.cli.options.common import emit, emit_either, flag, json_option, number_option
+from landspeed.cli.options.kinds import flag, number_option
+from landspeed.cli.options.output import emit, emit_either, json_option
 from landspeed.doctor.checks import checks, exit_code, render
 from landspeed.doctor.script import fix_hints as hints
 

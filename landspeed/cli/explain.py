@@ -21,19 +21,12 @@ from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell
 from builders.source import Source
 from landspeed.campaign.workloads import count_key, counter_of, recorded_counts
-from landspeed.cli.options.common import (
-    as_json,
-    emit,
-    emit_json,
-    flag,
-    json_option,
-    number_option,
-    variant_options,
-)
+from landspeed.cli.options.common import variant_options
+from landspeed.cli.options.kinds import flag, number_option
+from landspeed.cli.options.output import as_json, emit, emit_json, json_option
 from landspeed.compare.prepare import cell_of
 from landspeed.compare.side import one_of, parse_scenario
 from landspeed.console.progress import say
-from landspeed.console.table import as_text
 from landspeed.profiling.diff import (
     ExplainResult,
     costs,
@@ -118,7 +111,7 @@ def explain_(
     if as_json():
         emit_json(explained.facts(top) | {"svg": str(path)})
     else:
-        emit(as_text(explained_text(explained, top)))
+        emit(explained_text(explained, top))
         say(f"flame graph: {path}")
 
 

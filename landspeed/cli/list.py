@@ -6,8 +6,9 @@ import click
 
 from benchmarks.workloads.catalog import workloads as workload_list
 from landspeed.campaign.inventory import listing, render_listing
-from landspeed.cli.options.common import emit_either, flag, json_option
-from landspeed.cli.options.workloads import catalog_text
+from landspeed.cli.options.kinds import flag
+from landspeed.cli.options.output import emit_either, json_option
+from landspeed.cli.options.workloads import catalog_table
 from landspeed.session.session import Session
 
 
@@ -25,7 +26,7 @@ def list_(*, workloads: bool) -> None:
     """
     if workloads:
         chosen = workload_list()
-        emit_either(catalog_text(chosen), [one.facts() for one in chosen])
+        emit_either(catalog_table(chosen), [one.facts() for one in chosen])
         return
     rows = listing(Session.open())
     emit_either(render_listing(rows), [vars(row) for row in rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,27 +11,25 @@ import click
 from base.build import Variant
 from base.errors import UsageError
 from base.files import canonical_json
+from base.paths import Paths
+from benchmarks.machine.machine import Machine
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
+from builders.builder import Builder
 from builders.recipe_table import BuildSystem
-from landspeed.campaign.campaign import Request
 from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.cli.options.common import (
-    emit,
-    flag,
-    json_option,
     memory_option,
     metric_option,
-    show_dry_run,
     system_option,
     variants_options,
 )
+from landspeed.cli.options.kinds import flag
+from landspeed.cli.options.output import emit, json_option, show_dry_run
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.console.progress import duration
 from landspeed.console.table import as_text, rich_table
 from landspeed.farm.matrix import builds_matrix, matrix_targets
-from landspeed.session.session import Session
-from landspeed.session.target import Target
 
 
 @click.command("plan")
@@ -76,40 +74,30 @@ def plan_(
             "nothing to plan", hint="Name a REF." if matrix else "Name a REF, a --preset, or both."
         )
     targets = matrix_targets(refs, variants)
-    session = Session.open(memory=memory)
+    paths = Paths.find()
+    builder = Builder.open(paths)
     if matrix:
-        emit(canonical_json(builds_matrix(session.builder.sources, targets)))
+        emit(canonical_json(builds_matrix(builder.sources, targets)))
         return
-    request = None
+    system = BuildSystem(build_system) if build_system else None
+    measurements = None
     if preset is not None:
-        request = Request(
-            targets=targets,
+        measurements = MeasurementPlan(
+            machine=Machine.detect().limited(memory),
+            root=paths.server_root,
             preset=chosen_preset(preset, **changes),
             scales=parse_scales(scales),
+            builds=max(1, len(targets)),
             counted=metric == INSTRUCTIONS,
         )
-    show_plan(session, targets, request, BuildSystem(build_system) if build_system else None)
+    show_plan([BuildPlan.of(builder, one, system) for one in targets], measurements)
 
 
-def show_plan(
-    session: Session,
-    targets: Iterable[Target],
-    request: Request | None = None,
-    system: BuildSystem | None = None,
-) -> None:
-    """Print how *targets* would be built by *system*, and what *request* would measure."""
-    builds = [BuildPlan.of(session.builder, one, system) for one in targets]
+def show_plan(builds: Sequence[BuildPlan], measurements: MeasurementPlan | None = None) -> None:
+    """Print how *builds* would be made, and what would be measured of them."""
     facts: dict[str, Any] = {"recipes": [one.facts() for one in builds]}
     parts = [build_plan_text(one) for one in builds]
-    if request is not None:
-        measurements = MeasurementPlan(
-            machine=session.machine,
-            root=session.paths.server_root,
-            preset=request.preset,
-            scales=request.scales,
-            builds=max(1, len(request.targets)),
-            counted=request.counted,
-        )
+    if measurements is not None:
         facts["measurements"] = measurements.facts()
         parts.append(measurement_plan_text(measurements))
     show_dry_run("\n\n".join(parts), facts)

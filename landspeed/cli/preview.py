@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from base.paths import Paths
-from landspeed.cli.options.common import emit
+from landspeed.cli.options.output import emit
 from landspeed.console.progress import say
 from landspeed.site.serve import serving
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from base.paths import Paths
-from landspeed.cli.options.common import emit, flag
+from landspeed.cli.options.kinds import flag
+from landspeed.cli.options.output import emit
 from landspeed.console.github_log import put_outputs
 from landspeed.console.progress import say
 from landspeed.session.session import Session

@@ -13,22 +13,14 @@ from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
 from landspeed.campaign.campaign import Campaign, Request, Tally, failed, summary
+from landspeed.campaign.plan import BuildPlan, MeasurementPlan
 from landspeed.campaign.workloads import count_workloads
-from landspeed.cli.options.common import (
-    dry_run_option,
-    emit_either,
-    emit_json,
-    flag,
-    json_option,
-    memory_option,
-    metric_option,
-    open_session,
-    require_limit,
-    require_none_of,
-    variant_options,
-)
+from landspeed.cli.options.asked import open_session, require_limit, require_none_of
+from landspeed.cli.options.common import memory_option, metric_option, variant_options
+from landspeed.cli.options.kinds import flag
+from landspeed.cli.options.output import dry_run_option, emit_either, emit_json, json_option
 from landspeed.cli.options.preset import chosen_preset, preset_options
-from landspeed.cli.options.workloads import catalog_text, workload_options
+from landspeed.cli.options.workloads import catalog_table, workload_options
 from landspeed.cli.plan import show_plan
 from landspeed.cli.publish import publish_now, tell_where
 from landspeed.console.format import counted
@@ -121,7 +113,7 @@ def _run_workloads(
     """Count *workloads* of the catalog on *targets*."""
     if dry_run:
         facts = [one.facts() for one in workloads]
-        emit_either(catalog_text(workloads), facts)
+        emit_either(catalog_table(workloads), facts)
         say(f"{counted(len(workloads), 'workload')} on {counted(len(targets), 'target')}")
         return
     session = Session.open(only_counts=True)
@@ -147,5 +139,13 @@ def _show_plan(session: Session, request: Request) -> None:
     for target in request.targets:
         if target.registered is not None:
             session.named(target)  # fails if no server is registered under that name
+    measurements = MeasurementPlan.of(
+        session.machine,
+        session.paths.server_root,
+        request.preset,
+        request.scales,
+        len(request.targets),
+        counted=request.counted,
+    )
     sources = [target for target in request.targets if target.registered is None]
-    show_plan(session, sources, request)
+    show_plan([BuildPlan.of(session.builder, target, None) for target in sources], measurements)

@@ -8,8 +8,7 @@ import click
 
 from base.errors import UsageError
 from benchmarks.records.identical_builds import IdenticalBuild
-from landspeed.cli.options.common import as_json, emit, emit_either, emit_json, json_option
-from landspeed.console.table import as_text
+from landspeed.cli.options.output import as_json, emit, emit_either, emit_json, json_option
 from landspeed.profiling.guards import guard_map, guarded_table, guards_of, guards_table
 from landspeed.results.point_query import SPELLING, parse_point
 from landspeed.results.show import details, find_points, overview
@@ -56,14 +55,14 @@ def show_(point: str | None, guards: str | None) -> None:
         emit_json([p.facts() | {"records": [by_id[run.id] for run in p.runs]} for p in points])
         return
     shown = details(points[0], list(records)) if len(points) == 1 else overview(points)
-    emit(as_text(shown))
+    emit(shown)
 
 
 def _show_guards(session: Session, asked: str) -> None:
     """Print what executes a function; of a path, how many of its functions are executed."""
     if "/" in asked:
         files = guard_map(session.paths, session.records, session.builder, asked).files
-        emit_either(as_text(guarded_table(files)), [asdict(f) for f in files])
+        emit_either(guarded_table(files), [asdict(f) for f in files])
         return
     found = guards_of(session.paths, session.records, asked)
-    emit_either(as_text(guards_table(found)), [asdict(one) for one in found])
+    emit_either(guards_table(found), [asdict(one) for one in found])

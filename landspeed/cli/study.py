@@ -14,17 +14,9 @@ from benchmarks.workloads.catalog import SUITES
 from benchmarks.workloads.metrics import INSTRUCTIONS
 from benchmarks.workloads.scenario import parse_scales
 from landspeed.campaign.campaign import Tally, failed, summary
-from landspeed.cli.options.common import (
-    dry_run_option,
-    emit_either,
-    given,
-    json_option,
-    memory_option,
-    metric_option,
-    open_session,
-    show_dry_run,
-    typed_command,
-)
+from landspeed.cli.options.asked import given, open_session, typed_command
+from landspeed.cli.options.common import memory_option, metric_option
+from landspeed.cli.options.output import dry_run_option, emit_either, json_option, show_dry_run
 from landspeed.cli.options.preset import axes_options
 from landspeed.cli.plan import cells_text
 from landspeed.console.progress import duration, say

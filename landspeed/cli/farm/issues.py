@@ -16,15 +16,9 @@ from landspeed.bisect.report_markdown import parse_reports
 from landspeed.campaign.suite_compare import SuiteComparison
 from landspeed.campaign.suite_report import suite_mail
 from landspeed.changepoints.scan import PlacedDots, scan_records
-from landspeed.cli.options.common import (
-    as_json,
-    dry_run_option,
-    emit,
-    emit_json,
-    flag,
-    json_option,
-    read_json,
-)
+from landspeed.cli.options.asked import read_json
+from landspeed.cli.options.kinds import flag
+from landspeed.cli.options.output import as_json, dry_run_option, emit, emit_json, json_option
 from landspeed.console.markdown import code_block
 from landspeed.console.progress import say
 from landspeed.farm.github.api import GitHub

@@ -11,7 +11,8 @@ import click
 from base.build import Variant
 from builders.config import CONFIG_NAME
 from landspeed.changepoints.scan import scan_records
-from landspeed.cli.options.common import as_json, budget_option, emit, emit_json, flag, json_option
+from landspeed.cli.options.kinds import budget_option, flag
+from landspeed.cli.options.output import as_json, emit, emit_json, json_option
 from landspeed.console.github_log import put_outputs, put_summary
 from landspeed.console.markdown import code, markdown_table, plain
 from landspeed.console.params import spell_duration

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import assert_never
 
 import click
 
@@ -16,15 +15,14 @@ from base.paths import Paths
 from benchmarks.machine.machine import Machine
 from benchmarks.records.signatures import unsigned_segments
 from builders.config import CONFIG_NAME
-from landspeed.cli.options.common import (
+from landspeed.cli.options.kinds import flag, together
+from landspeed.cli.options.output import (
     as_json,
     dry_run_option,
     emit,
     emit_json,
-    flag,
     json_option,
     show_dry_run,
-    together,
 )
 from landspeed.console.format import counted
 from landspeed.console.github_log import put_outputs
@@ -266,5 +264,3 @@ def _home(remote: str | None, branch: str) -> ResultsBranch | ResultsArtifact | 
             return ResultsArtifact(artifacts=lambda: Artifacts.find(say), paths=paths, file=file)
         case ResultsKind.DIRECTORY:
             return ResultsDirectory(directory=Path(track.directory), paths=paths)
-        case other:
-            assert_never(other)

@@ -9,7 +9,7 @@ from landspeed.changepoints.changepoint import (
     status_counts,
     status_counts_text,
 )
-from landspeed.cli.options.common import emit_either
+from landspeed.cli.options.output import emit_either
 from landspeed.compare.aa_rates import TITLES, aa_report, row_text, summary_lines
 from landspeed.compare.aa_schedule import compare_with_itself, least_compared
 from landspeed.console.table import as_text, rich_table

@@ -18,7 +18,7 @@ from benchmarks.workloads.scenario import (
     mode_named,
     preset_named,
 )
-from landspeed.cli.options.common import ConfigurationOption, number_option, together
+from landspeed.cli.options.kinds import ConfigurationOption, number_option, together
 from landspeed.cli.options.workloads import MODES, script_options
 from landspeed.compare.side import read_script
 

@@ -14,7 +14,7 @@ from builders.builder import cores
 from builders.docker.container import Container
 from builders.docker.toolchain import toolchain_named
 from builders.sandbox import Sandbox, refusal_of
-from landspeed.cli.options.common import together
+from landspeed.cli.options.kinds import together
 from landspeed.console.params import parse_memory
 from landspeed.console.progress import say
 

@@ -6,20 +6,21 @@ import click
 
 from benchmarks.workloads.scenario import Protocol
 from landspeed.cli.options.common import (
+    any_metric_option,
+    fresh_option,
+    memory_option,
+    variant_options,
+)
+from landspeed.cli.options.kinds import (
     ConfigurationOption,
     Decorator,
-    any_metric_option,
     budget_option,
-    dry_run_option,
-    fresh_option,
-    json_option,
-    memory_option,
     number_option,
     packed,
     share_option,
     together,
-    variant_options,
 )
+from landspeed.cli.options.output import dry_run_option, json_option
 from landspeed.cli.options.workloads import MODES, script_options
 from landspeed.compare.side import CompareScenario, parse_scenario
 

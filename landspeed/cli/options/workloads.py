@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from rich.table import Table
 
 from benchmarks.workloads.catalog import SUITES, Workload, choose
-from landspeed.cli.options.common import packed, together
-from landspeed.console.table import as_text, rich_table
+from landspeed.cli.options.kinds import packed, together
+from landspeed.console.table import rich_table
 
 MODES = "One of read-only, read-write, tpcb-like, or a workload of the catalog."
 
@@ -50,7 +51,7 @@ workload_options = together(
 """--workload and --suite; the command receives the ``workloads`` that they choose."""
 
 
-def catalog_text(workloads: Sequence[Workload]) -> str:
-    """Return *workloads* as a table: name, family, versions, what each guards."""
+def catalog_table(workloads: Sequence[Workload]) -> Table:
+    """Return a table of *workloads*: name, family, versions, what each guards."""
     rows = [(one.name, one.family, str(one.range), one.guards) for one in workloads]
-    return as_text(rich_table(("workload", "family", "versions", "guards"), rows))
+    return rich_table(("workload", "family", "versions", "guards"), rows)

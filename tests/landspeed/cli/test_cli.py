@@ -201,7 +201,7 @@ def test_an_old_name_of_a_verb_is_an_error_that_names_the_new_one(project: Path)
     ("verb", "used"),
     [
         ("", set()),
-        ("doctor", {"pydantic"}),
+        ("doctor", set()),
         ("list", {"numpy", "pyarrow", "pydantic"}),
         ("plan", {"pydantic"}),
         ("changes", {"numpy", "psycopg", "pyarrow", "pydantic", "scipy"}),

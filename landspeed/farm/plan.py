@@ -19,7 +19,7 @@ from typing import Self
 
 from base.build import Variant
 from base.errors import LandspeedError, RefError
-from base.version import Version, VersionRange
+from base.version import VersionRange
 from benchmarks.workloads.scenario import CacheState
 from builders.source import Sources
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
@@ -145,9 +145,8 @@ def _releases(sources: Sources, track: TrackingConfig) -> Iterator[list[NewRevis
     if not track.releases:
         return
     wanted = VersionRange.parse(since=track.releases)
-    majors: dict[str, list[Version]] = {}
-    for version in sorted(v for v in sources.tagged() if v.is_release and v in wanted):
-        majors.setdefault(version.major_text, []).append(version)
+    tagged = sorted(v for v in sources.tagged() if v.is_release and v in wanted)
+    majors = {major: [*some] for major, some in groupby(tagged, lambda one: one.major_text)}
     for major, versions in reversed(majors.items()):
         yield [
             NewRevision(ref=str(v), line=major, date="", subject=f"PostgreSQL {v}")

@@ -99,16 +99,12 @@ class ResultsBranch:
     def missing(self) -> list[str]:
         """Return our files that the branch, as last fetched, does not have."""
         RecordStore(self.paths.records).seal()
-        known = self._git.peel(self._ref, "commit") if self._directory.exists() else None
+        known = self._git.peel(self._ref, "commit") if self._git.directory.exists() else None
         return self._missing(known)
 
     @property
-    def _directory(self) -> Path:
-        return self.paths.cache / "results.git"
-
-    @property
     def _git(self) -> Git:
-        return Git(directory=self._directory)
+        return Git(directory=self.paths.cache / "results.git")
 
     @property
     def _ref(self) -> str:
@@ -118,7 +114,7 @@ class ResultsBranch:
     @contextmanager
     def _lock(self) -> Iterator[None]:
         with locked(self.paths.cache / "results.lock"):
-            if not (self._directory / "HEAD").exists():
+            if not (self._git.directory / "HEAD").exists():
                 self._git.run("init", "--quiet", "--bare", "--template=")
             self._git.configure(_CONFIG)
             yield

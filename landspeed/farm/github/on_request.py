@@ -7,8 +7,6 @@ what it asks for is checked again by the workflow that it starts.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import BaseModel, ValidationError
@@ -24,6 +22,7 @@ WORKFLOW = "compare.yml"
 _MAY_WRITE = ("admin", "write")
 _LONGEST = 200
 _COMMAND = "/landspeed"
+_SUITE = "standard"
 _FORM = re.compile(rf"{_COMMAND} compare ([!-~]+)(?: --suite ({'|'.join(SUITES)}))?")
 
 
@@ -65,38 +64,22 @@ class CommentEvent(BaseModel):
             raise UsageError("this is no comment on an issue", detail=str(error)) from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareRequest:
-    """A comparison of ``ref`` with master over a ``suite``."""
+def parse_request(text: str) -> dict[str, str]:
+    """Return what the first line of a comment *text* asks for, as the workflow's inputs.
 
-    ref: str
-    suite: str = "standard"
-
-    @staticmethod
-    def is_in(text: str) -> bool:
-        """Return whether a comment *text* begins with /landspeed."""
-        return re.match(rf"{_COMMAND}\s", text) is not None
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return what the first line of a comment *text* asks for; UsageError if it is no request.
-
-        RefError if what is to be compared cannot be a ref.
-        """
-        line = text.partition("\n")[0].rstrip("\r ")
-        match = _FORM.fullmatch(line) if len(line) <= _LONGEST else None
-        if match is None:
-            raise UsageError(
-                "this is no request",
-                hint=f"Write {_COMMAND} compare REF or "
-                f"{_COMMAND} compare REF --suite {'|'.join(SUITES)}.",
-            )
-        parse_ref(match[1])
-        return cls(ref=match[1], suite=match[2] or cls.suite)
-
-    def inputs(self, issue: int) -> Mapping[str, str]:
-        """Return the inputs of the workflow, which answers on *issue*."""
-        return {"patch": self.ref, "suite": self.suite, "issue": str(issue)}
+    The ``patch`` is compared with master over the ``suite``. UsageError if it is no request,
+    RefError if what is to be compared cannot be a ref.
+    """
+    line = text.partition("\n")[0].rstrip("\r ")
+    match = _FORM.fullmatch(line) if len(line) <= _LONGEST else None
+    if match is None:
+        raise UsageError(
+            "this is no request",
+            hint=f"Write {_COMMAND} compare REF or "
+            f"{_COMMAND} compare REF --suite {'|'.join(SUITES)}.",
+        )
+    parse_ref(match[1])
+    return {"patch": match[1], "suite": match[2] or _SUITE}
 
 
 def answer(github: GitHub, event: CommentEvent) -> str:
@@ -105,12 +88,12 @@ def answer(github: GitHub, event: CommentEvent) -> str:
     Only people who may write to the repository are answered.
     """
     text, who = event.comment.body, event.comment.user.login
-    if event.action != "created" or not CompareRequest.is_in(text):
+    if event.action != "created" or not re.match(rf"{_COMMAND}\s", text):
         return "no request"
     if github.permission(who) not in _MAY_WRITE:
         return f"{who} may not write to the repository"
     try:
-        request = CompareRequest.parse(text)
+        inputs = {**parse_request(text), "issue": str(event.issue.number)}
     except LandspeedError as error:
         put_comment(
             github,
@@ -119,6 +102,5 @@ def answer(github: GitHub, event: CommentEvent) -> str:
             text="\n".join(map(code, error.lines())),
         )
         return str(error)
-    inputs = request.inputs(event.issue.number)
     github.dispatch(WORKFLOW, event.repository.default_branch, inputs)
-    return f"started {WORKFLOW} with {dict(inputs)}"
+    return f"started {WORKFLOW} with {inputs}"

@@ -14,7 +14,7 @@ from landspeed.campaign.suite_compare import SuiteComparison
 from landspeed.campaign.suite_report import suite_mail
 from landspeed.cli.farm.issues import issues_
 from landspeed.farm.github.api import GitHub
-from landspeed.farm.github.on_request import CommentEvent, CompareRequest, answer
+from landspeed.farm.github.on_request import CommentEvent, answer, parse_request
 from tests.kits.farm.github_api import GitHubApi, github_api
 from tests.landspeed.campaign.test_suite_compare import CODE, comparison
 
@@ -45,13 +45,13 @@ def told(api: GitHubApi, facts: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("/landspeed compare hacker/fast-path", CompareRequest(ref="hacker/fast-path")),
-        ("/landspeed compare cf/5000 --suite small", CompareRequest(ref="cf/5000", suite="small")),
-        ("/landspeed compare 21e958c303~2\r\nThanks!", CompareRequest(ref="21e958c303~2")),
+        ("/landspeed compare hacker/fast-path", ("hacker/fast-path", "standard")),
+        ("/landspeed compare cf/5000 --suite small", ("cf/5000", "small")),
+        ("/landspeed compare 21e958c303~2\r\nThanks!", ("21e958c303~2", "standard")),
     ],
 )
 def test_a_request_is_one_line_of_one_form(text, expected):
-    assert CompareRequest.parse(text) == expected
+    assert parse_request(text) == dict(zip(("patch", "suite"), expected, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_request_is_one_line_of_one_form(text, expected):
 )
 def test_everything_else_is_refused_and_starts_nothing(api, text):
     with pytest.raises(LandspeedError):
-        CompareRequest.parse(text)
+        parse_request(text)
     assert "error:" in told(api, event(text))
     assert api.dispatched == []
     (reply,) = api.comments[42]

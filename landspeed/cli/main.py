@@ -76,9 +76,8 @@ class LazyGroup(click.Group):
         super().__init__(**given)
         self.sections, self._package = sections, package
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, _: click.Context) -> list[str]:
         """Return the names of all commands, in the order of the help."""
-        del ctx
         return [name for commands in self.sections.values() for name in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -100,9 +99,8 @@ class LazyGroup(click.Group):
             )
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section of the help after the other."""
-        del ctx
         for title, commands in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl(list(commands.items()))
@@ -142,9 +140,8 @@ def farm_() -> None:
     """
 
 
-def _terminated(number: int, frame: object) -> None:
+def _terminated(number: int, _: object) -> None:
     # SIGTERM, which a service manager sends, is handled like Ctrl-C: clusters stop cleanly
-    del frame
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 

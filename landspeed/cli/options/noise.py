@@ -20,17 +20,13 @@ def show_noise(runs: int | None) -> None:
     """Print the report, after *runs* more comparisons of a server with a copy of itself."""
     session = Session.open()
     if runs is not None:
-        _measure(session, runs)
+        pgbench = Pgbench(build=session.pgbench_build(with_server=True))
+        for _ in range(runs):
+            point, seconds = least_compared(session, pgbench.build)
+            compare_with_itself(session, pgbench, point, seconds=seconds)
     report = aa_report(session.records.table())
     changes = newest(session.records.confirmations.read(Confirmation)).values()
     table = as_text(rich_table(TITLES, map(row_text, report.cells), align="llr"))
     text = "\n".join([table, *summary_lines(report), status_counts_text(changes)])
     facts = {**report.facts(), "steps": status_counts(changes)}
     emit_either(text, facts)
-
-
-def _measure(session: Session, runs: int) -> None:
-    pgbench = Pgbench(build=session.pgbench_build(with_server=True))
-    for _ in range(runs):
-        point, seconds = least_compared(session, pgbench.build)
-        compare_with_itself(session, pgbench, point, seconds=seconds)

@@ -69,11 +69,8 @@ def chosen_sandbox(
     return Container(tools=tools, ccache=ccache, jobs=cores(), memory=memory, cpus=cpus)
 
 
-def compiled_by(
-    variant: Variant, *, place: str, toolchain: str | None, **limits: object
-) -> Variant:
+def compiled_by(variant: Variant, *, place: str, toolchain: str | None, **_: object) -> Variant:
     """Return *variant* with the toolchain's only compiler, unless --compiler is given."""
-    del limits
     source = click.get_current_context().get_parameter_source("compiler")
     if place == "host" or source is not ParameterSource.DEFAULT:
         return variant

@@ -26,7 +26,7 @@ from landspeed.cli.options.output import as_json, dry_run_option, emit_either, j
 from landspeed.cli.options.sandbox import chosen_sandbox, compiled_by, runs_here, sandbox_options
 from landspeed.cli.plan import show_plan
 from landspeed.console.progress import say
-from landspeed.farm.build_archive import BuildArchive
+from landspeed.farm.build_archive import is_archive, register_archive, write_archive
 from landspeed.session.session import Session, build_failure
 from landspeed.session.target import Target, parse_targets, require_sources
 
@@ -118,7 +118,7 @@ def build_(
     builds = [outcome for outcome in outcomes.values() if isinstance(outcome, Build)]
     if archive is not None:
         if builds and builds[0].identifier != archived:
-            BuildArchive(file=archive).write(builds[0])
+            write_archive(archive, builds[0])
         _note_failures(session, outcomes)
     facts = [{**_facts(one), "runs_here": runs_here(one)} for one in builds]
     _show(builds, facts)
@@ -157,19 +157,19 @@ def _facts(build: Build) -> dict[str, Any]:
 def _taken_in(session: Session, word: str) -> Iterator[Build]:
     """Put the archive at *word*, or all good ones in a directory, into the store."""
     if not word.endswith("/"):
-        yield BuildArchive(file=Path(word)).register(session.builder.store)
+        yield register_archive(Path(word), session.builder.store)
         return
     # os.walk skips a directory that cannot be read or has vanished meanwhile
     found = (Path(root, name) for root, _, names in os.walk(word) for name in names)
-    for path in sorted(path for path in found if BuildArchive.has_name(path.name)):
+    for path in sorted(path for path in found if is_archive(path.name)):
         try:
-            yield BuildArchive(file=path).register(session.builder.store)
+            yield register_archive(path, session.builder.store)
         except UsageError as error:
             warn_set_aside(path, error)
 
 
 def _registered(session: Session, given: Sequence[str], name: str | None) -> list[Build]:
-    if all(one.endswith("/") or BuildArchive.has_name(one) for one in given):
+    if all(one.endswith("/") or is_archive(one) for one in given):
         if name is not None:
             raise UsageError("an archive keeps its own name", hint="Leave out --name.")
         return [build for one in given for build in _taken_in(session, one)]
@@ -194,7 +194,7 @@ def _archived(session: Session, targets: Sequence[Target], file: Path | None) ->
     """Return the identifier of the build that *file* holds already, now in the store too."""
     if file is None:
         return None
-    if len(targets) != 1 or not BuildArchive.has_name(file.name):
+    if len(targets) != 1 or not is_archive(file.name):
         raise UsageError(
             "an archive holds one build in one FILE.tar.gz",
             hint="Give one REF, and a FILE that ends in .tar.gz.",
@@ -202,7 +202,7 @@ def _archived(session: Session, targets: Sequence[Target], file: Path | None) ->
     if not file.exists():
         return None
     try:
-        return BuildArchive(file=file).register(session.builder.store).identifier
+        return register_archive(file, session.builder.store).identifier
     except UsageError as error:
         say(f"writing the archive anew: {error.message}")
         return None

@@ -6,7 +6,7 @@ import re
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from base.build import BUILD_JSON, Build
@@ -20,65 +20,64 @@ _STALE_SECONDS = 3600.0
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-@dataclass(frozen=True, kw_only=True)
-class BuildArchive:
-    """A tar file of everything a build installed; its BUILD.json comes last."""
+def is_archive(name: str) -> bool:
+    """Return whether *name* is the name of an archive."""
+    return name.endswith((".tar", ".tar.gz", ".tgz"))
 
-    file: Path
 
-    @staticmethod
-    def has_name(name: str) -> bool:
-        """Return whether *name* is the name of an archive."""
-        return name.endswith((".tar", ".tar.gz", ".tgz"))
+def write_archive(file: Path, build: Build) -> None:
+    """Write everything *build* installed to the tar *file*, its BUILD.json last.
 
-    def write(self, build: Build) -> None:
-        """Write *build* to the file, which is replaced as a whole or not at all."""
-        prefix = build.prefix
-        inside = [path for path in sorted(prefix.rglob("*")) if path.is_symlink() or path.is_file()]
-        names = [path.relative_to(prefix).as_posix() for path in inside if path.name != BUILD_JSON]
-        pack_files(self.file, prefix, [*names, BUILD_JSON], head=f"{build.identifier}/")
+    The file is replaced as a whole or not at all.
+    """
+    prefix = build.prefix
+    inside = [path for path in sorted(prefix.rglob("*")) if path.is_symlink() or path.is_file()]
+    names = [path.relative_to(prefix).as_posix() for path in inside if path.name != BUILD_JSON]
+    pack_files(file, prefix, [*names, BUILD_JSON], head=f"{build.identifier}/")
 
-    def register(self, store: Store) -> Build:
-        """Put the build into *store* under its identifier, unless it is there; return it.
 
-        UsageError if the files are not those that its BUILD.json describes.
-        """
-        with storage_errors("store a build", store.root):
-            store.root.mkdir(parents=True, exist_ok=True)
-            _sweep(store.root)
-        # In the store's own directory, so that a rename moves it. Without its BUILD.json it is no
-        # build yet.
-        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=store.root) as scratch:
-            build = self._unpacked(Path(scratch))
-            with locked(store.lock(build.identifier)):
-                return store.find(build.identifier) or store.put(build.prefix, build)
+def register_archive(file: Path, store: Store) -> Build:
+    """Put the build in the archive *file* into *store*, unless it is there; return it.
 
-    def _unpacked(self, scratch: Path) -> Build:
-        """Unpack the build below *scratch*, check it and remove its BUILD.json."""
-        unpack_files(self.file, scratch, _is_inside_a_build)
-        inside = sorted(scratch.iterdir())
-        if len(inside) != 1:
-            raise self._rejected(f"It holds {len(inside)} builds instead of one.")
-        prefix = inside[0]
-        try:
-            build = Build.load(prefix)
-        except LandspeedError as error:
-            raise self._rejected(error.detail) from error
-        if build.identifier != prefix.name or build.external is not None:
-            raise self._rejected(
-                f"Its {BUILD_JSON} describes {build.identifier} instead of {prefix.name}."
-            )
-        (prefix / BUILD_JSON).unlink()
-        if digest_tree(prefix) != build.digest:
-            raise self._rejected(f"Its files are not those that its {BUILD_JSON} describes.")
-        return replace(build, prefix=prefix)
+    UsageError if the files are not those that its BUILD.json describes.
+    """
+    with storage_errors("store a build", store.root):
+        store.root.mkdir(parents=True, exist_ok=True)
+        _sweep(store.root)
+    # In the store's own directory, so that a rename moves it. Without its BUILD.json it is no
+    # build yet.
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=store.root) as scratch:
+        build = _unpacked(file, Path(scratch))
+        with locked(store.lock(build.identifier)):
+            return store.find(build.identifier) or store.put(build.prefix, build)
 
-    def _rejected(self, why: str) -> UsageError:
-        return UsageError(
-            f'"{self.file}" is not the archive of a build',
-            detail=why,
-            hint='"landspeed build REF --archive FILE" writes one.',
-        )
+
+def _unpacked(file: Path, scratch: Path) -> Build:
+    """Unpack the build in *file* below *scratch*, check it and remove its BUILD.json."""
+    unpack_files(file, scratch, _is_inside_a_build)
+    inside = sorted(scratch.iterdir())
+    if len(inside) != 1:
+        raise _rejected(file, f"It holds {len(inside)} builds instead of one.")
+    prefix = inside[0]
+    try:
+        build = Build.load(prefix)
+    except LandspeedError as error:
+        raise _rejected(file, error.detail) from error
+    if build.identifier != prefix.name or build.external is not None:
+        why = f"Its {BUILD_JSON} describes {build.identifier} instead of {prefix.name}."
+        raise _rejected(file, why)
+    (prefix / BUILD_JSON).unlink()
+    if digest_tree(prefix) != build.digest:
+        raise _rejected(file, f"Its files are not those that its {BUILD_JSON} describes.")
+    return replace(build, prefix=prefix)
+
+
+def _rejected(file: Path, why: str) -> UsageError:
+    return UsageError(
+        f'"{file}" is not the archive of a build',
+        detail=why,
+        hint='"landspeed build REF --archive FILE" writes one.',
+    )
 
 
 def _is_inside_a_build(name: str) -> bool:

@@ -21,7 +21,7 @@ from base.errors import UsageError
 from base.files import digest_tree
 from builders.store import Store
 from landspeed.cli.main import cli
-from landspeed.farm.build_archive import BuildArchive
+from landspeed.farm.build_archive import register_archive, write_archive
 from tests.kits.builds.buildkit import a_build
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.track_world import pretended_farm
@@ -50,14 +50,14 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def archive(build: Build, tmp_path: Path) -> BuildArchive:
-    made = BuildArchive(file=tmp_path / "builds" / "one.tar.gz")
-    made.write(build)
-    return made
+def archive(build: Build, tmp_path: Path) -> Path:
+    file = tmp_path / "builds" / "one.tar.gz"
+    write_archive(file, build)
+    return file
 
 
 def test_what_is_archived_is_registered_as_the_very_same_build(archive, build, store):
-    found = archive.register(store)
+    found = register_archive(archive, store)
     assert found == replace(build, prefix=store.root / build.identifier)
     assert store.find(build.identifier) == found
     (found.prefix / "BUILD.json").unlink()
@@ -68,22 +68,22 @@ def test_what_is_archived_is_registered_as_the_very_same_build(archive, build, s
 
 
 def test_what_is_in_the_store_already_stays(archive, store):
-    first = archive.register(store)
+    first = register_archive(archive, store)
     (first.prefix / "mark").write_text("")
-    assert archive.register(store) == first
+    assert register_archive(archive, store) == first
     assert (first.prefix / "mark").exists()
 
 
 def test_build_json_is_the_last_member_of_an_archive(archive):
-    with tarfile.open(archive.file) as tar:
+    with tarfile.open(archive) as tar:
         assert tar.getnames()[-1] == "13.16-bs8-0123456789ab/BUILD.json"
 
 
-def remade(archive: BuildArchive, **changes: bytes | None) -> None:
+def remade(archive: Path, **changes: bytes | None) -> None:
     """*archive* with files (by their last name) that hold something else, or are gone."""
-    with tarfile.open(archive.file) as tar:
+    with tarfile.open(archive) as tar:
         members = [(m, tar.extractfile(m).read() if m.isreg() else b"") for m in tar]
-    with tarfile.open(archive.file, "w:gz") as tar:
+    with tarfile.open(archive, "w:gz") as tar:
         for member, content in members:
             name = Path(member.name).name.replace(".", "_")
             new = changes.get(name, content)
@@ -104,7 +104,7 @@ def remade(archive: BuildArchive, **changes: bytes | None) -> None:
 def test_a_changed_archive_is_refused_and_leaves_nothing(archive, store, changes, said):
     remade(archive, **changes)
     with pytest.raises(UsageError, match="not the archive of a build") as caught:
-        archive.register(store)
+        register_archive(archive, store)
     assert said in caught.value.detail
     assert store.all() == []
     assert [path for path in store.root.iterdir() if path.name != ".locks"] == []
@@ -114,25 +114,25 @@ def test_an_archive_under_another_builds_name_is_refused(archive, build, store):
     facts = build.facts() | {"identifier": "18.6-bs8-ffffffffffff"}
     remade(archive, BUILD_json=json.dumps(facts).encode())
     with pytest.raises(UsageError) as caught:
-        archive.register(store)
+        register_archive(archive, store)
     assert "BUILD.json describes 18.6-bs8-ffffffffffff" in caught.value.detail
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.9])
 def test_an_archive_that_was_cut_short_is_refused(archive, store, keep):
-    whole = archive.file.read_bytes()
-    archive.file.write_bytes(whole[: int(len(whole) * keep)])
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[: int(len(whole) * keep)])
     with pytest.raises(UsageError):
-        archive.register(store)
+        register_archive(archive, store)
     assert store.all() == []
 
 
 def test_two_builds_in_one_archive_are_refused(archive, build, store):
-    with tarfile.open(archive.file, "w:gz") as tar:
+    with tarfile.open(archive, "w:gz") as tar:
         tar.add(build.prefix, arcname="one")
         tar.add(build.prefix, arcname="two")
     with pytest.raises(UsageError, match="not the archive of a build") as caught:
-        archive.register(store)
+        register_archive(archive, store)
     assert "2 builds" in caught.value.detail
 
 
@@ -142,7 +142,7 @@ def test_what_a_killed_one_left_is_swept_when_it_is_old(archive, store):
     young = store.root / ".archive-young"
     young.mkdir()
     os.utime(left, (1_000_000_000, 1_000_000_000))
-    archive.register(store)
+    register_archive(archive, store)
     assert not left.exists()
     assert young.exists()
 
@@ -156,8 +156,8 @@ def test_a_bad_archive_in_a_directory_keeps_no_other_from_the_store(
     directory = tmp_path / "several"
     for name in ("a.tar.gz", "c.tar.gz"):
         (directory / name).parent.mkdir(exist_ok=True)
-        (directory / name).write_bytes(archive.file.read_bytes()[:100])
-    (directory / "b.tar.gz").write_bytes(archive.file.read_bytes())
+        (directory / name).write_bytes(archive.read_bytes()[:100])
+    (directory / "b.tar.gz").write_bytes(archive.read_bytes())
     done = CliRunner().invoke(cli, ["build", "--from", f"{directory}/"])
     assert (done.exit_code, Path(done.stdout.strip()).name) == (0, build.identifier)
     assert done.stderr.count("was set aside") == 2
@@ -214,7 +214,7 @@ def test_a_damaged_archive_is_made_anew(farm, tmp_path, pretended):
     file.write_bytes(b"no archive")
     done = pretended("build", farm.commits[1], "--archive", str(file))
     assert "writing the archive anew" in done.stderr
-    assert BuildArchive(file=file).register(Store(root=tmp_path / "other", limit=10**9))
+    assert register_archive(file, Store(root=tmp_path / "other", limit=10**9))
 
 
 def test_what_does_not_build_is_noted_and_passed_over_after_the_second_time(

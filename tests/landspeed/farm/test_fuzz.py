@@ -37,7 +37,7 @@ from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Confirmation, decided
 from landspeed.changepoints.detect import detect
 from landspeed.farm.acceptance import Assigned
-from landspeed.farm.build_archive import BuildArchive
+from landspeed.farm.build_archive import register_archive, write_archive
 from landspeed.farm.coverage import Coverage
 from landspeed.farm.merge import is_result, merge_results, result_files
 from landspeed.farm.tar import pack_files, unpack_files
@@ -244,7 +244,7 @@ def build_archive() -> Iterator[Path]:
         build.program("postgres").write_text("#!/bin/sh\n")
         build = replace(build, digest=digest_tree(build.prefix))
         (build.prefix / BUILD_JSON).write_text(canonical_json(build.facts()))
-        BuildArchive(file=directory / "build.tar").write(build)
+        write_archive(directory / "build.tar", build)
         yield directory / "build.tar"
 
 
@@ -254,7 +254,7 @@ def require_registered_or_refused(content: bytes) -> None:
         file, store = directory / "build.tar", Store(root=directory / "store", limit=1 << 40)
         file.write_bytes(content)
         try:
-            build = BuildArchive(file=file).register(store)
+            build = register_archive(file, store)
         except LandspeedError:
             assert store.all() == []
         else:

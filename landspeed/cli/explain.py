@@ -23,7 +23,7 @@ from builders.source import Source
 from landspeed.campaign.workloads import count_key, counter_of, recorded_counts
 from landspeed.cli.options.common import variant_options
 from landspeed.cli.options.kinds import flag, number_option
-from landspeed.cli.options.output import as_json, emit, emit_json, json_option
+from landspeed.cli.options.output import as_json, emit_either, json_option
 from landspeed.compare.prepare import cell_of
 from landspeed.compare.side import one_of, parse_scenario
 from landspeed.console.progress import say
@@ -103,15 +103,12 @@ def explain_(
     explained = _explained(sides[0], sides[1], cell, _files(targets, session))
     profiles = [whole_functions(side.profile) for side in sides]
     names = "-".join(f"{side.build.label}".replace(" ", "-") for side in sides)
-    path = svg or session.paths.results / _DIRECTORY / f"{names}-{explained.cell}.svg".replace(
-        "/", "-"
-    )
+    name = f"{names}-{explained.cell}.svg".replace("/", "-")
+    path = svg or session.paths.results / _DIRECTORY / name
     legend = "Red is more, blue is less; the width of a frame is the mean of both"
     draw(frames(profiles[0], profiles[1]), path, f"{explained.headline}. {legend}")
-    if as_json():
-        emit_json(explained.facts(top) | {"svg": str(path)})
-    else:
-        emit(explained_text(explained, top))
+    emit_either(explained_text(explained, top), explained.facts(top) | {"svg": str(path)})
+    if not as_json():
         say(f"flame graph: {path}")
 
 
@@ -155,8 +152,7 @@ def _counted(
 def _explained(
     before: Counted, after: Counted, cell: Cell, files: tuple[str, ...] | None
 ) -> ExplainResult:
-    notes = [f"not comparable: {reason}" for reason in incomparable(before.record, after.record)]
-    facts = cell.facts(1)
+    facts, reasons = cell.facts(1), incomparable(before.record, after.record)
     name = "/".join(str(facts[key]) for key in ("mode", "protocol", "tier", "profile", "buffers"))
     return ExplainResult(
         before=before.build.label,
@@ -166,15 +162,14 @@ def _explained(
         total_after=after.record.sample.instructions or 0.0,
         costs=costs(before.profile, after.profile),
         files=files,
-        notes=tuple(notes),
+        notes=tuple(f"not comparable: {reason}" for reason in reasons),
         misses=miss_changes(before.profile, after.profile),
     )
 
 
 def _files(targets: list[Target], session: Session) -> tuple[str, ...] | None:
     """Return the files that differ between two commits; None for releases, which differ in most."""
-    sources = [session.named(target) for target in targets]
-    before, after = sources
+    before, after = (session.named(target) for target in targets)
     if not isinstance(before, Source) or not isinstance(after, Source):
         return None
     if before.origin.release is not None or after.origin.release is not None:

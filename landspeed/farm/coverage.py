@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import product
 from statistics import median
@@ -80,14 +80,10 @@ class Coverage:
             (self.timed, _TIMED, table.filter(is_timing)),
         ):
             for row in _grouped(rows, columns):
-                self._name(row)
+                if name := row["release"] or row["commit"]:
+                    self.digests[name, variant_of(row).name].add(row["digest"])
                 cell = tuple(row[name] for name in columns)
                 found[row["digest"], row["machine"]][cell] += row["id_count"]
-
-    def _name(self, row: Mapping[str, Any]) -> None:
-        name = row["release"] or row["commit"]
-        if name:
-            self.digests[name, variant_of(row).name].add(row["digest"])
 
     def _add_identical(self, builds: Iterable[IdenticalBuild], table: pa.Table) -> None:
         variants = {row["digest"]: variant_of(row).name for row in _grouped(table, ())}

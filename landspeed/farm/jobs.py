@@ -41,6 +41,8 @@ def track_outputs(session: Session, track: TrackingConfig, plan: TrackingPlan) -
     ``modes``: The modes to measure, with spaces between; empty for those of the preset.
     ``assigned``: What each job may hand in, by the name of its artifact: see Assigned.
     """
+    year, week, _ = datetime.now(UTC).isocalendar()
+    upstream = digest_text(session.builder.sources.config.upstream)[:8]
     # The client comes first: every job that measures needs it.
     targets = dict.fromkeys([plan.client, *plan.targets] if plan.targets else [])
     # A commit and its revert's revert are one build, and an artifact has one author.
@@ -74,7 +76,8 @@ def track_outputs(session: Session, track: TrackingConfig, plan: TrackingPlan) -
         "refs": [target.ref for target in plan.targets],
         "labels": _labels(plan, counter),
         "counter": counter,
-        "sources_key": _sources_key(session),
+        # A new cache each week, so that it gains what was fetched since.
+        "sources_key": f"sources-{upstream}-{year}-{week}",
         "preset": track.preset,
         "modes": " ".join(track.modes),
         **{f"{name}_count": len(jobs) for name, jobs in matrices.items()},
@@ -100,9 +103,3 @@ def _labels(plan: TrackingPlan, machine: str) -> list[str]:
     if machine == plan.counted.machine:
         return runner_labels(_EXACT[True])
     return [*runner_labels(_EXACT[False]), machine]
-
-
-def _sources_key(session: Session) -> str:
-    """Name the cache of the sources anew each week, so that it gains what was fetched since."""
-    year, week, _ = datetime.now(UTC).isocalendar()
-    return f"sources-{digest_text(session.builder.sources.config.upstream)[:8]}-{year}-{week}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
+from typing import TypeVar
 
 from base.files import digest_text
 from landspeed.bisect.report_markdown import AnyReport, reports_markdown
@@ -16,6 +17,7 @@ from landspeed.farm.github.issue_text import Mark, SubjectOf, body, title
 from landspeed.farm.github.regressions import Regression
 from landspeed.results.series import PlaceOf
 
+Told = TypeVar("Told", Issue, Comment)
 LABEL = "landspeed-regression"
 SILENT_LABEL = "landspeed-silent"
 _SILENT_AFTER = timedelta(days=1)
@@ -145,8 +147,8 @@ def _marked(github: GitHub, mark: str) -> Issue | None:
     return _with_mark(github.issues(SILENT_LABEL), mark)
 
 
-def _with_mark(issues: Iterable[Issue], *marks: str) -> Issue | None:
-    return next((one for one in issues if (one.body or "").startswith(marks)), None)
+def _with_mark(told: Iterable[Told], *marks: str) -> Told | None:
+    return next((one for one in told if (one.body or "").startswith(marks)), None)
 
 
 def _without_duplicates(issues: list[Issue], github: GitHub) -> list[Issue]:
@@ -196,8 +198,7 @@ def put_comment(github: GitHub, number: int, *, mark: str, text: str) -> IssueAc
     text = f"{mark}\n{text}\n"
 
     def existing() -> Comment | None:
-        found = github.comments(number)
-        return next((one for one in found if (one.body or "").startswith(mark)), None)
+        return _with_mark(github.comments(number), mark)
 
     before = existing()
     if before is None:

@@ -29,7 +29,8 @@ from landspeed.cli.options.output import emit, json_option, show_dry_run
 from landspeed.cli.options.preset import chosen_preset, preset_options
 from landspeed.console.progress import duration
 from landspeed.console.table import as_text, rich_table
-from landspeed.farm.matrix import builds_matrix, matrix_targets
+from landspeed.farm.matrix import builds_matrix
+from landspeed.session.target import parse_targets, require_sources
 
 
 @click.command("plan")
@@ -73,7 +74,8 @@ def plan_(
         raise UsageError(
             "nothing to plan", hint="Name a REF." if matrix else "Name a REF, a --preset, or both."
         )
-    targets = matrix_targets(refs, variants)
+    targets = parse_targets(refs, *variants)
+    require_sources(targets)
     paths = Paths.find()
     builder = Builder.open(paths)
     if matrix:

@@ -6,24 +6,16 @@ https://docs.github.com/actions/how-tos/write-workflows/choose-what-workflows-do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from base.build import Variant
 from builders.recipe import recipe
 from builders.source import Sources
 from landspeed.console.progress import say
-from landspeed.session.target import Target, require_sources
+from landspeed.session.target import Target
 
 MOST_JOBS = 250
 """The most jobs in a matrix of ours; GitHub refuses more than 256.
 https://docs.github.com/actions/reference/limits"""
-
-
-def matrix_targets(refs: Sequence[str], variants: Sequence[Variant]) -> list[Target]:
-    """Return every REF in each of *variants*; ``REF:VARIANT`` is a target of its own."""
-    targets = [Target.parse(ref, variant) for ref in refs for variant in variants]
-    require_sources(targets)
-    return list(dict.fromkeys(targets))
 
 
 def builds_matrix(sources: Sources, targets: Iterable[Target]) -> dict[str, list[dict[str, str]]]:

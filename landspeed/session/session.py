@@ -67,7 +67,6 @@ class Session:
         self,
         source: Source,
         variant: Variant,
-        system: BuildSystem | None = None,
         *,
         title: str = "",
         on_built: Callable[[], None] = lambda: None,
@@ -76,12 +75,12 @@ class Session:
 
         *on_built* is called after a build had to be made.
         """
-        found = self.builder.find(source, variant, system)
+        found = self.builder.find(source, variant)
         if found:
             return found
         build = _shown(
             title or f"building {source.origin.name} {variant}",
-            lambda tell: self.builder.build(source, variant, system, progress=tell),
+            lambda tell: self.builder.build(source, variant, progress=tell),
         )
         on_built()
         return build

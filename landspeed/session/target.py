@@ -54,9 +54,9 @@ class Target:
         return f"{self.ref}:{self.variant}"
 
 
-def parse_targets(words: Sequence[str], default: Variant) -> list[Target]:
-    """Return the targets that *words* spell, each once, in their order."""
-    return list(dict.fromkeys(Target.parse(word, default) for word in words))
+def parse_targets(words: Sequence[str], *defaults: Variant) -> list[Target]:
+    """Return the targets that *words* spell in each of *defaults*, each once, in their order."""
+    return list(dict.fromkeys(Target.parse(word, one) for word in words for one in defaults))
 
 
 def require_sources(targets: Sequence[Target]) -> None:

@@ -68,7 +68,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
 def campaign(session: Any, *words: str) -> Campaign:
     request = Request(
-        targets=parse_targets(words, default=campaign_.Variant()),
+        targets=parse_targets(words, campaign_.Variant()),
         preset=preset_named("quick"),
         scales={},
         counted=True,

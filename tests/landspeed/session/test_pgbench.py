@@ -35,7 +35,7 @@ class PretendedBuilder:
     def find_client(self) -> Build | None:
         return self.stored[0] if self.stored else None
 
-    def build(self, source: Source, variant: Variant, system: None, *, progress: Any) -> Build:
+    def build(self, source: Source, variant: Variant, *, progress: Any) -> Build:
         assert (source, variant) == (self.newest_stable(), Variant())
         self.stored.append(WHOLE)
         return WHOLE

@@ -182,13 +182,13 @@ def sound_files(results: Path, names: Iterable[str]) -> list[str]:
     return found
 
 
-def continued(results: Path, other: Path, name: str) -> list[str]:
-    """Return the journal *name* if that of *results* continues that of *other*, else nothing."""
+def is_continued(results: Path, other: Path, name: str) -> bool:
+    """Return whether the journal *name* of *results* continues that of *other*; warn if invalid."""
     try:
-        return [name] if continues(results / name, other / name) else []
+        return continues(results / name, other / name)
     except RecordError as error:
         warn_set_aside(results / name, error)
-        return []
+        return False
 
 
 def contents(results: Path) -> dict[str, int]:

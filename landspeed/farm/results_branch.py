@@ -23,7 +23,7 @@ from benchmarks.records.store import RecordStore
 from builders.source.git import Git
 from landspeed.farm.merge import (
     RECORDS,
-    continued,
+    is_continued,
     is_journal,
     is_result,
     merge_results,
@@ -159,21 +159,22 @@ class ResultsBranch:
         taken = 0
         for first in range(0, len(wanted), _BATCH):
             batch = {name: listed[name] for name in wanted[first : first + _BATCH]}
-            with tempfile.TemporaryDirectory(prefix="landspeed-results-") as scratch:
-                for name, content in self._contents(batch):
-                    write_atomic(Path(scratch) / name, content)
-                taken += merge_results(Path(scratch), results, rows=False)
+            with self._unpacked(batch) as scratch:
+                taken += merge_results(scratch, results, rows=False)
         return taken
 
-    def _contents(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    @contextmanager
+    def _unpacked(self, blobs: Mapping[str, str]) -> Iterator[Path]:
+        """Yield a directory with the files that are *blobs*, by name."""
         asked = "".join(f"{blob}\n" for blob in blobs.values()).encode()
-        answer, at = self._git.run("cat-file", "--batch", stdin=asked), 0
-        for name in blobs:
-            head, _, _ = answer[at : at + 100].partition(b"\n")
-            begin = at + len(head) + 1
-            size = int(head.split(b" ")[2])
-            yield name, answer[begin : begin + size]
-            at = begin + size + 1
+        answer, at = self._git.run("cat-file", "--batch", stdin=asked) if blobs else b"", 0
+        with tempfile.TemporaryDirectory(prefix="landspeed-results-") as scratch:
+            for name in blobs:
+                head, _, _ = answer[at : at + 100].partition(b"\n")
+                begin = at + len(head) + 1
+                at = begin + int(head.split(b" ")[2]) + 1
+                write_atomic(Path(scratch) / name, answer[begin : at - 1])
+            yield Path(scratch)
 
     def _missing(self, tip: str | None) -> list[str]:
         """Return our valid files that *tip* lacks, and the journals that continue those there."""
@@ -182,11 +183,8 @@ class ResultsBranch:
         both = [name for name in result_files(results) if name in listed and is_journal(name)]
         hashes = self._hashed(both) if both else {}
         changed = {name: listed[name] for name in both if hashes[name] != listed[name]}
-        with tempfile.TemporaryDirectory(prefix="landspeed-results-") as scratch:
-            for name, content in self._contents(changed) if changed else ():
-                write_atomic(Path(scratch) / name, content)
-                ours += continued(results, Path(scratch), name)
-        return ours
+        with self._unpacked(changed) as there:
+            return [*ours, *(name for name in changed if is_continued(results, there, name))]
 
     def _hashed(self, names: Sequence[str]) -> dict[str, str]:
         paths = "".join(f"{self.paths.results / name}\n" for name in names)

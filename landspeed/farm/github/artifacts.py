@@ -106,13 +106,9 @@ class Artifacts:
         good = [run for run in runs if run.conclusion == "success" and _TRACK.fullmatch(run.path)]
         since = max((run.created_at for run in good), default="")
         bad = [r for r in runs if r.conclusion != "success" and r.updated_at >= since]
-        found = (
-            artifact
-            for run in bad
-            for artifact in self.github.listed(
-                f"actions/runs/{run.id}/artifacts?", Artifact, "artifacts"
-            )
-        )
+        found: list[Artifact] = []
+        for run in bad:
+            found += self.github.listed(f"actions/runs/{run.id}/artifacts?", Artifact, "artifacts")
         return [one for one in found if not one.expired and _PARTIAL.fullmatch(one.name)]
 
     def complete(self, count: int) -> list[Artifact]:

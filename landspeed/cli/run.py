@@ -139,12 +139,12 @@ def _show_plan(session: Session, request: Request) -> None:
     for target in request.targets:
         if target.registered is not None:
             session.named(target)  # fails if no server is registered under that name
-    measurements = MeasurementPlan.of(
-        session.machine,
-        session.paths.server_root,
-        request.preset,
-        request.scales,
-        len(request.targets),
+    measurements = MeasurementPlan(
+        machine=session.machine,
+        root=session.paths.server_root,
+        preset=request.preset,
+        scales=request.scales,
+        builds=len(request.targets),
         counted=request.counted,
     )
     sources = [target for target in request.targets if target.registered is None]

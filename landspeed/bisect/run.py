@@ -39,11 +39,10 @@ def bisect(request: BisectRequest, *, fresh: bool = False) -> BisectResult:
                 conclusion = search.run()
         finally:
             session.records.seal()
-        verification = None
-        if isinstance(conclusion.decision, Culprit):
-            verification = _verify(request, search, conclusion.decision)
+        decision = conclusion.decision
+        verified = _verify(request, search, decision) if isinstance(decision, Culprit) else None
     return BisectResult(
-        request=request, journal=journal, conclusion=conclusion, verification=verification
+        request=request, journal=journal, conclusion=conclusion, verification=verified
     )
 
 

@@ -9,18 +9,32 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from benchmarks.records.store import RecordStore
+from landspeed.bisect.journal import read_journal
+
 PROJECT = Path(__file__).resolve().parents[2]
 ARCHIVE = PROJECT / "examples" / "atlas" / "results.tar.xz"
+UNDER_WAY = ARCHIVE.with_name("cycle-18.tar.xz")
 MOST_BYTES = 15 << 20
 
 
-def test_the_archive_is_small_and_holds_nothing_but_results() -> None:
-    assert ARCHIVE.stat().st_size < MOST_BYTES
-    with tarfile.open(ARCHIVE) as archive:
+@pytest.mark.parametrize("path", [ARCHIVE, UNDER_WAY], ids=lambda path: path.name)
+def test_the_archives_are_small_and_hold_nothing_but_results(path: Path) -> None:
+    assert ARCHIVE.stat().st_size + UNDER_WAY.stat().st_size < MOST_BYTES
+    with tarfile.open(path) as archive:
         members = archive.getmembers()
     assert all(one.isfile() or one.isdir() for one in members)
     assert {PurePosixPath(one.name).parts[0] for one in members} == {"results"}
     assert not any(".." in PurePosixPath(one.name).parts for one in members)
+
+
+def test_a_search_that_is_under_way_has_the_record_of_each_of_its_counts(tmp_path: Path) -> None:
+    subprocess.run(["tar", "-xJf", UNDER_WAY, "-C", tmp_path], check=True)
+    (journal,) = (tmp_path / "results" / "atlas").glob("atlas-*.json")
+    _, events = read_journal(journal)
+    counted = {event.record for event in events if event.event == "run"}
+    assert len(counted) > 400
+    assert counted <= {*RecordStore(tmp_path / "results" / "records").table()["id"].to_pylist()}
 
 
 @pytest.mark.slow

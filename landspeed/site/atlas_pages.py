@@ -81,11 +81,11 @@ def _draw(one: CommitChange, directory: Path, paths: Paths) -> str:
 def _trend(machine: str, workload: str) -> str:
     """Return the address of asv's graph of the instructions of *workload*."""
     group = group_of(workload)
-    choices = {"machine": machine}
+    choices = {"machine": machine, "branch": "master"}
     if group != workload:
         choices[f"p-{param_names(group)[0]}"] = repr(workload)
     benchmark = benchmark_name(group, metric_named(INSTRUCTIONS))
-    return f"../../../trends.html#{benchmark}?{urlencode(choices, quote_via=quote)}"
+    return f"../../trends.html#{benchmark}?{urlencode(choices, quote_via=quote)}"
 
 
 def _points(one: CommitChange) -> list[TimelinePoint]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from landspeed.site.pages.frame import STUDIES, SitePage, page
 
@@ -31,7 +32,7 @@ def report_page(
         # The Content-Security-Policy of the pages refuses inline styles.
         if token.attrs.pop("style", None) == "text-align:right":
             token.attrSet("class", "number")
-        elif token.type == "td_open" and len(inner.content) > _A_SENTENCE:
+        elif token.type == "td_open" and _length(inner) > _A_SENTENCE:
             token.attrSet("class", "text")
         if token.type == "table_open":
             titles = []
@@ -50,3 +51,8 @@ def report_page(
     )
     address = "/".join(filter(None, (below, directory, PAGE)))
     return page(SitePage(address=address, title=title), body=picture + body, reports=[below])
+
+
+def _length(inner: Token) -> int:
+    """Return the number of characters that are shown: addresses of links are not."""
+    return sum(len(one.content) for one in inner.children or ())

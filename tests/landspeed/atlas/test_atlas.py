@@ -146,7 +146,7 @@ def test_every_commit_that_changed_a_workload_is_found_with_its_functions_and_ha
     for address in (
         f"../../commit.html#{culprit['ref']}",
         flames.name,
-        "../../../trends.html#joins.track_instructions?machine=",
+        "../../trends.html#joins.track_instructions?machine=",
     ):
         assert f'<a href="{address}' in page.read_text()
     listed = (tmp_path / "results" / "atlas" / "index.html").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from base.build import Build
+from base.errors import LandspeedError
 from landspeed.atlas.run import Atlas
 from landspeed.atlas.search import AtlasStep, steps
 from landspeed.bisect.journal import Event
@@ -44,7 +45,12 @@ def _find(atlas: Atlas, step: AtlasStep, names: list[str]) -> None:
     if not before or not after:
         return
     say(f"of what kind {after.label} is")
-    for name, parts in _parts(atlas, ends, before, after, names).items():
+    try:
+        found = _parts(atlas, ends, before, after, names)
+    except LandspeedError as error:  # the commit is found all the same
+        say(str(error))
+        return
+    for name, parts in found.items():
         atlas.journal.add(
             Event(
                 event="explained",

@@ -227,6 +227,19 @@ def test_the_kind_of_a_change_is_found_once_by_counting_again_and_is_in_the_repo
     assert len(counting.counted) == len(set(counting.counted))
 
 
+def test_a_kind_that_cannot_be_found_leaves_the_commit_found(made, monkeypatch):
+    pretend(Pretence(), monkeypatch.setattr)
+    Counting(monkeypatch)
+
+    def fails(*_: object) -> None:
+        raise MeasureError("the server does not start")
+
+    monkeypatch.setattr(suite_causes, "setting_defaults", fails)
+    result = search(made, "--json")
+    assert [one[0] for one in named(facts(result))] == ["commit 30", "commit 45"]
+    assert "the server does not start" in result.stderr
+
+
 def test_identical_servers_are_counted_once(made, monkeypatch):
     pretend(Pretence(same=[range(16, 30), range(30, 45)]), monkeypatch.setattr)
     counting = Counting(monkeypatch)

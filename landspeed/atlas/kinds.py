@@ -44,7 +44,7 @@ def _find(atlas: Atlas, step: AtlasStep, names: list[str]) -> None:
     before, after = (atlas.built(at) for at in ends)
     if not before or not after:
         return
-    say(f"of what kind {after.label} is")
+    say(f"finding the kind of the change by {after.label}")
     try:
         found = _parts(atlas, ends, before, after, names)
     except LandspeedError as error:  # the commit is found all the same

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -19,11 +18,10 @@ from base.errors import (
 )
 from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.count import Counter
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
-from benchmarks.workloads.catalog import CATALOG, Workload
+from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.scenario import Cell
 from landspeed.atlas.edits import EditPrior
 from landspeed.atlas.request import AtlasRequest
@@ -44,6 +42,7 @@ from landspeed.campaign.workloads import (
     count_key,
     count_side_by_side,
     counted_cell,
+    counter_of,
     recorded_counts,
 )
 from landspeed.console.format import counted, percent
@@ -177,19 +176,23 @@ class Atlas:
         """Whether all questions are settled, those of other shares as well."""
         return next_probe(replace(self.question, share=None), self.known()) is None
 
-    def run(self) -> bool:
-        """Go on until all of the share is settled; False if the budget was spent before."""
+    def run(self, explain: Callable[[Atlas], None]) -> None:
+        """Go on until all of the share is settled, or the budget is spent.
+
+        After each commit *explain* is called, to look at what is found by now.
+        """
         require_countable()
         self._announce()
         try:
             with meter("searching") as shown:
-                while probe := next_probe(self.question, known := self.known(), self.prior):
-                    if self.is_out_of_time:
-                        return False
+                explain(self)
+                while not self.is_out_of_time and (
+                    probe := next_probe(self.question, known := self.known(), self.prior)
+                ):
                     self._probe(probe, self._progress(shown, known))
+                    explain(self)
         finally:
             self.request.session.records.seal()
-        return True
 
     def _progress(self, shown: Meter, known: KnownLevels) -> Callable[[str], None]:
         """Return what shows the time left, by the questions that are open now, at every count."""
@@ -269,14 +272,7 @@ class Atlas:
 
     def _count(self, build: Build, due: list[Workload], show: Callable[[str], None]) -> None:
         session, candidate = self.request.session, build.origin.commit
-        counter = Counter(
-            build=build,
-            pgbench=self.pgbench,
-            machine=session.machine,
-            paths=session.paths,
-            context={"preset": CATALOG, "round": 1},
-            stop=threading.Event(),
-        )
+        counter = counter_of(session, build, self.pgbench)
 
         def done(cell: Cell, outcome: Record | LandspeedError) -> None:
             workload = str(cell.scenario.mode.value)

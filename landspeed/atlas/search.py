@@ -184,7 +184,11 @@ def counts_due(question: AtlasQuestion, known: KnownLevels) -> dict[int, int]:
 
 
 def _beside_steps(question: AtlasQuestion, known: KnownLevels) -> list[int]:
-    return [at for step in steps(question, known) for at in (step.first - 1, step.last)]
+    """Return the neighbours of the steps, those of the largest first: time may run out."""
+    largest = sorted(
+        steps(question, known), key=lambda step: max(map(abs, step.changes.values())), reverse=True
+    )
+    return [at for step in largest for at in (step.first - 1, step.last)]
 
 
 def work_left(question: AtlasQuestion, known: KnownLevels) -> tuple[int, int]:

@@ -151,8 +151,7 @@ def bisect_all(
         atlas = Atlas(request=request, journal=journal)
         atlas.load()
         if budget and not dry_run:
-            atlas.run()
-            find_kinds(atlas)
+            atlas.run(find_kinds)
         if dry_run:
             _show_plan(atlas, ends, machines)
             return None

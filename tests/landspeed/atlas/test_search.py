@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.counted.slope import SPREAD_LIMIT
 from landspeed.atlas.search import (
+    AtlasProbe,
     AtlasQuestion,
     AtlasStep,
     KnownLevels,
@@ -161,6 +162,14 @@ def test_steps_next_to_commits_that_cannot_be_counted_are_ranges():
         refused=frozenset({("b", 20), ("b", 16)}),
     )
     assert shape(world) == [(19, 20), (19, 21)]
+
+
+def test_beside_the_largest_step_all_series_are_counted_first():
+    known = KnownLevels(built={0, 19, 20, 39, 40, 48})
+    known.levels["a"] |= {0: 1.0, 19: 1.0, 20: 1.02, 48: 1.02}
+    known.levels["b"] |= {0: 1.0, 39: 1.0, 40: 0.7, 48: 0.7}
+    question = replace(SHORT, last=48, spacing=48)
+    assert next_probe(question, known) == AtlasProbe(position=39, series=("a",))
 
 
 def test_with_a_single_step_builds_are_the_grid_and_one_for_each_halving():

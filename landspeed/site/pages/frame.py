@@ -1,16 +1,18 @@
 """The pages of the site, and the HTML that all of them share: head, navigation, search, theme.
 
 A page has no inline script or style, so that its Content-Security-Policy can refuse both. A new
-page is an entry in VIEWS and a module in ``static/``; ``data.py`` makes the data that it loads.
+page is a row of ``views.toml`` and a module in ``static/``; ``data.py`` makes the data that it
+loads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from html import escape
 from pathlib import Path
 from string import Template
+
+from base.typed import Row, read_rows
 
 STATIC = Path(__file__).parent / "static"
 """The scripts and the style sheet of the pages."""
@@ -27,9 +29,8 @@ DATA = "landspeed/data"
 """Where the data files of the pages are, from the site's root."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SitePage:
-    """A page of the site.
+class SitePage(Row):
+    """A page of the site, a row of ``views.toml``.
 
     ``address`` is relative to the site's root. ``title`` is also its name in the navigation if it
     is ``listed``, and in the navigation of asv's pages if it is ``in_asv``. ``module`` is the
@@ -45,81 +46,10 @@ class SitePage:
     about: str = ""
 
 
-VIEWS: Sequence[SitePage] = (
-    SitePage(address="index.html", title="Overview", module="overview"),
-    SitePage(
-        address="landspeed/workloads.html",
-        title="Workloads",
-        in_asv=True,
-        module="workloads",
-        about="What each workload costs on each version, as the change against another version. "
-        "Counts are exact: they repeat to 0.1 %.",
-    ),
-    SitePage(
-        address="landspeed/index.html",
-        title="Versions",
-        in_asv=True,
-        module="versions",
-        about="The same workload on one machine, for each version. A dot is the mean of "
-        "independent runs, a bar its 95 % interval; small marks are single runs.",
-    ),
-    SitePage(
-        address="landspeed/clients.html",
-        title="Clients",
-        module="clients",
-        about="How each version scales with the number of clients.",
-    ),
-    SitePage(
-        address="landspeed/scales.html",
-        title="Scales and modes",
-        module="scales",
-        about="Scaling with clients, for each size of data and each mode: <em>small</em> fits "
-        "into shared_buffers, <em>medium</em> fits into memory, <em>large</em> does not.",
-    ),
-    SitePage(
-        address="landspeed/blocks.html",
-        title="Block sizes",
-        module="blocks",
-        about="The effect of the block size, with everything else equal.",
-    ),
-    SitePage(
-        address="landspeed/compare.html",
-        title="Compare A and B",
-        module="compare",
-        about="Two versions or builds, in every cell that was measured for both.",
-    ),
-    SitePage(
-        address="landspeed/regressions.html",
-        title="Changepoints",
-        module="regressions",
-        about="Changes of level in the trends, for better or worse. A trend only nominates a "
-        "changepoint; fresh, interleaved runs of both sides confirm or refute it.",
-    ),
-    SitePage(
-        address="landspeed/guards.html",
-        title="Guards",
-        module="guards",
-        about="Which functions of the server the counted workloads execute: a change to any other "
-        "is noticed by no count. <em>Reachable</em> are those that PostgreSQL’s own regression "
-        "tests execute.",
-    ),
-    SitePage(address=LEDGER, title="Noise and false alarms"),
-    SitePage(
-        address="landspeed/status.html",
-        title="Status",
-        module="status",
-        about="What each machine measures now and next, when it was last heard of, and what "
-        "failed. The page is as old as the last publish.",
-    ),
-    SitePage(
-        address="landspeed/search.html",
-        title="Search",
-        listed=False,
-        module="search",
-        about="All measured versions, by name, commit, subject or author.",
-    ),
-    SitePage(address="commit.html", title="Commit", listed=False, module="commit"),
+VIEWS = read_rows(
+    Path(__file__).with_name("views.toml"), "page", SitePage, "Restore it from the repository."
 )
+"""The pages, in the order of the navigation."""
 
 _PLOT_STYLE = "vendor/uplot/uPlot.min.css"
 _MOUNT = '      <div id="view"><p class="waiting quiet">Loading …</p></div>'
@@ -157,11 +87,8 @@ def _navigation(address: str, root: str, reports: Collection[str]) -> str:
     named = [(one.address, one.title) for one in VIEWS if one.listed]
     named += [(f"{one}/index.html", title) for one, title in REPORTS.items() if one in reports]
     named.append((TRENDS, "Trends (asv)"))
+    current = {address: ' aria-current="page"'}
     return "\n".join(
-        f'          <li><a href="{root}{target}"{_current(target == address)}>{label}</a></li>'
+        f'          <li><a href="{root}{target}"{current.get(target, "")}>{label}</a></li>'
         for target, label in named
     )
-
-
-def _current(is_it: bool) -> str:
-    return ' aria-current="page"' if is_it else ""

@@ -9,10 +9,6 @@ from base.files import write_atomic
 from landspeed.compare.aa_rates import TITLES, AAReport, row_text, summary_lines
 from landspeed.site.pages.frame import LEDGER
 
-_ABOUT = (
-    '<p class="about">How often comparing a server with itself raised a false alarm, and how '
-    "much variation is normal here. A comparison promises at most one false alarm in 1,000.</p>\n"
-)
 _EXPLAINED = (
     "Variation is the standard deviation of log latency between runs of one server. Lag 1 is the "
     "autocorrelation of successive runs. Blocks for 1 % is about how many pairs of runs it takes "
@@ -24,7 +20,7 @@ _EXPLAINED = (
 def ledger_body(book: AAReport) -> str:
     """Return the HTML of *book*."""
     if not book.cells:
-        return f"{_ABOUT}<p>No comparison of a server with itself is recorded yet.</p>\n"
+        return "<p>No comparison of a server with itself is recorded yet.</p>\n"
     table = "\n".join(
         [
             '<div class="scroll" tabindex="0" role="region" aria-label="Cells"><table>',
@@ -34,7 +30,7 @@ def ledger_body(book: AAReport) -> str:
         ]
     )
     lines = "\n".join(f"<p>{escape(line)}</p>" for line in summary_lines(book))
-    return f'{_ABOUT}{lines}\n{table}\n<p class="quiet">{escape(_EXPLAINED)}</p>\n'
+    return f'{lines}\n{table}\n<p class="quiet">{escape(_EXPLAINED)}</p>\n'
 
 
 def write_ledger_page(book: AAReport, results: Path) -> None:

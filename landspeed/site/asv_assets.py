@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -22,22 +23,7 @@ from landspeed.site.pages.samples import SAMPLES
 STATIC = Path(__file__).parent / "static"
 """Others' libraries, and what is added to asv's own pages."""
 
-_OF_ASV = ("landspeed.css", "landspeed.js")
-_SCRIPTS_AND_STYLE = "landspeed"
-
-# asv's page loads these from other hosts; the start of the file's name tells them apart.
-_LOCAL = {
-    "jquery-3": "jquery.min.js",
-    "jquery.flot.min": "jquery.flot.js",
-    "jquery.flot.time": "jquery.flot.time.js",
-    "jquery.flot.selection": "jquery.flot.selection.js",
-    "jquery.flot.categories": "jquery.flot.categories.js",
-    "jquery.flot.orderBars": "jquery.flot.orderBars.js",
-    "stupidtable": "stupidtable.min.js",
-    "md5": "md5.min.js",
-    "bootstrap.min.js": "bootstrap/js/bootstrap.min.js",
-    "bootstrap.min.css": "bootstrap/css/bootstrap.min.css",
-}
+_CHANGES = tomllib.loads(Path(__file__).with_name("asv_page.toml").read_text())
 _ELSEWHERE = re.compile(
     r"<script\s[^>]*?src=\"(?P<script>https?://[^\"]+)\"[^>]*></script>"
     r"|<link\s[^>]*?href=\"(?P<style>https?://[^\"]+)\"[^>]*>"
@@ -45,44 +31,13 @@ _ELSEWHERE = re.compile(
 _LOADED = re.compile(
     r"<(?:script|img|iframe)\s[^>]*?src=\"(?:https?:)?//|<link\s[^>]*?href=\"(?:https?:)?//"
 )
-
-# Replacements in asv's page. Each text must occur once, or asv's page has changed.
-_BRAND_OLD = re.compile(r"<p class=\"navbar-text\">.*?</p>", re.DOTALL)
-_BRAND_NEW = """<p class="navbar-text">
-            <a href="index.html" class="navbar-link">landspeed</a> of
-            <a id="project-name" href="#" class="navbar-link">project</a>
-            <span class="credit">drawn by
-              <a href="https://github.com/airspeed-velocity/asv/" rel="noreferrer">asv</a></span>
-          </p>"""
 _ENTRY = '\n        <li><a href="{address}">{title}</a></li>'
-_LAST_ENTRY = '<li id="nav-li-regressions"><a href="#/regressions">Regressions</a></li>'
 # asv's pages have styles in elements, but no script in the page once all scripts are local.
 _TYPE = '<meta http-equiv="Content-Type" content="text/html; charset=utf-8">'
 _POLICY = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'self\'; '
     "img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'none'; "
     "form-action 'none'\">"
-)
-_LOAD_FAILURE = """    <script type="text/javascript">
-      function js_load_failure() {
-        window.location = "error.html";
-      }
-    </script>
-"""
-_WORDS = (
-    (_LOAD_FAILURE, ""),
-    (_LAST_ENTRY, _LAST_ENTRY + "{entries}"),
-    ("<title>airspeed velocity</title>", "<title>landspeed</title>"),
-    (
-        '<div style="position: absolute; left: 220px; top: 60px; bottom: 10px; right: 20px;">\n',
-        '<div id="graph-area">\n        <div id="legend"></div>\n',
-    ),
-    (
-        '<link href="asv.css" rel="stylesheet" type="text/css"/>',
-        '<link href="asv.css" rel="stylesheet" type="text/css"/>\n'
-        '    <link href="landspeed.css" rel="stylesheet" type="text/css"/>\n'
-        '    <script src="landspeed.js"></script>',
-    ),
 )
 
 
@@ -116,13 +71,10 @@ def own_pages(results: Path, site: Path) -> list[str]:
     The data are in and beside asv's *results*. Return the directories of REPORTS that there are.
     """
     shutil.copytree(STATIC / "vendor", site / "vendor", dirs_exist_ok=True)
-    for name in _OF_ASV:
-        shutil.copyfile(STATIC / name, site / name)
-    ours = site / _SCRIPTS_AND_STYLE
-    ours.mkdir(exist_ok=True)
-    for path in sorted(frame.STATIC.iterdir()):
-        if path.suffix in (".js", ".css"):
-            shutil.copyfile(path, ours / path.name)
+    (site / "landspeed").mkdir(exist_ok=True)
+    for source, below in ((STATIC, site), (frame.STATIC, site / "landspeed")):
+        for path in (*source.glob("*.js"), *source.glob("*.css")):
+            shutil.copyfile(path, below / path.name)
     for name, target in ((PAGES_DATA, DATA), (SAMPLES, f"{DATA}/{SAMPLES}")):
         if (results.parent / name).is_dir():
             shutil.copytree(results.parent / name, site / target, dirs_exist_ok=True)
@@ -146,12 +98,11 @@ def localised(page: str, entries: Iterable[tuple[str, str]] | None = None) -> st
     page = _ELSEWHERE.sub(_local_tag, page).replace(_TYPE, f"{_TYPE}\n    {_POLICY}")
     if entries is not None:
         added = "".join(_ENTRY.format(address=address, title=title) for address, title in entries)
-        page, brands = _BRAND_OLD.subn(_BRAND_NEW, page)
-        missing = [old for old, _ in _WORDS if page.count(old) != 1]
-        if missing or brands != 1:
-            raise UserError(f"asv's page is not the one landspeed knows: {missing or 'no brand'}")
-        for old, new in _WORDS:
-            page = page.replace(old, new.replace("{entries}", added))
+        missing = [one["old"] for one in _CHANGES["replaced"] if page.count(one["old"]) != 1]
+        if missing:
+            raise UserError(f"asv's page is not the one landspeed knows: {missing}")
+        for one in _CHANGES["replaced"]:
+            page = page.replace(one["old"], one["new"].replace("{entries}", added))
     left = _LOADED.search(page)
     if left is not None:
         raise UserError(f"asv's page still loads from elsewhere: {left[0]}")
@@ -161,7 +112,7 @@ def localised(page: str, entries: Iterable[tuple[str, str]] | None = None) -> st
 def _local_tag(match: re.Match[str]) -> str:
     address = match["script"] or match["style"]
     file = address.rpartition("/")[2]
-    for start, local in _LOCAL.items():
+    for start, local in _CHANGES["local"].items():
         if file.startswith(start):
             if match["script"]:
                 return f'<script src="vendor/{local}"></script>'

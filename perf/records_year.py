@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.records.record import Record
 from benchmarks.records.segments import write_segment
 from benchmarks.records.store import RecordStore
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.site.asv_results import AsvLayout, derive
 from tests.kits.made_up.synthetic import Point, record
 
@@ -145,9 +145,9 @@ def _deriving(store: RecordStore, results: Path) -> Iterator[Figure]:
     layout = AsvLayout(results=results)
     first, again = _Clock(), _Clock()
     with first:
-        derived = derive(dots(store.table()), layout, commit_of)
+        derived = derive(Dots(store.table()), layout, commit_of)
     with again:
-        derive(dots(store.table()), layout, commit_of)
+        derive(Dots(store.table()), layout, commit_of)
     yield Figure(figure="records_year.points", value=derived.points, unit="points")
     yield Figure(figure="records_year.derive_seconds", value=first.seconds, unit="s")
     yield Figure(figure="records_year.derive_again_seconds", value=again.seconds, unit="s")

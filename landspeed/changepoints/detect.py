@@ -13,7 +13,6 @@ from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus
 from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE, PlaceOf, Series, series_of
 from landspeed.stats.changepoint_online import (
-    LEVEL,
     SHORTEST,
     Jump,
     NoiseModel,
@@ -60,29 +59,15 @@ def detect(
 ) -> ChangepointScan:
     """Return every changepoint of *metrics* in *dots*.
 
-    Scores in *traces*, from an earlier scan, are not computed again; *traces* is updated.
+    A series of 200 commits without a change shows one with probability LEVEL. Of the series with a
+    nominated changepoint, an expected share of at most RATE has no change. Scores in *traces*, from
+    an earlier scan, are not computed again; *traces* is updated.
     """
-    found = series_of(dots, metrics, place_of)
-    return detect_in_series(found, statuses=statuses, traces=traces)
-
-
-def detect_in_series(
-    series: Sequence[Series],
-    *,
-    level: float = LEVEL,
-    rate: float = RATE,
-    statuses: Statuses | None = None,
-    traces: Traces | None = None,
-) -> ChangepointScan:
-    """Return every changepoint in *series*.
-
-    A series of 200 commits without a change shows one with probability *level*. Of the series
-    with a nominated changepoint, an expected share of at most *rate* has no change.
-    """
-    scans = _scans(series, level, {} if traces is None else traces)
+    series = series_of(dots, metrics, place_of)
+    scans = _scans(series, {} if traces is None else traces)
     tested = [s for s in scans if s.basis in (NoiseModel.POINTS, NoiseModel.SAMPLES)]
-    smallest = [min((_p(jump) for jump in s.jumps), default=1.0) for s in tested]
-    limit = discovery_limit(smallest, rate)
+    p_values = [[j.p_value for j in s.jumps if j.p_value is not None] for s in tested]
+    limit = discovery_limit([min(some, default=1.0) for some in p_values], RATE)
     found = [
         _changepoint(one, jump, scan.basis, limit, statuses or {})
         for one, scan in zip(series, scans, strict=True)
@@ -96,7 +81,7 @@ def detect_in_series(
     )
 
 
-def _scans(series: Sequence[Series], level: float, traces: Traces) -> list[Scan]:
+def _scans(series: Sequence[Series], traces: Traces) -> list[Scan]:
     """Scan each of *series* by the noise model that fits.
 
     Much changes between releases, so their level never settles; their runs tell the noise.
@@ -110,33 +95,29 @@ def _scans(series: Sequence[Series], level: float, traces: Traces) -> list[Scan]
         elif _is_long(one):
             by_points.append(number)
         else:
-            scans[number] = scan_samples(one.samples, level)
+            scans[number] = scan_samples(one.samples)
     names = [series[number].name for number in by_points]
     numbers = [series[number].numbers for number in by_points]
-    found = scan_points(numbers, level, [traces.get(name) for name in names])
+    found = scan_points(numbers, traces=[traces.get(name) for name in names])
     traces |= {n: one.trace for n, one in zip(names, found, strict=True) if one.trace}
     scans |= dict(zip(by_points, found, strict=True))
     return [scans[number] for number in range(len(series))]
 
 
 def _is_long(one: Series) -> bool:
-    if len(one.dots) < SHORTEST:
+    if len(one) < SHORTEST:
         return False
     return one.line != RELEASES_LINE or all(len(s) < SAMPLES_NEEDED for s in one.samples)
-
-
-def _p(jump: Jump) -> float:
-    return 1.0 if jump.p_value is None else jump.p_value
 
 
 def _changepoint(
     series: Series, jump: Jump, basis: NoiseModel, limit: float, statuses: Statuses
 ) -> Changepoint:
-    before, after, seen = (series.dots[n] for n in (jump.previous, jump.at, jump.seen))
+    before, after, seen = (series.dot(n) for n in (jump.previous, jump.at, jump.seen))
     is_doubtful = jump.p_value is not None and jump.p_value > limit
     found = Changepoint(
         machine=after.machine,
-        before=series.lasts[jump.previous],
+        before=series.last_origin(jump.previous),
         after=after.origin,
         variant=series.variant,
         mode=series.mode,

@@ -13,7 +13,7 @@ from landspeed.changepoints.cache import TraceCache
 from landspeed.changepoints.changepoint import Confirmation, decided
 from landspeed.changepoints.detect import FLAGGED, ChangepointScan, detect
 from landspeed.results.arrays import distinct
-from landspeed.results.points import Dots, dots
+from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE, PlaceOf
 from landspeed.session.session import Session
 
@@ -42,7 +42,7 @@ class PlacedDots:
         commits = frozenset(
             row["commit"] for row in origins if row["commit"] and not row["release"]
         )
-        return cls(dots=dots(table, twins), place_of=_place_of(session, commits), commits=commits)
+        return cls(dots=Dots(table, twins), place_of=_place_of(session, commits), commits=commits)
 
 
 def _place_of(session: Session, commits: Collection[str]) -> PlaceOf:

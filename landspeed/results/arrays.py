@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,33 +14,9 @@ import pyarrow.compute as pc
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Marks = npt.NDArray[np.uint64]
-Item = TypeVar("Item")
 
 _LARGEST = 2**62
 _SPARSE = 8
-
-
-class LazySequence(Sequence[Item], Generic[Item]):
-    """Sequence whose items are made on access: *make* of each of *places*."""
-
-    def __init__(self, places: Ints, make: Callable[[int], Item]) -> None:
-        self._places, self._make = places, make
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __iter__(self) -> Iterator[Item]:
-        return (self._make(int(place)) for place in self._places)
-
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> LazySequence[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | LazySequence[Item]:
-        """Return the item at *index*, or a lazy sequence for a slice."""
-        if isinstance(index, slice):
-            return LazySequence(self._places[index], self._make)
-        return self._make(int(self._places[index]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +53,10 @@ class Groups:
         """Number of rows of each group."""
         return self.ends - self.starts
 
+    def rows(self, group: int) -> Ints:
+        """Return the rows of the group with this number."""
+        return self.order[self.starts[group] : self.ends[group]]
+
     def sums(self, marks: Marks) -> Marks:
         """Return the sum of *marks*, one per row, in each group (modulo 2^64)."""
         total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(marks[self.order])])
@@ -85,20 +65,19 @@ class Groups:
     def medians(self, values: Floats) -> Floats:
         """Return the median of each group's *values* without NaN; NaN where none are left."""
         inner = values[self.order]
-        ordered = Groups.sorted_within(inner, self)
+        ordered = self._sorted_within(inner)
         known = np.concatenate([[0], np.cumsum(~np.isnan(inner))])
         counts = known[self.ends] - known[self.starts]
         low = ordered[self.starts + np.maximum(counts - 1, 0) // 2]
         high = ordered[self.starts + np.minimum(counts // 2, np.maximum(self.sizes - 1, 0))]
         return np.where(counts > 0, np.where(low == high, low, (low + high) / 2), np.nan)
 
-    @staticmethod
-    def sorted_within(inner: Floats, groups: Groups) -> Floats:
-        """Return *inner*, values in the order of *groups*, sorted within each group, NaN last."""
-        if len(groups) == len(inner):
+    def _sorted_within(self, inner: Floats) -> Floats:
+        """Return *inner*, values in the order of the groups, sorted within each, NaN last."""
+        if len(self) == len(inner):
             return inner
         which = np.zeros(len(inner), dtype=np.int64)
-        which[groups.starts] = 1
+        which[self.starts] = 1
         by_start = np.cumsum(which)
         return np.asarray(inner[np.lexsort((inner, by_start))])
 

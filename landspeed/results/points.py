@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -63,8 +63,13 @@ class Dot:
     samples: Mapping[str, list[float | None]]
 
 
-class Dots(Sequence[Dot]):
-    """All points of a table, an origin's newest last; each dot is made on access.
+class Dots:
+    """The points of a table (RecordStore.table()), an origin's newest last; made on access.
+
+    Origins that are the same server (they install identical files) share its samples, and so do
+    *twins*, which were not measured for that reason. Samples of different servers or epochs are
+    not mixed: where a cell of a commit was measured in several, the one with the newest run is
+    the dot. Runs of comparisons and bisections are left out, see ``scheduled``.
 
     ``table`` has the runs with all columns, ``machines`` asv's fields of each machine, ``servers``
     the origins of each server, ``origins`` all origins. ``superseded`` counts the points that newer
@@ -108,11 +113,9 @@ class Dots(Sequence[Dot]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: Any) -> Any:
-        """Return the dot at *index*, or a list for a slice."""
-        if isinstance(index, slice):
-            return list(self.some(np.arange(len(self))[index]))
-        return next(self.some(np.array([range(len(self))[index]])))
+    def __getitem__(self, index: int) -> Dot:
+        """Return the dot at *index*, from 0 on."""
+        return next(self.some(np.array([index])))
 
     def __iter__(self) -> Iterator[Dot]:
         return self.some(np.arange(len(self)))
@@ -128,8 +131,7 @@ class Dots(Sequence[Dot]):
     def runs(self, indices: Ints) -> Ints:
         """Return the rows of ``table`` behind the dots at *indices*, each once, in order."""
         groups = np.unique(self.rows[indices])
-        parts = [self.groups.order[self.groups.starts[g] : self.groups.ends[g]] for g in groups]
-        return np.unique(np.concatenate([*parts, np.empty(0, np.int64)]))
+        return np.unique(np.concatenate([*map(self.groups.rows, groups), np.empty(0, np.int64)]))
 
     def _dot(self, head: Mapping[str, Any], group: int, origin: Origin) -> Dot:
         return Dot(
@@ -141,15 +143,14 @@ class Dots(Sequence[Dot]):
             params=params_of(head),
             digest=head["digest"],
             epoch=head["epoch"],
-            count=int(self.groups.ends[group] - self.groups.starts[group]),
+            count=len(self.groups.rows(group)),
             last_id=head["id"],
             last_time=head["time"],
             samples={name: self._samples(name, group) for name in _LISTS},
         )
 
     def _samples(self, column: str, group: int) -> list[float | None]:
-        begin, end = self.groups.starts[group], self.groups.ends[group]
-        values = self.values[column][self.groups.order[begin:end]].tolist()
+        values = self.values[column][self.groups.rows(group)].tolist()
         return [None if value != value else value for value in values]  # noqa: PLR0124  NaN
 
     @cached_property
@@ -167,17 +168,6 @@ class Dots(Sequence[Dot]):
     def marks(self) -> Marks:
         """For each row of ``heads``, a hash of the set of its runs."""
         return self.groups.sums(marks(self.table["id"]))
-
-
-def dots(table: pa.Table, twins: Iterable[IdenticalBuild] = ()) -> Dots:
-    """Return the dots of *table* (RecordStore.table()).
-
-    Origins that are the same server (they install identical files) share its samples, and so do
-    *twins*, which were not measured for that reason. Samples of different servers or epochs are
-    not mixed: where a cell of a commit was measured in several, the one with the newest run is
-    the dot. Runs of comparisons and bisections are left out, see ``scheduled``.
-    """
-    return Dots(table, twins)
 
 
 def origins_by_digest(table: pa.Table, twins: Iterable[IdenticalBuild]) -> Origins:

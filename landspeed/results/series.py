@@ -12,7 +12,7 @@ from base.build import Origin, Variant
 from benchmarks.records.columns import variant_of
 from benchmarks.workloads.metrics import Metric
 from builders.source import Position
-from landspeed.results.arrays import Floats, Ints, LazySequence, both, codes
+from landspeed.results.arrays import Floats, Ints, both, codes
 from landspeed.results.params import Params
 from landspeed.results.points import CELL, Dot, Dots, params_of
 
@@ -29,9 +29,9 @@ class Series:
 
     ``epoch`` names everything that must be equal for numbers to be comparable: for a time the
     machine, its epoch and the toolchain; for an exact count the toolchain and the libc at run
-    time. ``samples`` has the numbers of each of ``dots``, ``numbers`` their medians, which are
-    drawn. Neighbours that are the same server are one dot, that of the first origin; ``lasts``
-    has the last.
+    time. Neighbours that are the same server are one point: ``firsts`` and ``lasts`` are the
+    indices in ``dots`` of its first and its last origin. ``numbers`` are the points' medians, which
+    are drawn.
     """
 
     metric: Metric
@@ -40,10 +40,28 @@ class Series:
     params: Params
     line: str
     epoch: str
-    dots: Sequence[Dot]
-    samples: Sequence[Floats]
+    dots: Dots
+    firsts: Ints
+    lasts: Ints
     numbers: Floats
-    lasts: Sequence[Origin]
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    def dot(self, point: int) -> Dot:
+        """Return the dot of the first origin of a point."""
+        return self.dots[int(self.firsts[point])]
+
+    def last_origin(self, point: int) -> Origin:
+        """Return the last origin of a point."""
+        return self.dots.origins[int(self.dots.whose[self.lasts[point]])]
+
+    @property
+    def samples(self) -> list[Floats]:
+        """The numbers of each point."""
+        values, groups = self.dots.values[self.metric.column], self.dots.groups
+        runs = (values[groups.rows(group)] for group in self.dots.rows[self.firsts])
+        return [some[some > 0] for some in runs]
 
     @property
     def name(self) -> str:
@@ -136,14 +154,8 @@ class _PlacedDots:
             params=params_of(head),
             line=self.lines[self.line[part[0]]],
             epoch=f"{'' if metric.exact else head['machine']} {head['epoch']} {kind}".strip(),
-            dots=LazySequence(firsts, dots.__getitem__),
-            samples=LazySequence(firsts, lambda index: self._samples(index, metric)),
+            dots=dots,
+            firsts=firsts,
+            lasts=lasts,
             numbers=medians[dots.rows[firsts]],
-            lasts=LazySequence(lasts, lambda index: dots.origins[dots.whose[index]]),
         )
-
-    def _samples(self, index: int, metric: Metric) -> Floats:
-        groups, group = self.dots.groups, self.dots.rows[index]
-        rows = groups.order[groups.starts[group] : groups.ends[group]]
-        values = self.dots.values[metric.column][rows]
-        return np.asarray(values[values > 0])

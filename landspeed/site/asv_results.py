@@ -178,7 +178,7 @@ def _files(
     named = found.heads.select(["machine", *VARIANT_COLUMNS])
     heads = named.take(found.rows[drawn[groups.lasts]]).to_pylist()
     for number, head in enumerate(heads):
-        part = drawn[groups.order[groups.starts[number] : groups.ends[number]]]
+        part = drawn[groups.rows(number)]
         at = positions[found.whose[part[0]]]
         if at is not None:
             yield _File(

@@ -17,7 +17,7 @@ from base.build import Origin
 from benchmarks.records.columns import scalars
 from benchmarks.workloads.catalog import choose
 from builders.source import Position
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.asv_assets import own_pages
 from landspeed.site.pages.data import PageInputs, page_files, write_page_files
@@ -43,7 +43,7 @@ def _level(name: str, release: str) -> float:
 def made_site(root: Path) -> Path:
     """Make the pages of made-up counts below *root* and return the site's directory."""
     made = counts(choose([], "all")[:WORKLOADS], RELEASES, _level)
-    files = page_files(dots(scalars(made)), place_of, PageInputs(commits={}))
+    files = page_files(Dots(scalars(made)), place_of, PageInputs(commits={}))
     write_page_files(files, root / "results")
     (root / "results" / "asv").mkdir()
     (root / "site").mkdir()

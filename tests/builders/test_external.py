@@ -23,7 +23,7 @@ from builders.external import ExternalServers, inspect
 from landspeed.cli.build import register
 from landspeed.console.table import as_text
 from landspeed.results.point_query import parse_point
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.results.show import details, find_points
 from landspeed.session.session import Session
 from landspeed.session.target import Target
@@ -221,7 +221,7 @@ def records(tmp_path) -> RecordStore:
 
 
 def test_runs_of_registered_servers_are_points_of_their_own(records):
-    names = {dot.origin.name for dot in dots(records.table())}
+    names = {dot.origin.name for dot in Dots(records.table())}
     assert names == {"18.1", "@debian15", "@vendor15"}
 
 

@@ -13,7 +13,7 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from landspeed.farm.merge import merge_results
 from landspeed.results.point_query import parse_point
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.results.show import find_points
 from tests.kits.made_up.synthetic import START, Point, record
 
@@ -47,7 +47,7 @@ def store(tmp_path: Path) -> RecordStore:
 
 def drawn(store: RecordStore) -> dict[str, list[str]]:
     """The samples' ids, cut to what tells them apart, and the commit of each dot."""
-    found = dots(store.table(), store.identical_builds.read(IdenticalBuild))
+    found = Dots(store.table(), store.identical_builds.read(IdenticalBuild))
     return {str(dot.origin.commit)[0]: [dot.last_id, str(dot.count)] for dot in found}
 
 
@@ -67,7 +67,7 @@ def test_what_came_in_several_ways_is_one_origin_as_the_newest_record_has_it(
         made = run(A, number)
         origin = made["build"]["origin"] | {"tree": tree * 40}
         store.add(Record.from_json(made | {"build": made["build"] | {"origin": origin}}))
-    (found,) = dots(store.table()).servers[DIGEST].values()
+    (found,) = Dots(store.table()).servers[DIGEST].values()
     assert found.tree == newest * 40
 
 

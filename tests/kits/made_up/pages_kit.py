@@ -16,7 +16,7 @@ from builders.source.history import Commit
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.detect import ChangepointScan, detect
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.pages.data import PageInputs, page_files
 from tests.kits.made_up.results_kit import bisection, candidate, span
@@ -111,7 +111,7 @@ def whole_table(commits_: int = 3) -> pa.Table:
 
 
 def files_of(table: pa.Table, inputs: PageInputs | None = None) -> dict[str, str]:
-    return page_files(dots(table), place_of, inputs or PageInputs(commits=commits(40)))
+    return page_files(Dots(table), place_of, inputs or PageInputs(commits=commits(40)))
 
 
 def stepped() -> ChangepointScan:
@@ -121,7 +121,7 @@ def stepped() -> ChangepointScan:
         for one in releases()
     ]
     table = table_of(runs(points, count=8, modes=("read-only",)))
-    return detect(dots(table), place_of)
+    return detect(Dots(table), place_of)
 
 
 def confirmed(step: Any, fate: ChangepointStatus, *, ratio: float = 1.2) -> Confirmation:

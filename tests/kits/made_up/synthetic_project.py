@@ -16,7 +16,7 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from builders.source import Position
 from landspeed.changepoints.detect import ChangepointScan, Statuses, detect
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_results import AsvLayout, DeriveResult, derive
@@ -70,7 +70,7 @@ class Project:
 
     def derive(self) -> DeriveResult:
         """Derive asv's files, and the steps beside them, from all records."""
-        derived = derive(dots(self.store.table()), self.layout, self.commit_of)
+        derived = derive(Dots(self.store.table()), self.layout, self.commit_of)
         steps = self.scan().changepoints
         write_steps(steps, self.commit_of, self.layout.results)
         self.write_pages(PageInputs(steps=steps, commits={}))
@@ -78,12 +78,12 @@ class Project:
 
     def write_pages(self, inputs: PageInputs) -> None:
         """Write the data of landspeed's own pages from all records and *inputs*."""
-        files = page_files(dots(self.store.table()), self.place_of, inputs)
+        files = page_files(Dots(self.store.table()), self.place_of, inputs)
         write_page_files(files, self.paths.results)
 
     def scan(self, statuses: Statuses | None = None) -> ChangepointScan:
         """What the series of all records show."""
-        return detect(dots(self.store.table()), self.place_of, statuses=statuses)
+        return detect(Dots(self.store.table()), self.place_of, statuses=statuses)
 
     def place_of(self, origin: Origin) -> Position | None:
         """Releases in their order on the branch; nothing else has a place."""

@@ -13,7 +13,7 @@ from base.build import Origin
 from benchmarks.records.columns import scalars
 from builders.source import Position
 from landspeed.changepoints.detect import ChangepointScan, detect
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE
 from tests.kits.made_up.synthetic import START, Point, record
 
@@ -83,4 +83,4 @@ def table_of(*records: Records) -> pa.Table:
 
 
 def scanned(*records: Records, **options: Any) -> ChangepointScan:
-    return detect(dots(table_of(*records)), place_of, **options)
+    return detect(Dots(table_of(*records)), place_of, **options)

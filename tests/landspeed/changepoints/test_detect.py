@@ -15,7 +15,7 @@ from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.workloads.metrics import METRICS, metric_named
 from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.changepoints.detect import detect
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.results.series import series_of
 from landspeed.stats.changepoint_online import SHORTEST, NoiseModel
 from tests.kits.made_up.synthetic import Point, counted_record, record
@@ -141,9 +141,9 @@ def test_identical_builds_are_one_point_and_the_changepoint_is_after_the_last() 
         )
         for n in (38, 39)
     ]
-    (series,) = series_of(dots(table, twins), [LATENCY], place_of)
-    assert len(series.dots) == 50
-    (changepoint,) = detect(dots(table, twins), place_of).changepoints
+    (series,) = series_of(Dots(table, twins), [LATENCY], place_of)
+    assert len(series) == 50
+    (changepoint,) = detect(Dots(table, twins), place_of).changepoints
     assert (changepoint.before.commit, changepoint.after.commit) == (commit(39), commit(40))
 
 

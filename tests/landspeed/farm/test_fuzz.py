@@ -41,7 +41,7 @@ from landspeed.farm.build_archive import register_archive, write_archive
 from landspeed.farm.coverage import Coverage
 from landspeed.farm.merge import is_result, merge_results, result_files
 from landspeed.farm.tar import pack_files, unpack_files
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.site.pages.data import PageInputs, page_files
 from tests.kits.builds.buildkit import a_build
 from tests.kits.made_up.results_kit import one_of_each
@@ -151,7 +151,7 @@ def read_all(results: Path) -> None:
     assert len(list(store.records(table["id"].to_pylist()))) == table.num_rows
     Coverage.of(store, preset_named("quick"))
     notes = store.confirmations.read(Confirmation)
-    found = dots(table, store.identical_builds.read(IdenticalBuild))
+    found = Dots(table, store.identical_builds.read(IdenticalBuild))
     scan = detect(found, place_of, statuses=decided(notes))
     inputs = PageInputs(
         steps=scan.changepoints,

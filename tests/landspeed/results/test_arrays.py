@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from landspeed.results import arrays
-from landspeed.results.arrays import Groups, LazySequence, codes, distinct, lasts, marks, numbers
+from landspeed.results.arrays import Groups, codes, distinct, lasts, marks, numbers
 
 DICE = np.random.default_rng(7)
 ROWS = 500
@@ -98,17 +98,3 @@ def test_no_rows_are_no_groups(table: pa.Table) -> None:
     groups = Groups.of(codes(none, ["word"]))
     assert (len(groups), len(groups.lasts), len(marks(none["id"]))) == (0, 0, 0)
     assert len(groups.medians(np.zeros(0))) == 0
-
-
-def test_what_is_lazy_is_made_when_it_is_asked_for() -> None:
-    made: list[int] = []
-
-    def make(place: int) -> int:
-        made.append(place)
-        return place * 10
-
-    some = LazySequence(np.array([5, 6, 7]), make)
-    assert len(some) == 3
-    assert made == []
-    assert (some[1], list(some[1:])) == (60, [60, 70])
-    assert made == [6, 6, 7]

@@ -22,7 +22,7 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.metrics import VARIANT_NAMES
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.site import asv_results
 from landspeed.site.asv_results import AsvLayout, derive
 from tests.kits.made_up.synthetic import RELEASES, START, Point, counted_record, record
@@ -49,7 +49,7 @@ class Derivation:
     def of(self, *records: dict[str, Any]) -> Any:
         for one in records:
             self.store.add(Record.from_json(one))
-        return derive(dots(self.store.table()), self.layout, commit_of)
+        return derive(Dots(self.store.table()), self.layout, commit_of)
 
     def files(self) -> dict[str, Path]:
         names = self.layout.results.glob("*/*-*.json")
@@ -224,7 +224,7 @@ def test_files_of_dots_that_are_gone_are_removed(derivation: Derivation, tmp_pat
     derivation.of(record(Point(release="17.6")), record(Point(release="18.1")))
     other = RecordStore(tmp_path / "other")
     other.add(Record.from_json(record(Point(release="18.1"))))
-    derived = derive(dots(other.table()), derivation.layout, commit_of)
+    derived = derive(Dots(other.table()), derivation.layout, commit_of)
     assert derived.removed == 1
     assert [name[:8] for name in derivation.files()] == [COMMITS["18.1"][:8]]
 
@@ -259,7 +259,7 @@ def test_commits_that_share_eight_digits_are_kept_apart(derivation: Derivation) 
     for release in ("17.6", "18.1"):
         derivation.store.add(Record.from_json(record(Point(release=release))))
     for written in (2, 0):
-        derived = derive(dots(derivation.store.table()), derivation.layout, near)
+        derived = derive(Dots(derivation.store.table()), derivation.layout, near)
         assert (derived.points, derived.written, derived.removed) == (2, written, 0)
     assert len({results.commit_hash for results in derivation.results()}) == 2
 

@@ -18,7 +18,7 @@ from base.build import Origin, Variant
 from benchmarks.records.columns import COLUMNS
 from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.workloads.catalog import choose
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.results.queue import Queue
 from landspeed.site.pages.data import PageInputs, write_page_files
 from landspeed.site.pages.samples import SAMPLES, write_samples
@@ -93,7 +93,7 @@ def test_the_status_tells_of_each_machine_what_it_measures_and_its_newest_commit
         counts(CHOSEN, RELEASES, level),
         runs(commit_points(3), modes=("read-only",), machine="mammoth"),
     )
-    facts = status_facts(dots(table), place_of, [], [])
+    facts = status_facts(Dots(table), place_of, [], [])
     one, other = facts["machines"]
     assert (one["name"], one["counted"], one["timed"], one["tips"]) == (
         "elephant",
@@ -117,7 +117,7 @@ def test_a_delay_is_that_of_commits_made_since_the_branch_is_followed() -> None:
     for point, moment in zip(points, first_runs, strict=True):
         (record,) = runs([point], count=1, clients=(1,), modes=("read-only",))
         made.append(record | {"time": f"{moment}:00.000Z"})
-    (machine,) = status_facts(dots(table_of(made)), place_of, [], [])["machines"]
+    (machine,) = status_facts(Dots(table_of(made)), place_of, [], [])["machines"]
     assert machine["months"] == [{"month": "2026-01", "commits": 3, "median": 2.0, "p95": 9.2}]
 
 
@@ -127,7 +127,7 @@ def test_a_failed_build_is_listed_until_its_source_is_measured(table: pa.Table) 
         return FailedBuild(origin=origin, variant=Variant(), time=time, message="gcc\u202e failed")
 
     notes = [note("18.1", "2026-01-01"), note("9.0.1", "2026-01-02"), note("9.1.1", "2026-01-03")]
-    failures = status_facts(dots(table), place_of, notes, [])["failures"]
+    failures = status_facts(Dots(table), place_of, notes, [])["failures"]
     assert [one["name"] for one in failures] == ["9.1.1", "9.0.1"]
     assert "\u202e" not in failures[0]["reason"]
 
@@ -146,7 +146,7 @@ def test_what_is_next_on_a_machine_is_what_was_planned_and_not_measured_since() 
             ("mammoth", "2026-01-10T14:00:00+00:00", 3),
         )
     ]
-    machines = status_facts(dots(table_of(made)), place_of, [failure], queues)["machines"]
+    machines = status_facts(Dots(table_of(made)), place_of, [failure], queues)["machines"]
     one, never = machines
     assert (one["queue"]["targets"], one["queue"]["due"]) == ([f"{hash_of(2)[:10]}:bs8"], 3)
     assert (never["name"], never["last"], never["runs"]) == ("mammoth", None, 0)

@@ -15,7 +15,7 @@ from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.workloads.catalog import choose
 from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.profiling.guards import GuardedFile, GuardMap
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.site.guards import guard_files
 from landspeed.site.pages.data import PageInputs, page_files, write_page_files
 from landspeed.site.publish import publish
@@ -90,7 +90,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         guards=guard_files(made_up(), sorted(one.name for one in CHOSEN)),
         plans=lambda ids: dict.fromkeys(ids, "SELECT 1\n  Sort\n    Seq Scan on t"),
     )
-    files = page_files(dots(project.store.table()), project.place_of, inputs)
+    files = page_files(Dots(project.store.table()), project.place_of, inputs)
     write_page_files(files, project.paths.results, profiles)
     return publish(project.paths, lambda _: None)
 

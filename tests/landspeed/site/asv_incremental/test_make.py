@@ -16,7 +16,7 @@ import pytest
 from base.build import Origin
 from builders.source import Position
 from landspeed.changepoints.detect import detect
-from landspeed.results.points import dots
+from landspeed.results.points import Dots
 from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_incremental.make import IncrementalSite
 from landspeed.site.asv_incremental.manifest import SiteManifest
@@ -302,7 +302,7 @@ class Farm:
         for commit in commits:
             facts = {"release": None, "commit": commit, "clients": 1, **point}
             self.project.add([record(Point(**facts)), record(Point(**facts | {"clients": 4}))])
-        found = dots(self.project.store.table())
+        found = Dots(self.project.store.table())
         derive(found, self.project.layout, commit_of)
         write_steps(detect(found, place_of).changepoints, commit_of, self.project.layout.results)
 

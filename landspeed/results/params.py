@@ -43,6 +43,12 @@ class Params:
         return tuple(map(repr, self))
 
 
+def asv_choices(group: str, params: Params) -> dict[str, str]:
+    """Return the part of the address of asv's graphs that chooses *params* of *group*."""
+    names = (f"p-{name}" for name in param_names(group))
+    return dict(zip(names, params.spelled(), strict=True))
+
+
 def asv_cell(mode: str, params: Params) -> tuple[str, Params]:
     """Return the group of *mode* and the parameters of its benchmark for the cell *params*."""
     group = group_of(mode)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from base.build import Origin, Variant
-from benchmarks.workloads.metrics import benchmark_name, metric_named, param_names
+from base.build import Origin
+from benchmarks.workloads.metrics import benchmark_name, metric_named
 from builders.source.history import Commit
 from landspeed.bisect.note import BisectionNote
 from landspeed.bisect.report import ReportedCulprit
 from landspeed.changepoints.changepoint import Changepoint, ChangepointStatus, Confirmation, newest
 from landspeed.console.markdown import plain
-from landspeed.results.params import Params, asv_cell
+from landspeed.results.params import asv_cell, asv_choices
 from landspeed.stats.summary import rounded
 
 Facts = Mapping[str, Any]
@@ -43,17 +43,13 @@ def changes(
     *confirmations* and *bisections* are the notes of the records. The most certain rows come
     first, then the largest.
     """
-    tested = newest(confirmations)
-    reports = sorted(bisections, key=lambda note: note.time)
+    tested, reports = newest(confirmations), sorted(bisections, key=lambda note: note.time)
     rows, shown = [], set()
     for step in steps:
         shown.add(step.key)
-        confirmation = tested.get(step.key)
-        about = list(_about(reports, step))
         rows.append(
-            _row(step, confirmation, about, commits)
+            _row(step, tested.get(step.key), reports, commits)
             | {
-                "state": _status(confirmation, about, step).value,
                 "current": True,
                 "line": step.line,
                 "levels": [rounded(one) for one in step.levels],
@@ -62,17 +58,10 @@ def changes(
                 "time": step.time,
             }
         )
-    for key, confirmation in tested.items():
+    for key, one in tested.items():
         if key not in shown:
-            about = list(_about(reports, confirmation.changepoint))
-            rows.append(
-                _row(confirmation.changepoint, confirmation, about, commits)
-                | {
-                    "state": _status(confirmation, about, confirmation.changepoint).value,
-                    "current": False,
-                    "time": confirmation.time,
-                }
-            )
+            own = _row(one.changepoint, one, reports, commits)
+            rows.append(own | {"current": False, "time": one.time})
     return sorted(rows, key=_order)
 
 
@@ -86,61 +75,51 @@ def _order(row: Facts) -> tuple[Any, ...]:
     )
 
 
-def _status(
-    confirmation: Confirmation | None, about: list[BisectionNote], changepoint: Changepoint
-) -> ChangepointStatus:
-    status = confirmation.status if confirmation else changepoint.status
-    is_found = bool(about) and about[-1].report.answer in _FOUND
-    if status is ChangepointStatus.CONFIRMED and is_found:
-        return ChangepointStatus.BISECTED
-    return status
-
-
-def _about(notes: Iterable[BisectionNote], nomination: Changepoint) -> Iterator[BisectionNote]:
-    """Yield the *notes* that bisected *nomination*, or that found the same commit."""
-    after = nomination.after.release or nomination.after.commit
-    for note in notes:
+def _bisection_of(
+    reports: Sequence[BisectionNote], changepoint: Changepoint
+) -> BisectionNote | None:
+    """Return the last of *reports* that bisected *changepoint*, or that found the same commit."""
+    after = changepoint.after.release or changepoint.after.commit
+    cell = (changepoint.variant.name, changepoint.metric, changepoint.machine)
+    for note in reversed(reports):
         report = note.report
-        is_same_cell = (report.variant, report.metric, report.machine.name) == (
-            *(nomination.variant.name, nomination.metric, nomination.machine),
-        )
-        if note.nomination == nomination.key or (is_same_cell and note.culprit == after):
-            yield note
+        is_same_cell = (report.variant, report.metric, report.machine.name) == cell
+        if note.nomination == changepoint.key or (is_same_cell and note.culprit == after):
+            return note
+    return None
 
 
 def _row(
-    nomination: Changepoint,
+    changepoint: Changepoint,
     confirmation: Confirmation | None,
-    about: list[BisectionNote],
+    reports: Sequence[BisectionNote],
     commits: Commits,
 ) -> dict[str, Any]:
-    metric = metric_named(nomination.metric)
-    interval = nomination.interval
+    metric = metric_named(changepoint.metric)
+    group, params = asv_cell(changepoint.mode, changepoint.params)
+    status = confirmation.status if confirmation else changepoint.status
+    note = _bisection_of(reports, changepoint)
+    if status is ChangepointStatus.CONFIRMED and note and note.report.answer in _FOUND:
+        status = ChangepointStatus.BISECTED
     return {
-        "key": nomination.key,
-        "machine": nomination.machine,
-        "mode": nomination.mode,
+        "key": changepoint.key,
+        "state": status.value,
+        "machine": changepoint.machine,
+        "mode": changepoint.mode,
         "metric": metric.name,
-        "worse": (nomination.ratio > 1) != metric.higher_is_better,
-        "params": vars(nomination.params),
-        "variant": nomination.variant.name,
-        "asv": asv_query(nomination.mode, metric.name, nomination.params, nomination.variant),
-        "before": _side(nomination.before, commits),
-        "after": _side(nomination.after, commits),
-        "ratio": rounded(nomination.ratio),
-        "interval": [rounded(one) for one in interval] if interval else None,
+        "worse": changepoint.worse,
+        "params": vars(changepoint.params),
+        "variant": changepoint.variant.name,
+        "asv": {
+            "benchmark": benchmark_name(group, metric),
+            "choices": {**asv_choices(group, params), **changepoint.variant.axes()},
+        },
+        "before": _side(changepoint.before, commits),
+        "after": _side(changepoint.after, commits),
+        "ratio": rounded(changepoint.ratio),
+        "interval": [rounded(one) for one in changepoint.interval] or None,
         "confirmation": _told(confirmation),
-        "bisection": _bisected(about[-1]) if about else None,
-    }
-
-
-def asv_query(mode: str, metric: str, params: Params, variant: Variant) -> dict[str, Any]:
-    """Return the parts of the address of asv's graph of a cell: benchmark and parameters."""
-    group, params = asv_cell(mode, params)
-    names = [f"p-{name}" for name in param_names(group)]
-    return {
-        "benchmark": benchmark_name(group, metric_named(metric)),
-        "choices": {**dict(zip(names, params.spelled(), strict=True)), **variant.axes()},
+        "bisection": _bisected(note) if note else None,
     }
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from base.build import Variant
 from benchmarks.records.identical_builds import FailedBuild
-from benchmarks.workloads.metrics import METRICS, Metric
+from benchmarks.workloads.metrics import METRICS, Metric, benchmark_name
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Changepoint, Confirmation
-from landspeed.results.params import Params
+from landspeed.results.params import Params, asv_cell, asv_choices
 from landspeed.results.points import Dots
 from landspeed.results.queue import Queue
 from landspeed.results.series import PlaceOf
-from landspeed.site.pages.changes import MEANINGS, Commits, asv_query, changes
+from landspeed.site.pages.changes import MEANINGS, Commits, changes
 from landspeed.site.pages.finder import measured, search_lists
 from landspeed.site.pages.page_files import json_file, sync
 from landspeed.site.pages.panels import Panel, panels
@@ -126,21 +125,14 @@ def write_page_files(
 def _asv(panel: Panel) -> dict[str, Any]:
     """Return the benchmark in asv of each metric, and the parameters of each variant."""
     key = panel.key
-    params = Params(key.protocol, key.scale, 0, key.profile)
-    variants: Iterable[Variant] = dict.fromkeys(dot.variant for dot, _ in panel.points)
-    queries = {
-        metric.name: asv_query(key.mode, metric.name, params, Variant()) for metric in panel.metrics
-    }
-    choices = {
-        name: value
-        for name, value in next(iter(queries.values()))["choices"].items()
-        if name.startswith("p-") and name != "p-clients"
-    }
+    group, params = asv_cell(key.mode, Params(key.protocol, key.scale, 0, key.profile))
+    choices = asv_choices(group, params)
+    del choices["p-clients"]
     return {
         "asv": {
-            "benchmarks": {name: query["benchmark"] for name, query in queries.items()},
+            "benchmarks": {one.name: benchmark_name(group, one) for one in panel.metrics},
             "choices": choices,
-            "axes": {variant.name: variant.axes() for variant in variants},
+            "axes": {dot.variant.name: dot.variant.axes() for dot, _ in panel.points},
         }
     }
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from base.files import digest_text
-from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
-from benchmarks.workloads.metrics import METRICS, Metric, metrics_of, scale_param
+from benchmarks.workloads.metrics import METRICS, Metric, metrics_of
+from landspeed.results.arrays import Ints
 from landspeed.results.points import Dot, Dots
 from landspeed.site.pages.versions import Category
 from landspeed.stats.summary import Summary, rounded
@@ -30,11 +29,7 @@ _MORE_COLUMNS = (
     *("failed", "server_cpu_seconds", "wal_bytes", "blocks_hit", "blocks_read"),
     "instructions_spread",
 )
-_ROW_COLUMNS = (
-    *("id", "time", "machine", "digest", "epoch", *VARIANT_COLUMNS),
-    *("mode", "protocol", "tier", "scale", "clients", "profile", "buffers"),
-    *("preset", "seconds", "pgbench_version", "cc", "libc", "runtime_libc"),
-)
+_RUN_COLUMNS = ("id", "time", "seconds", "preset", "epoch", "pgbench_version")
 
 Row = Mapping[str, Any]
 Environments = Mapping[tuple[str, str], str]
@@ -106,7 +101,7 @@ class Panel:
             "runs_file": f"{self.key.stem}.csv",
             "metrics": [metric.name for metric in self.metrics],
             "clients": sorted({dot.params.clients for dot in drawn}),
-            "variants": sorted({dot.variant.name for dot in drawn}, key=_variant_order(drawn)),
+            "variants": [variant.name for variant in sorted({dot.variant for dot in drawn})],
             "versions": len(self.categories),
             "runs": sum(len(rows) for _, rows in self.points),
         }
@@ -169,24 +164,28 @@ def panels(dots: Dots, categories: Mapping[str, Category]) -> list[Panel]:
     """
     shown = np.array([origin.name in categories for origin in dots.origins], dtype=bool)
     which = np.flatnonzero(shown[dots.whose])
-    chosen = list(dots.some(which))
-    runs = _runs_of(dots.table.take(dots.runs(which)))
-    grouped: dict[PanelKey, list[Dot]] = {}
-    for dot in chosen:
-        grouped.setdefault(PanelKey.of(dot), []).append(dot)
+    runs = _runs_at(dots, dots.runs(which))
+    grouped: dict[PanelKey, list[tuple[Dot, Sequence[Row]]]] = {}
+    for dot, group in zip(dots.some(which), dots.rows[which], strict=True):
+        rows = [runs[row] for row in dots.groups.rows(group).tolist()]
+        grouped.setdefault(PanelKey.of(dot), []).append((dot, rows))
     order = {name: position for position, name in enumerate(categories)}
     found = []
-    for key, some in sorted(grouped.items()):
-        some.sort(key=lambda dot: (order[dot.origin.name], dot.variant, dot.params.clients))
-        names = {dot.origin.name for dot in some}
-        found.append(
-            Panel(
-                key=key,
-                categories=[one for name, one in categories.items() if name in names],
-                points=[(dot, runs.get(_run_key_of(dot), [])) for dot in some],
-            )
-        )
+    for key, points in sorted(grouped.items()):
+        points.sort(key=lambda one: (order[one[0].origin.name], one[0].variant, one[0].params))
+        names = {dot.origin.name for dot, _ in points}
+        drawn = [one for name, one in categories.items() if name in names]
+        found.append(Panel(key=key, categories=drawn, points=points))
     return found
+
+
+def _runs_at(dots: Dots, places: Ints) -> dict[int, Row]:
+    """Return the runs in these rows of the table of *dots*, by the row's number."""
+    columns = dict.fromkeys((*_RUN_COLUMNS, *_MORE_COLUMNS, *(one.column for one in METRICS)))
+    table = dots.table.select(list(columns)).take(places)
+    batches = table.to_batches(max_chunksize=16384)
+    rows = (row for batch in batches for row in batch.to_pylist())
+    return dict(zip(places.tolist(), rows, strict=True))
 
 
 def sample_facts(values: Iterable[float | None]) -> dict[str, float]:
@@ -215,34 +214,3 @@ def sample_facts(values: Iterable[float | None]) -> dict[str, float]:
         "ls": logs.stddev if logs else None,
     }
     return {name: rounded(one) for name, one in facts.items() if one is not None}
-
-
-def _runs_of(table: pa.Table) -> dict[tuple[Any, ...], list[Row]]:
-    """Return the rows of each point's runs in *table*, oldest first."""
-    columns = [*_ROW_COLUMNS, *_MORE_COLUMNS, *(metric.column for metric in METRICS)]
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in _rows(table.select(list(dict.fromkeys(columns)))):
-        found.setdefault(_run_key(row), []).append(row)
-    return found
-
-
-def _rows(table: pa.Table) -> Iterator[Row]:
-    for batch in table.to_batches(max_chunksize=16384):
-        yield from batch.to_pylist()
-
-
-def _run_key(row: Row) -> tuple[Any, ...]:
-    scale = scale_param(row["tier"], row["scale"])
-    params = (row["protocol"], scale, row["clients"], row["profile"])
-    how = (variant_of(row), row["mode"], row["buffers"], params)
-    return (row["machine"], row["digest"], row["epoch"], *how)
-
-
-def _run_key_of(dot: Dot) -> tuple[Any, ...]:
-    how = (dot.variant, dot.mode, dot.buffers, tuple(dot.params))
-    return (dot.machine, dot.digest, dot.epoch, *how)
-
-
-def _variant_order(drawn: Iterable[Dot]) -> Any:
-    variants = {dot.variant.name: dot.variant for dot in drawn}
-    return variants.__getitem__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -79,7 +80,7 @@ def categories(
     position and is left out.
     """
     found: dict[str, Category] = {}
-    branches: dict[str, list[Category]] = {}
+    branches: dict[str, list[tuple[int, Category]]] = {}
     for digest, named in origins.items():
         version = versions.get(digest)
         if version is None or _parsed(version) is None:
@@ -89,9 +90,10 @@ def categories(
             if one.kind != "commit":
                 found[name] = one
             elif one.position and one.position.branch != RELEASES_LINE:
-                branches.setdefault(one.position.branch, []).append(one)
+                placed = one.position.position, one
+                branches.setdefault(one.position.branch, []).append(placed)
     for some in branches.values():
-        newest = sorted(some, key=_position)[-RECENT:]
+        newest = [one for _, one in sorted(some, key=itemgetter(0))[-RECENT:]]
         found |= {one.origin.name: one for one in newest}
         found[newest[-1].origin.name] = replace(newest[-1], tip=True)
     return {one.origin.name: one for one in sorted(found.values(), key=Category.order)}
@@ -102,10 +104,6 @@ def versions_of(table: pa.Table) -> dict[str, str]:
     rows = distinct(table, ["digest", "version"])
     pairs = sorted((row["digest"], row["version"]) for row in rows if row["version"])
     return dict(pairs)
-
-
-def _position(one: Category) -> int:
-    return one.position.position if one.position else -1
 
 
 def _parsed(text: str) -> Version | None:

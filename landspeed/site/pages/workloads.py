@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from base.build import Variant
 from benchmarks.workloads.catalog import FAMILIES, workloads
-from benchmarks.workloads.metrics import METRICS, param_names
+from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.scenario import Mode
-from landspeed.results.params import Params, asv_cell
+from landspeed.results.params import Params, asv_cell, asv_choices
 from landspeed.results.points import Dot, Dots
 from landspeed.site.pages.versions import Category
 from landspeed.stats.summary import Summary, rounded
@@ -103,13 +103,12 @@ class _Maps:
                     line = values.setdefault(metric.name, [None] * len(versions))
                     line[at] = rounded(summary.median)
         group, cell = asv_cell(mode, params)
-        choices = zip(param_names(group), cell.spelled(), strict=True)
         return {
             "mode": mode,
             "family": group if group != mode else PGBENCH if mode in set(Mode) else OTHERS,
             "group": group.replace("-", "_"),
             "params": vars(params),
-            "asv": {f"p-{name}": value for name, value in choices},
+            "asv": asv_choices(group, cell),
             "values": values,
             "runs": runs,
             "toolchain": tools,

@@ -12,7 +12,6 @@ from benchmarks.workloads.metrics import (
     Metric,
     benchmark_name,
     group_of,
-    metrics_of,
     param_names,
 )
 
@@ -68,15 +67,6 @@ def benchmark_entry(group: str, metric: Metric, cells: Iterable[Params]) -> dict
         "unit": metric.unit,
         "version": BENCHMARK_VERSION,
     }
-
-
-def benchmark_entries(asked: Mapping[Asked, Iterable[Params]]) -> list[dict[str, Any]]:
-    """Return the entries of all metrics of all groups in *asked*."""
-    return [
-        benchmark_entry(group, metric, list(cells))
-        for (group, buffers), cells in in_order(asked)
-        for metric in metrics_of(buffers)
-    ]
 
 
 def in_order(asked: Mapping[Asked, Some]) -> list[tuple[Asked, Some]]:

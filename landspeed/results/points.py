@@ -45,8 +45,8 @@ _LISTS = tuple(dict.fromkeys(metric.column for metric in METRICS))
 class Dot:
     """One published point: the samples of one cell of one server in one epoch.
 
-    ``samples`` has a list per column of a metric. ``last_time`` is ISO 8601. ``buffers`` is None
-    for timed runs.
+    ``samples`` has the numbers of each column of a metric. ``last_time`` is ISO 8601. ``buffers``
+    is None for timed runs.
     """
 
     machine: str
@@ -57,10 +57,9 @@ class Dot:
     params: Params
     digest: str
     epoch: str
-    count: int
     last_id: str
     last_time: str
-    samples: Mapping[str, list[float | None]]
+    samples: Mapping[str, list[float]]
 
 
 class Dots:
@@ -134,6 +133,8 @@ class Dots:
         return np.unique(np.concatenate([*map(self.groups.rows, groups), np.empty(0, np.int64)]))
 
     def _dot(self, head: Mapping[str, Any], group: int, origin: Origin) -> Dot:
+        rows = self.groups.rows(group)
+        values = {name: whole[rows] for name, whole in self.values.items()}
         return Dot(
             machine=head["machine"],
             origin=origin,
@@ -143,15 +144,10 @@ class Dots:
             params=params_of(head),
             digest=head["digest"],
             epoch=head["epoch"],
-            count=len(self.groups.rows(group)),
             last_id=head["id"],
             last_time=head["time"],
-            samples={name: self._samples(name, group) for name in _LISTS},
+            samples={name: own[~np.isnan(own)].tolist() for name, own in values.items()},
         )
-
-    def _samples(self, column: str, group: int) -> list[float | None]:
-        values = self.values[column][self.groups.rows(group)].tolist()
-        return [None if value != value else value for value in values]  # noqa: PLR0124  NaN
 
     @cached_property
     def values(self) -> Mapping[str, Floats]:

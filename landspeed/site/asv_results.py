@@ -27,7 +27,7 @@ from asv.machine import Machine as AsvMachine
 from asv.results import Results, get_filename
 from asv.runner import BenchmarkResult
 
-from base.build import Origin, Variant
+from base.build import Variant
 from base.errors import LandspeedError
 from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
@@ -38,12 +38,11 @@ from landspeed.results.params import (
     Asked,
     Params,
     asv_cell,
-    benchmark_entries,
     benchmark_entry,
     in_order,
 )
 from landspeed.results.points import CELL, Dot, Dots, params_of
-from landspeed.site.asv_incremental.file_stat import MACHINE_FILE, FileStat, file_stat, result_files
+from landspeed.site.asv_incremental.file_stat import MACHINE_FILE, file_stat, result_files
 
 CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
 """Maps a record's origin (release, commit, tree, date) to the commit where asv draws it.
@@ -86,26 +85,18 @@ class AsvLayout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unplaced:
-    """An origin whose records asv cannot draw because it has no commit for them."""
-
-    origin: Origin
-    records: int
-
-    def __str__(self) -> str:
-        return f"{self.origin.name}: {self.records} records, no commit on a drawn branch"
-
-
-@dataclass(frozen=True, kw_only=True)
 class DeriveResult:
-    """Numbers of dots (``points``), of dots left out (``superseded``), and of result files."""
+    """Numbers of dots (``points``), of dots left out (``superseded``), and of result files.
+
+    ``unplaced`` has a line for each origin that asv cannot draw because it has no commit for it.
+    """
 
     points: int
     superseded: int
     written: int
     kept: int
     removed: int
-    unplaced: tuple[Unplaced, ...]
+    unplaced: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,15 +110,10 @@ class _File:
     dots: Ints
     mark: int
 
-    @property
-    def requirements(self) -> dict[str, str]:
-        """asv's requirements of the environment."""
-        return self.variant.axes()
-
     @cached_property
     def stamp(self) -> str:
         """A digest over everything that goes into the file."""
-        where = [dict(self.machine), self.commit, self.date, self.requirements]
+        where = [dict(self.machine), self.commit, self.date, self.variant.axes()]
         return digest_text(canonical_json([_FORM, *where, self.mark]))
 
 
@@ -146,7 +132,13 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
         there = result_files(layout.results)
         drawn = np.flatnonzero(np.array([p is not None for p in positions], bool)[found.whose])
         files = _named(_files(found, drawn, positions), layout)
-        written = _outdated(files, there, layout)
+        stamps = _load_stamps(layout)
+        # A result file that asv run has overwritten has another size or time.
+        written = [
+            name
+            for name, file in files.items()
+            if stamps.get(name) != [file.stamp, *there.get(name, ())]
+        ]
         _write_on_all_cores(found, {name: files[name] for name in written}, layout)
         with _scratch(layout) as scratch:
             _write_frame(found, drawn, files.values(), layout, scratch)
@@ -154,7 +146,8 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
         stale = there.keys() - files.keys()
         for name in stale:
             (layout.results / name).unlink()
-        _save_stamps({name: [file.stamp, *there[name]] for name, file in files.items()}, layout)
+        stamps = {name: [file.stamp, *there[name]] for name, file in files.items()}
+        write_atomic(layout.results / _STAMPS, canonical_json(stamps), durable=False)
     return DeriveResult(
         points=len(drawn),
         superseded=found.superseded,
@@ -191,16 +184,16 @@ def _files(
             )
 
 
-def _unplaced(found: Dots, positions: Sequence[tuple[str, int] | None]) -> tuple[Unplaced, ...]:
+def _unplaced(found: Dots, positions: Sequence[tuple[str, int] | None]) -> tuple[str, ...]:
     counts = np.bincount(
         found.whose, weights=found.groups.sizes[found.rows], minlength=len(positions)
     )
-    left = [
-        Unplaced(origin=origin, records=int(count))
-        for origin, at, count in zip(found.origins, positions, counts, strict=True)
+    each = zip(found.origins, positions, counts, strict=True)
+    return tuple(
+        f"{origin.name}: {count:.0f} records, no commit on a drawn branch"
+        for origin, at, count in sorted(each, key=lambda one: one[0].name)
         if at is None and count
-    ]
-    return tuple(sorted(left, key=lambda one: one.origin.name))
+    )
 
 
 def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
@@ -211,7 +204,7 @@ def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
     for file in files:
         key = file.machine["machine"], file.variant
         if key not in names:
-            environment = layout.environment(file.requirements)
+            environment = layout.environment(file.variant.axes())
             names[key] = get_filename(key[0], _ANY, environment)
         same.setdefault((names[key], file.commit[:8]), []).append(file)
     return {
@@ -219,19 +212,6 @@ def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
         for (name, digits), some in same.items()
         for file in some
     }
-
-
-def _outdated(
-    files: Mapping[str, _File], there: Mapping[str, FileStat], layout: AsvLayout
-) -> list[str]:
-    """Return the names of the *files* that are missing or must be written again."""
-    stamps = _load_stamps(layout)
-    # A result file that asv run has overwritten has another size or time.
-    return [
-        name
-        for name, file in files.items()
-        if name not in there or stamps.get(name) != [file.stamp, *there[name]]
-    ]
 
 
 def _write_on_all_cores(found: Dots, files: Mapping[str, _File], layout: AsvLayout) -> None:
@@ -278,23 +258,23 @@ def _scratch(layout: AsvLayout) -> Iterator[Path]:
 
 
 def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:
-    params = {**file.machine, "python": layout.python, **file.requirements}
-    environment = layout.environment(file.requirements)
-    results = Results(
-        params, dict(file.requirements), file.commit, file.date, layout.python, environment, {}
-    )
+    axes, python = file.variant.axes(), layout.python
+    params, environment = {**file.machine, "python": python, **axes}, layout.environment(axes)
+    results = Results(params, axes, file.commit, file.date, python, environment, {})
     asked: dict[Asked, dict[Params, Dot]] = {}
     for dot in found.some(file.dots):
         # If two origins are drawn at one commit, the newest dot, which comes last, wins.
         group, cell = asv_cell(dot.mode, dot.params)
         asked.setdefault((group, dot.buffers), {})[cell] = dot
     for (group, buffers), cells in in_order(asked):
+        last = max(dot.last_time for dot in cells.values())
+        spelled = {params.spelled(): dot for params, dot in cells.items()}
         for metric in metrics_of(buffers):
             entry = benchmark_entry(group, metric, cells)
-            samples = [_samples(dot, metric.column) for dot in _in_order(entry, cells)]
+            dots = [spelled.get(one) for one in product(*entry["params"])]
+            samples = [(dot.samples[metric.column] or None) if dot else None for dot in dots]
             if not any(samples):
                 continue  # such as the blocks of workloads, which are not counted
-            last = max(dot.last_time for dot in cells.values())
             results.add_result(
                 entry,
                 BenchmarkResult(
@@ -309,18 +289,6 @@ def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:
                 record_samples=True,
             )
     return results
-
-
-def _in_order(entry: Mapping[str, Any], cells: Mapping[Params, Dot]) -> Iterator[Dot | None]:
-    spelled = {params.spelled(): dot for params, dot in cells.items()}
-    return (spelled.get(one) for one in product(*entry["params"]))
-
-
-def _samples(dot: Dot | None, column: str) -> list[float] | None:
-    if dot is None:
-        return None
-    values = [value for value in dot.samples[column] if value is not None]
-    return values or None
 
 
 def _write_frame(
@@ -351,7 +319,12 @@ def _write_frame(
         _move(scratch / name / MACHINE_FILE, layout.results / name / MACHINE_FILE)
     config = Config()
     config.results_dir = str(scratch)
-    entries = [one for one in benchmark_entries(all_asked) if one["name"] in has_number]
+    entries = [
+        benchmark_entry(group, metric, cells)
+        for (group, buffers), cells in in_order(all_asked)
+        for metric in metrics_of(buffers)
+        if benchmark_name(group, metric) in has_number
+    ]
     Benchmarks(config, entries).save()
     _move(scratch / "benchmarks.json", layout.results / "benchmarks.json")
 
@@ -368,7 +341,3 @@ def _load_stamps(layout: AsvLayout) -> dict[str, list[Any]]:
         return dict(json.loads((layout.results / _STAMPS).read_text()))
     except (OSError, ValueError):
         return {}
-
-
-def _save_stamps(stamps: Mapping[str, list[Any]], layout: AsvLayout) -> None:
-    write_atomic(layout.results / _STAMPS, canonical_json(stamps), durable=False)

@@ -48,7 +48,10 @@ def store(tmp_path: Path) -> RecordStore:
 def drawn(store: RecordStore) -> dict[str, list[str]]:
     """The samples' ids, cut to what tells them apart, and the commit of each dot."""
     found = Dots(store.table(), store.identical_builds.read(IdenticalBuild))
-    return {str(dot.origin.commit)[0]: [dot.last_id, str(dot.count)] for dot in found}
+    return {
+        str(dot.origin.commit)[0]: [dot.last_id, str(len(dot.samples["latency_ms"]))]
+        for dot in found
+    }
 
 
 def test_a_twin_is_drawn_with_the_samples_of_the_one_that_was_measured(store):

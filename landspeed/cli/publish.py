@@ -37,8 +37,8 @@ def publish_(*, if_any: bool) -> None:
 
 def publish_now(session: Session) -> None:
     """Bring the site up to date with the records, and say so."""
-    site, derived = update_site(session)
-    say(f"published {derived.points} points at {site / 'index.html'}")
+    site, points = update_site(session)
+    say(f"published {points} points at {site / 'index.html'}")
 
 
 def tell_where(paths: Paths) -> None:

@@ -85,21 +85,6 @@ class AsvLayout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeriveResult:
-    """Numbers of dots (``points``), of dots left out (``superseded``), and of result files.
-
-    ``unplaced`` has a line for each origin that asv cannot draw because it has no commit for it.
-    """
-
-    points: int
-    superseded: int
-    written: int
-    kept: int
-    removed: int
-    unplaced: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class _File:
     """One of asv's result files; ``mark`` is a digest of its dots."""
 
@@ -117,11 +102,12 @@ class _File:
         return digest_text(canonical_json([_FORM, *where, self.mark]))
 
 
-def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
+def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> tuple[int, list[str]]:
     """Make the files below ``layout.results`` match the dots *found*.
 
     Files that would not change are left alone; files of dots that are gone are removed. A second
-    process waits until the first has finished.
+    process waits until the first has finished. Return the number of dots that are drawn, and a
+    line for each origin that asv cannot draw because it has no commit for it.
     """
     layout.results.mkdir(parents=True, exist_ok=True)
     with locked(layout.results / ".derive.lock"):
@@ -143,19 +129,11 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> DeriveResult:
         with _scratch(layout) as scratch:
             _write_frame(found, drawn, files.values(), layout, scratch)
         there |= {name: file_stat(layout.results / name) for name in written}
-        stale = there.keys() - files.keys()
-        for name in stale:
+        for name in there.keys() - files.keys():
             (layout.results / name).unlink()
         stamps = {name: [file.stamp, *there[name]] for name, file in files.items()}
         write_atomic(layout.results / _STAMPS, canonical_json(stamps), durable=False)
-    return DeriveResult(
-        points=len(drawn),
-        superseded=found.superseded,
-        written=len(written),
-        kept=len(files) - len(written),
-        removed=len(stale),
-        unplaced=_unplaced(found, positions),
-    )
+    return len(drawn), _unplaced(found, positions)
 
 
 def _files(
@@ -184,16 +162,16 @@ def _files(
             )
 
 
-def _unplaced(found: Dots, positions: Sequence[tuple[str, int] | None]) -> tuple[str, ...]:
+def _unplaced(found: Dots, positions: Sequence[tuple[str, int] | None]) -> list[str]:
     counts = np.bincount(
         found.whose, weights=found.groups.sizes[found.rows], minlength=len(positions)
     )
     each = zip(found.origins, positions, counts, strict=True)
-    return tuple(
+    return [
         f"{origin.name}: {count:.0f} records, no commit on a drawn branch"
         for origin, at, count in sorted(each, key=lambda one: one[0].name)
         if at is None and count
-    )
+    ]
 
 
 def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:

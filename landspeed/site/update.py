@@ -25,7 +25,7 @@ from landspeed.results.series import RELEASES_LINE
 from landspeed.session.session import Session
 from landspeed.session.tracking_config import TrackingConfig
 from landspeed.site.asv_changepoints import write_steps
-from landspeed.site.asv_results import AsvLayout, CommitOf, DeriveResult, derive
+from landspeed.site.asv_results import AsvLayout, CommitOf, derive
 from landspeed.site.guards import guard_pages
 from landspeed.site.pages.data import PageInputs, page_files, write_page_files
 from landspeed.site.pages.noise import write_ledger_page
@@ -40,8 +40,8 @@ def has_dots(session: Session) -> bool:
     return bool(scheduled(session.records.table()).num_rows)
 
 
-def update_site(session: Session) -> tuple[Path, DeriveResult]:
-    """Update the site from the records; return its directory and what was derived."""
+def update_site(session: Session) -> tuple[Path, int]:
+    """Update the site from the records; return its directory and the number of points."""
     paths = session.paths
     table = session.records.table()
     if not has_dots(session):
@@ -55,14 +55,14 @@ def update_site(session: Session) -> tuple[Path, DeriveResult]:
     lines = _lines(session, placed.commits)
     layout = AsvLayout.of(config, paths.results / "asv")
     commit_of = _placer(session, lines)
-    derived = derive(placed.dots, layout, commit_of)
-    for unplaced in derived.unplaced:
-        say(f"not drawn: {unplaced}")
+    points, unplaced = derive(placed.dots, layout, commit_of)
+    for line in unplaced:
+        say(f"not drawn: {line}")
     steps = scan_records(session, placed=placed).changepoints
     write_steps(steps, commit_of, layout.results)
     write_ledger_page(aa_report(table), layout.results)
     write_pages(session, placed, steps)
-    return publish(paths, say, _branches(config, table, lines)), derived
+    return publish(paths, say, _branches(config, table, lines)), points
 
 
 def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoint]) -> None:

@@ -19,7 +19,7 @@ from landspeed.changepoints.detect import ChangepointScan, Statuses, detect
 from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.asv_changepoints import write_steps
-from landspeed.site.asv_results import AsvLayout, DeriveResult, derive
+from landspeed.site.asv_results import AsvLayout, derive
 from landspeed.site.pages.data import PageInputs, page_files, write_page_files
 from tests.kits.made_up.synthetic import RELEASES
 
@@ -68,13 +68,13 @@ class Project:
             self.store.add(Record.from_json(record))
         self.store.seal()
 
-    def derive(self) -> DeriveResult:
-        """Derive asv's files, and the steps beside them, from all records."""
-        derived = derive(Dots(self.store.table()), self.layout, self.commit_of)
+    def derive(self) -> int:
+        """Derive asv's files, and the steps beside them, from all records; return the points."""
+        points, _ = derive(Dots(self.store.table()), self.layout, self.commit_of)
         steps = self.scan().changepoints
         write_steps(steps, self.commit_of, self.layout.results)
         self.write_pages(PageInputs(steps=steps, commits={}))
-        return derived
+        return points
 
     def write_pages(self, inputs: PageInputs) -> None:
         """Write the data of landspeed's own pages from all records and *inputs*."""

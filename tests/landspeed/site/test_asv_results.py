@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha1
 from pathlib import Path
@@ -24,7 +25,8 @@ from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.metrics import VARIANT_NAMES
 from landspeed.results.points import Dots
 from landspeed.site import asv_results
-from landspeed.site.asv_results import AsvLayout, derive
+from landspeed.site.asv_incremental.file_stat import result_files
+from landspeed.site.asv_results import AsvLayout, CommitOf, derive
 from tests.kits.made_up.synthetic import RELEASES, START, Point, counted_record, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 from tests.kits.made_up.synthetic_project import Project
@@ -39,6 +41,34 @@ def commit_of(origin: Any) -> tuple[str, int] | None:
     return (COMMITS[origin["release"]], 1000) if origin["release"] in COMMITS else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Derived:
+    """Numbers of dots, and of the result files by what deriving did to them."""
+
+    points: int
+    superseded: int
+    unplaced: list[str]
+    written: int
+    kept: int
+    removed: int
+
+
+def derived_from(store: RecordStore, layout: AsvLayout, commit_of: CommitOf) -> Derived:
+    """Derive what the records in *store* give, and look what became of the files."""
+    dots, before = Dots(store.table()), result_files(layout.results)
+    points, unplaced = derive(dots, layout, commit_of)
+    after = result_files(layout.results)
+    kept = before.items() & after.items()
+    return Derived(
+        points=points,
+        superseded=dots.superseded,
+        unplaced=unplaced,
+        written=len(after) - len(kept),
+        kept=len(kept),
+        removed=len(before.keys() - after.keys()),
+    )
+
+
 class Derivation:
     """Records in, asv's view of them out."""
 
@@ -46,10 +76,10 @@ class Derivation:
         self.store = RecordStore(root / "records")
         self.layout = AsvLayout(results=root / "results" / "asv")
 
-    def of(self, *records: dict[str, Any]) -> Any:
+    def of(self, *records: dict[str, Any]) -> Derived:
         for one in records:
             self.store.add(Record.from_json(one))
-        return derive(Dots(self.store.table()), self.layout, commit_of)
+        return derived_from(self.store, self.layout, commit_of)
 
     def files(self) -> dict[str, Path]:
         names = self.layout.results.glob("*/*-*.json")
@@ -92,7 +122,7 @@ def tree(root: Path) -> dict[str, bytes]:
 def test_asv_reads_the_median_the_interval_and_every_sample(derivation: Derivation) -> None:
     runs = [record(Point(clients=4), number=number) for number in range(8)]
     derived = derivation.of(*runs)
-    assert (derived.points, derived.written, derived.unplaced) == (1, 1, ())
+    assert (derived.points, derived.written, derived.unplaced) == (1, 1, [])
     latencies = [run["sample"]["latency_ms"] for run in sorted(runs, key=lambda run: run["id"])]
     params = ("'prepared'", "'small-5'", "4", "'default'")
     value, stats, samples = derivation.value("read_only.track_latency", *params)
@@ -224,7 +254,7 @@ def test_files_of_dots_that_are_gone_are_removed(derivation: Derivation, tmp_pat
     derivation.of(record(Point(release="17.6")), record(Point(release="18.1")))
     other = RecordStore(tmp_path / "other")
     other.add(Record.from_json(record(Point(release="18.1"))))
-    derived = derive(Dots(other.table()), derivation.layout, commit_of)
+    derived = derived_from(other, derivation.layout, commit_of)
     assert derived.removed == 1
     assert [name[:8] for name in derivation.files()] == [COMMITS["18.1"][:8]]
 
@@ -235,7 +265,7 @@ def test_results_without_a_commit_are_reported(derivation: Derivation) -> None:
         record(Point(release=None, commit="c" * 40), number=1),
         record(Point(release=None, commit="c" * 40), number=2),
     )
-    assert derived.unplaced == ("cccccccccc: 2 records, no commit on a drawn branch",)
+    assert derived.unplaced == ["cccccccccc: 2 records, no commit on a drawn branch"]
     assert derived.points == 1
 
 
@@ -257,7 +287,7 @@ def test_commits_that_share_eight_digits_are_kept_apart(derivation: Derivation) 
     for release in ("17.6", "18.1"):
         derivation.store.add(Record.from_json(record(Point(release=release))))
     for written in (2, 0):
-        derived = derive(Dots(derivation.store.table()), derivation.layout, near)
+        derived = derived_from(derivation.store, derivation.layout, near)
         assert (derived.points, derived.written, derived.removed) == (2, written, 0)
     assert len({results.commit_hash for results in derivation.results()}) == 2
 
@@ -326,7 +356,7 @@ def test_what_asv_run_builds_is_named_as_what_is_derived() -> None:
 def test_a_project_derives_at_the_commits_of_its_branch(tmp_path: Path) -> None:
     project = Project.make(tmp_path)
     project.add(synthetic_records())
-    assert project.derive().points == 4 * len(RELEASES)
+    assert project.derive() == 4 * len(RELEASES)
     hashes = {r.commit_hash for r in iter_results(str(project.layout.results))}
     assert hashes == set(project.commits.values())
 

@@ -262,13 +262,9 @@ class Atlas:
         return build
 
     def _is_same(self, workload: Workload, build: Build) -> bool:
-        if not workload.runs_on(build.version):
-            return False
-        keys = (
-            count_key(self.request.session, "", self.cells[workload.name], version)
-            for version in (self.version, build.version)
+        return workload.runs_on(build.version) and self._key("", workload.name) == count_key(
+            self.request.session, "", self.cells[workload.name], build.version
         )
-        return len(set(keys)) == 1
 
     def _count(self, build: Build, due: list[Workload], show: Callable[[str], None]) -> None:
         session, candidate = self.request.session, build.origin.commit

@@ -208,13 +208,22 @@ def machines(table: pa.Table) -> dict[str, dict[str, str]]:
     )
     rows = table.filter(pc.is_in(table["id"], value_set=firsts["id_min"].combine_chunks()))
     return {
-        row["machine"]: {
-            "machine": row["machine"],
-            "cpu": row["cpu"] or "",
-            "os": row["os"] or "",
-            "arch": row["arch"] or "",
-            "num_cpu": str(row["cores"] or ""),
-            "ram": str(row["memory_bytes"] or ""),
-        }
+        row["machine"]: asv_fields(row["machine"], row)
         for row in rows.select(["machine", *_MACHINE]).to_pylist()
+    }
+
+
+def asv_fields(name: str, facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the six fields of asv's machine.json, all as text, of the machine called *name*.
+
+    *facts* has the processor, the cores, the memory in bytes, the system and the architecture; any
+    may be None.
+    """
+    return {
+        "machine": name,
+        "cpu": facts["cpu"] or "",
+        "os": facts["os"] or "",
+        "arch": facts["arch"] or "",
+        "num_cpu": str(facts["cores"] or ""),
+        "ram": str(facts["memory_bytes"] or ""),
     }

@@ -14,18 +14,7 @@ from asv.util import UserError
 
 from base.errors import StorageError
 from benchmarks.machine.machine import Machine
-
-
-def asv_fields(machine: Machine) -> dict[str, str]:
-    """Return the six fields of asv's machine.json, all as text; memory in bytes."""
-    return {
-        "machine": machine.name,
-        "os": machine.os,
-        "arch": machine.arch,
-        "cpu": machine.cpu,
-        "num_cpu": str(machine.cores),
-        "ram": str(machine.memory_bytes),
-    }
+from landspeed.results.points import asv_fields
 
 
 def register() -> str:
@@ -39,7 +28,7 @@ def register() -> str:
         return f'asv knows this machine as "{machine.name}"'
     path = MachineCollection.get_machine_file_path()
     try:
-        MachineCollection.save(machine.name, asv_fields(machine))
+        MachineCollection.save(machine.name, asv_fields(machine.name, vars(machine)))
     except (OSError, UserError) as error:
         raise StorageError(
             "could not register this machine with asv",

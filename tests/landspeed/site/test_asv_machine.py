@@ -10,7 +10,8 @@ from asv.machine import Machine as AsvMachine
 
 from base.errors import StorageError
 from benchmarks.machine.machine import Machine
-from landspeed.site.asv_machine import asv_fields, register
+from landspeed.results.points import asv_fields
+from landspeed.site.asv_machine import register
 
 
 @pytest.fixture
@@ -21,11 +22,16 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / ".asv-machine.json"
 
 
+def fields() -> dict[str, str]:
+    machine = Machine.detect()
+    return asv_fields(machine.name, vars(machine))
+
+
 def test_all_six_fields_are_stored_and_asv_reads_them_back(known):
     assert register() == f'registered this machine with asv as "bench-1" in {known}'
     machine = AsvMachine.load(machine_name="bench-1")
     stored = {name: getattr(machine, name) for name, _ in AsvMachine.fields}
-    assert stored == asv_fields(Machine.detect())
+    assert stored == fields()
     assert all(stored.values())
 
 
@@ -41,7 +47,7 @@ def test_a_machine_that_is_known_is_left_as_it_is(known):
 def test_an_entry_that_asv_made_of_the_name_alone_is_completed(known):
     known.write_text(json.dumps({"version": 1, "bench-1": {"machine": "bench-1"}}))
     register()
-    assert json.loads(known.read_text())["bench-1"] == asv_fields(Machine.detect())
+    assert json.loads(known.read_text())["bench-1"] == fields()
 
 
 def test_other_machines_in_the_file_stay(known):

@@ -9,7 +9,7 @@ import io
 import json
 import zipfile
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import Self
 
@@ -18,7 +18,6 @@ import numpy as np
 from base.files import digest_file, digest_text, write_atomic
 from base.paths import Paths
 from landspeed.changepoints.detect import Traces
-from landspeed.results.arrays import Floats
 from landspeed.stats import changepoint_online, glr
 from landspeed.stats.changepoint_online import Trace
 
@@ -49,12 +48,15 @@ class TraceCache:
             return {}
         if facts["code"] != self.code:
             return {}
-        ends = [0, *accumulate(size for one in facts["lines"] for size in one["sizes"])]
-        parts = iter([numbers[a:b] for a, b in pairwise(ends)])
-        return {
-            one["name"]: _trace(one["starts"], [next(parts) for _ in one["sizes"]])
-            for one in facts["lines"]
-        }
+        ends = accumulate(size for one in facts["lines"] for size in one["sizes"])
+        parts = iter(np.split(numbers, list(ends)))
+        traces = {}
+        for one in facts["lines"]:
+            logs, *scores = (next(parts) for _ in one["sizes"])
+            traces[one["name"]] = Trace(
+                logs=logs, starts=tuple(one["starts"]), scores=tuple(scores)
+            )
+        return traces
 
     def save(self, traces: Traces) -> None:
         """Replace the cached traces by *traces*."""
@@ -68,7 +70,3 @@ class TraceCache:
         facts = json.dumps({"code": self.code, "lines": lines})
         np.savez(stream, facts=np.array(facts), numbers=numbers)
         write_atomic(self.path, stream.getvalue(), durable=False)
-
-
-def _trace(starts: list[int], parts: list[Floats]) -> Trace:
-    return Trace(logs=parts[0], starts=tuple(starts), scores=tuple(parts[1:]))

@@ -85,34 +85,25 @@ class ConfirmRun:
         say(f"nominated: {changepoint}")
         if changepoint.machine != self.session.machine.name:
             reason = f"it is of machine {changepoint.machine}"
-            return _without_runs(changepoint, ChangepointStatus.NOMINATED, reason)
+            return _confirmation(changepoint, ChangepointStatus.NOMINATED, reason=reason)
         plan = self._plan(changepoint)
         first, second = plan.sides
         if first.key == second.key:
             reason = "both are the very same server"
-            return _without_runs(changepoint, ChangepointStatus.REFUTED, reason)
+            return _confirmation(changepoint, ChangepointStatus.REFUTED, reason=reason)
         state = compare(self.session, plan, fresh=self.fresh)
         (finding,) = state.comparison.findings
-        return Confirmation(
-            changepoint=changepoint,
-            status=status_of(changepoint, finding),
-            time=_now(),
-            comparison=state.identifier,
-            finding=finding.facts(),
-        )
+        status, facts = status_of(changepoint, finding), finding.facts()
+        return _confirmation(changepoint, status, comparison=state.identifier, finding=facts)
 
     def _plan(self, changepoint: Changepoint) -> ComparePlan:
-        params = changepoint.params
-        scenario = parse_scenario(
-            str(replace(changepoint.cell, configuration=None)), seconds=self.seconds
-        )
-        sides = [
-            Side(
-                target=Target(ref=_ref(origin), variant=changepoint.variant),
-                profile=params.profile,
-            )
+        cell = str(replace(changepoint.cell, configuration=None))
+        scenario = parse_scenario(cell, seconds=self.seconds)
+        targets = (
+            Target(ref=_ref(origin), variant=changepoint.variant)
             for origin in (changepoint.before, changepoint.after)
-        ]
+        )
+        sides = [Side(target=one, profile=changepoint.params.profile) for one in targets]
         return plan_comparison(
             self.session,
             sides,
@@ -133,12 +124,10 @@ def _ref(origin: Origin) -> str:
     return ref
 
 
-def _without_runs(changepoint: Changepoint, status: ChangepointStatus, reason: str) -> Confirmation:
-    return Confirmation(changepoint=changepoint, status=status, time=_now(), reason=reason)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _confirmation(changepoint: Changepoint, status: ChangepointStatus, **more: Any) -> Confirmation:
+    """Return the confirmation of now; *more* are its other fields."""
+    time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Confirmation(changepoint=changepoint, status=status, time=time, **more)
 
 
 def confirmations_facts(found: Iterable[Confirmation]) -> list[dict[str, Any]]:

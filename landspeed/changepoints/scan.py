@@ -32,10 +32,8 @@ class PlacedDots:
     @classmethod
     def of(cls, session: Session) -> PlacedDots:
         """Read the records of *session*."""
-        table, twins = (
-            session.records.table(),
-            session.records.identical_builds.read(IdenticalBuild),
-        )
+        table = session.records.table()
+        twins = session.records.identical_builds.read(IdenticalBuild)
         # A comparison's runs are not drawn, but their commits need a place all the same.
         columns = ["release", "commit"]
         origins = [*distinct(table, columns), *(vars(twin.origin) for twin in twins)]

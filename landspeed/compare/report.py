@@ -62,7 +62,7 @@ def comparison_text(plan: ComparePlan, state: CompareState) -> RenderableType:
 def comparison_markdown(plan: ComparePlan, state: CompareState) -> str:
     """Return the same as Markdown."""
     table = markdown_table(*_table(plan, state), align="lr")
-    items = [*_sentences(plan, state), *("\n".join(one.lines()) for one in state.warnings)]
+    items = [*_sentences(plan, state), *map(str, state.warnings)]
     listed = "\n".join(f"- {item}" for item in items)
     return f"# Comparison of {plan.metric.name}\n\n{table}\n\n{listed}"
 

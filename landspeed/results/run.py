@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from base.build import Origin, Variant
 from benchmarks.records.columns import variant_of
 from benchmarks.workloads.cell_name import CellName
 from benchmarks.workloads.points import ADAPTIVE
-
-_COLUMNS = (
-    *("id", "time", "machine", "epoch", "digest", "mode", "protocol", "tier", "scale"),
-    *("clients", "profile", "buffers", "preset", "round", "seconds"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +42,7 @@ class Run:
     @classmethod
     def of(cls, row: Mapping[str, Any], origin: Origin) -> Run:
         """Return the run of a *row* of RecordStore.table(), as one of *origin*."""
-        own = {name: row[name] for name in _COLUMNS}
+        own = {one.name: row[one.name] for one in fields(cls) if one.name in row}
         return cls(origin=origin, variant=variant_of(row), numbers=row, **own)
 
     @property

@@ -64,12 +64,11 @@ class Estimate:
         """Return the estimate from *values*, one per run; None if there are none."""
         if not values:
             return None
-        median, stats = compute_stats(list(values), 1)
-        on_logs = min(values) > 0
-        if on_logs:
-            _, stats = compute_stats([math.log(value) for value in values], 1)
-        ends = (v if math.isfinite(v) else None for v in (stats["ci_99_a"], stats["ci_99_b"]))
-        low, high = (math.exp(v) if on_logs and v is not None else v for v in ends)
+        median, _ = compute_stats(list(values), 1)
+        scale, back = (math.log, math.exp) if min(values) > 0 else (float, float)
+        _, stats = compute_stats(list(map(scale, values)), 1)
+        ends = (stats["ci_99_a"], stats["ci_99_b"])
+        low, high = (back(end) if math.isfinite(end) else None for end in ends)
         return cls(median=median, low=low, high=high)
 
     def __str__(self) -> str:

@@ -45,13 +45,10 @@ class RunWarning:
             if count
         )
 
-    def lines(self) -> list[str]:
+    def __str__(self) -> str:
         """Return what was seen and where, then what it means and what to try, indented."""
         texts = (self.rule.means, f"Try: {self.rule.remedy}")
-        return [f"warning: {self.seen} ({self.where})", *map(_WRAPPER.fill, texts)]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join([f"warning: {self.seen} ({self.where})", *map(_WRAPPER.fill, texts)])
 
 
 def count_warnings(groups: Mapping[str, Iterable[RunFindings]]) -> list[RunWarning]:

@@ -129,7 +129,7 @@ def _shortened(text: str) -> str:
 
 
 def _buffers(runs: _Runs) -> str:
-    share = _median(runs, lambda record, _: _missed(record))
+    share = _median(runs, _missed)
     written = _median(runs, lambda record, _: pages_written(record))
     if share is None:
         return ""
@@ -139,7 +139,7 @@ def _buffers(runs: _Runs) -> str:
     )
 
 
-def _missed(record: Record) -> float | None:
+def _missed(record: Record, _: EvidenceFacts) -> float | None:
     hit, read = record.sample.blocks_hit, record.sample.blocks_read
     return None if hit is None or read is None or hit + read == 0 else read / (hit + read)
 
@@ -158,8 +158,7 @@ def _disk(runs: _Runs) -> str:
     first = runs[0][1].disk
     if first and first.why:
         return first.why
-    disks = [(seen.disk, _seconds(record)) for record, seen in runs if seen.disk]
-    disks = [(disk, seconds) for disk, seconds in disks if disk.device]
+    disks = [(e.disk, _seconds(r)) for r, e in runs if e.disk and e.disk.device]
     if not disks:
         return ""
     reads = [(one.reads, one.read_bytes, one.read_ms, seconds) for one, seconds in disks]

@@ -48,11 +48,6 @@ class WorkloadChange:
     kind: str = ""
     records: tuple[str, str] = ("", "")
 
-    @property
-    def size(self) -> float:
-        """The change either way, as a logarithm."""
-        return abs(log(self.after / self.before))
-
 
 @dataclass(frozen=True, kw_only=True)
 class CommitChange:
@@ -192,7 +187,7 @@ def _change(atlas: Atlas, step: AtlasStep, kinds: Mapping[KindKey, str]) -> Comm
         commit=commits[step.last],
         parent=commits[step.first - 1],
         among=step.last - step.first + 1,
-        workloads=tuple(sorted(found, key=lambda one: -one.size)),
+        workloads=tuple(sorted(found, key=lambda one: -abs(log(one.after / one.before)))),
     )
 
 

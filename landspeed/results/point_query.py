@@ -70,10 +70,8 @@ def parse_point(text: str, release_at: ReleaseAt) -> PointQuery:
     """Return the query that *text* spells; UsageError if it is not a point."""
     if text.startswith("run:"):
         return PointQuery(run=text.removeprefix("run:"))
-    if "#" in text:
-        return _parse_fragment(text.partition("#")[2], release_at)
-    if "?" in text:
-        return _parse_fragment(text, release_at)
+    if "#" in text or "?" in text:
+        return _parse_fragment(text.split("#", 1)[-1], release_at)
     return _parse_words(text, release_at)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from asv.publishing import OutputPublisher
 from asv.util import UserError
 
+from base.files import read_text
 from landspeed.site.pages import frame
 from landspeed.site.pages.data import PAGES_DATA
 from landspeed.site.pages.frame import DATA, REPORTS, TRENDS, VIEWS, page
@@ -83,8 +84,7 @@ def own_pages(results: Path, site: Path) -> list[str]:
     for one in reports:
         shutil.copytree(results.parent / one, site / one, dirs_exist_ok=True, ignore=left_over)
     for view in VIEWS:
-        stored = results / view.address
-        body = stored.read_text() if stored.is_file() else ""
+        body = read_text(results / view.address)
         (site / view.address).write_text(page(view, body=body, reports=reports))
     return reports
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -86,20 +85,14 @@ class AsvLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """One of asv's result files; ``mark`` is a digest of its dots."""
+    """One of asv's result files; ``stamp`` is a digest of everything that goes into it."""
 
     machine: Mapping[str, str]
     commit: str
     date: int
     variant: Variant
     dots: Ints
-    mark: int
-
-    @cached_property
-    def stamp(self) -> str:
-        """A digest over everything that goes into the file."""
-        where = [dict(self.machine), self.commit, self.date, self.variant.axes()]
-        return digest_text(canonical_json([_FORM, *where, self.mark]))
+    stamp: str
 
 
 def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> tuple[int, list[str]]:
@@ -152,13 +145,15 @@ def _files(
         part = drawn[groups.rows(number)]
         at = positions[found.whose[part[0]]]
         if at is not None:
+            machine, variant = found.machines[head["machine"]], variant_of(head)
+            facts = [_FORM, machine, *at, variant.axes(), int(marks[number])]
             yield _File(
-                machine=found.machines[head["machine"]],
+                machine=machine,
                 commit=at[0],
                 date=at[1],
-                variant=variant_of(head),
+                variant=variant,
                 dots=part,
-                mark=int(marks[number]),
+                stamp=digest_text(canonical_json(facts)),
             )
 
 
@@ -194,38 +189,34 @@ def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
 
 def _write_on_all_cores(found: Dots, files: Mapping[str, _File], layout: AsvLayout) -> None:
     """Write the *files*, in several processes if there are many."""
-    shares = max(1, min(cores(), len(files) // _SHARE))
-    names = [list(files)[number::shares] for number in range(shares)]
+    count = max(1, min(cores(), len(files) // _SHARE))
+    own, *shares = (dict(islice(files.items(), at, None, count)) for at in range(count))
     fork = get_context("fork")  # a copy of the process need not read the records
-    helpers = [
-        fork.Process(target=_help, args=(found, files, share, layout)) for share in names[1:]
-    ]
+    helpers = [fork.Process(target=_help, args=(found, share, layout)) for share in shares]
     for helper in helpers:
         helper.start()
     try:
-        _write_files(found, files, names[0], layout)
+        _write_files(found, own, layout)
     finally:
         for helper in helpers:
             helper.join()
-    for helper, share in zip(helpers, names[1:], strict=True):
+    for helper, share in zip(helpers, shares, strict=True):
         if helper.exitcode != 0:  # Where it failed, this process says why.
-            _write_files(found, files, share, layout)
+            _write_files(found, share, layout)
 
 
-def _help(found: Dots, files: Mapping[str, _File], names: Sequence[str], layout: AsvLayout) -> None:
+def _help(found: Dots, files: Mapping[str, _File], layout: AsvLayout) -> None:
     try:
-        _write_files(found, files, names, layout)
+        _write_files(found, files, layout)
     except (LandspeedError, OSError, KeyboardInterrupt):
         sys.exit(1)
 
 
-def _write_files(
-    found: Dots, files: Mapping[str, _File], names: Sequence[str], layout: AsvLayout
-) -> None:
+def _write_files(found: Dots, files: Mapping[str, _File], layout: AsvLayout) -> None:
     with _scratch(layout) as scratch:
-        for name in names:
-            _results(found, files[name], layout).save(str(scratch))
-            (saved,) = (scratch / files[name].machine["machine"]).glob("*.json")
+        for name, file in files.items():
+            _results(found, file, layout).save(str(scratch))
+            (saved,) = (scratch / file.machine["machine"]).glob("*.json")
             _move(saved, layout.results / name)
 
 

@@ -52,9 +52,10 @@ def guard_files(found: GuardMap, workloads: list[str], key: str = "") -> dict[st
     the numbers of the first of these.
     """
     number = {name: at for at, name in enumerate(workloads)}
-    groups: dict[str, list[GuardedFile]] = {}
+    groups: dict[str, dict[str, list[list[object]]]] = {}
     for one in found.files:
-        groups.setdefault(one.directory, []).append(one)
+        own = groups.setdefault(_name(one.directory), {})
+        own[one.path] = _functions(one, found.workloads, number)
     index = {
         "key": key,
         "server": found.label,
@@ -64,11 +65,7 @@ def guard_files(found: GuardMap, workloads: list[str], key: str = "") -> dict[st
             for one in found.files
         ],
     }
-    files = {GUARDS_INDEX: json_file(index)}
-    for directory, some in groups.items():
-        facts = {one.path: _functions(one, found.workloads, number) for one in some}
-        files[_name(directory)] = json_file(facts)
-    return files
+    return {name: json_file(facts) for name, facts in ({GUARDS_INDEX: index} | groups).items()}
 
 
 def _functions(

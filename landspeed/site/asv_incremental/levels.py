@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from asv.graph import Graph, GraphSet
 
+from base.files import read_text
 from benchmarks.workloads.metrics import METRICS, benchmark_name, group_of, metric_named
 from landspeed.results.arrays import Floats, Ints
 from landspeed.results.series import RELEASES_LINE
@@ -67,10 +68,8 @@ def drawn_changepoints(
     revisions: Mapping[str, int],
 ) -> list[DrawnChangepoint]:
     """Return the changepoints stored in *results* that are on one of *graphs*."""
-    path = results / STEPS_FILE
-    lines = path.read_text().splitlines() if path.is_file() else []
     found = []
-    for facts in map(json.loads, lines):
+    for facts in map(json.loads, read_text(results / STEPS_FILE).splitlines()):
         name = benchmark_name(group_of(facts["mode"]), metric_named(facts["metric"]))
         sides = [revisions[commit] for commit in facts["commits"] if commit in revisions]
         if name not in benchmarks or len(sides) < 2:

@@ -28,7 +28,7 @@ from asv.publishing import OutputPublisher
 from asv.results import Results
 from asv.util import ProcessError, UserError, datetime_to_js_timestamp, write_json
 
-from base.errors import PublishError
+from base.errors import PublishError, last_lines
 from base.files import digest_text, remove_tree
 from landspeed.site.asv_incremental.file_stat import FileStat, file_stat, result_files
 from landspeed.site.asv_incremental.graphs import (
@@ -46,12 +46,11 @@ from landspeed.site.asv_incremental.manifest import (
     drawn_twice,
     in_order,
 )
-from landspeed.site.asv_incremental.refs import CommitPositions, FullPublishNeededError, Refs
+from landspeed.site.asv_incremental.refs import CommitPositions, FullPublishNeededError, refs_of
 
 _GRAPHS, _PAGE, _INDEX, _INFO = "graphs", "index.html", "index.json", "info.json"
 _LIST = "summary.json"
 _TEMPLATE = Path(asv.__file__).parent / "www"
-_LAST_LINES = 10
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 Publisher = type[OutputPublisher]
@@ -108,7 +107,7 @@ def _publish_all(config: Path, fresh: Path, manifest: Path, say: Callable[[str],
         remove_tree(fresh)
         raise PublishError(
             "could not publish the site; the old one, if any, is untouched",
-            detail="\n".join(lines[-_LAST_LINES:]) or f"asv exited with {process.returncode}.",
+            detail=last_lines("\n".join(lines)) or f"asv exited with {process.returncode}.",
             hint='"asv publish --no-pull" in the checkout shows all of its output.',
         )
     for line in lines:
@@ -165,7 +164,7 @@ class IncrementalSite:
         if made is None or before != now or before.keys() != made.results.keys():
             return None
         try:
-            refs = Refs.of(self._conf(fresh).repo).digest
+            refs, _ = refs_of(self._conf(fresh).repo)
         except FullPublishNeededError:
             return None
         results = {name: replace(one, stat=before[name]) for name, one in made.results.items()}
@@ -236,7 +235,7 @@ class IncrementalSite:
         self._save_index(index, positions, infos.values(), fresh)
         return SiteManifest(
             frame=last.frame,
-            refs=positions.refs.digest,
+            refs=positions.refs,
             results={name: infos.get(name) or last.results[name] for name in files},
             revisions=positions.revisions,
             branches=positions.branches,
@@ -293,7 +292,7 @@ class IncrementalSite:
         index["revision_to_date"] = {
             n: old.get(str(n)) or dates[commit] for commit, n in positions.revisions.items()
         }
-        index["tags"] = {tag: positions.tagged(tag) for tag in positions.refs.tags}
+        index["tags"] = {tag: positions.tagged(tag) for tag in positions.tags}
         # The same text that asv writes piece by piece, in a tenth of the time.
         (fresh / _INDEX).write_text(json.dumps(index))
         info = json.loads((self.site / _INFO).read_text())

@@ -20,39 +20,35 @@ class FullPublishNeededError(Exception):
     """The last site cannot be brought up to date; the text says why."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Refs:
-    """The branches and tags of a repository: a digest of all, and the commit of each tag.
+def refs_of(repository: str) -> tuple[str, dict[str, str]]:
+    """Return a digest of all branches and tags of *repository*, and the commit of each tag.
 
-    The tags are in asv's order, by the time they were made.
+    The tags are in asv's order, by the time they were made. There is one call of git, where asv
+    makes two for each tag.
     """
-
-    digest: str
-    tags: Mapping[str, str]
-
-    @classmethod
-    def of(cls, repository: str) -> Self:
-        """Return those of *repository* by one call of git, where asv makes two for each tag."""
-        git = [which("git"), "-C", repository, "for-each-ref", "--sort=taggerdate", _FORM]
-        text = check_output(git)
-        tags = {}
-        for line in text.splitlines():
-            name, own, peeled, kind = line.split("\t")
-            if name.startswith(_TAGS):
-                if kind == "tag":
-                    raise FullPublishNeededError(f"{name} is a tag of a tag")
-                tags[name.removeprefix(_TAGS)] = peeled or own
-        return cls(digest=digest_text(text), tags=tags)
+    text = check_output(
+        [which("git"), "-C", repository, "for-each-ref", "--sort=taggerdate", _FORM]
+    )
+    tags = {}
+    for line in text.splitlines():
+        name, own, peeled, kind = line.split("\t")
+        if name.startswith(_TAGS):
+            if kind == "tag":
+                raise FullPublishNeededError(f"{name} is a tag of a tag")
+            tags[name.removeprefix(_TAGS)] = peeled or own
+    return digest_text(text), tags
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitPositions:
     """Where asv draws commits: their revision numbers, the branches of the measured ones, tags.
 
-    ``dates`` (ms since 1970) are those of tagged commits that the last site did not have.
+    ``refs`` is a digest of all branches and tags, ``tags`` has the commit of each tag. ``dates``
+    (ms since 1970) are those of tagged commits that the last site did not have.
     """
 
-    refs: Refs
+    refs: str
+    tags: Mapping[str, str]
     revisions: Mapping[str, int]
     branches: Mapping[str, list[str]]
     dates: Mapping[str, int]
@@ -65,10 +61,11 @@ class CommitPositions:
 
         FullPublishNeededError if a known commit has moved, or a new one is on none of *branches*.
         """
-        refs = Refs.of(url)
-        if refs.digest == last.refs and commits <= last.branches.keys():
-            return cls(refs=refs, revisions=last.revisions, branches=last.branches, dates={})
-        tagged = set(refs.tags.values())
+        refs, tags = refs_of(url)
+        if refs == last.refs and commits <= last.branches.keys():
+            revisions, placed = last.revisions, last.branches
+            return cls(refs=refs, tags=tags, revisions=revisions, branches=placed, dates={})
+        tagged = set(tags.values())
         revisions = repo.get_revisions({*last.revisions, *commits, *tagged})
         if any(revisions.get(commit) != number for commit, number in last.revisions.items()):
             raise FullPublishNeededError("the order of commits has changed")
@@ -82,8 +79,8 @@ class CommitPositions:
         if not all(placed.values()) or not {*commits, *tagged} <= revisions.keys():
             raise FullPublishNeededError("a commit is on no branch")
         dates = {one: repo.get_date_from_name(one) for one in tagged - last.revisions.keys()}
-        return cls(refs=refs, revisions=revisions, branches=placed, dates=dates)
+        return cls(refs=refs, tags=tags, revisions=revisions, branches=placed, dates=dates)
 
     def tagged(self, tag: str) -> int | None:
         """Return the revision number of the commit at *tag*; None if there is none."""
-        return self.revisions.get(self.refs.tags.get(tag, ""))
+        return self.revisions.get(self.tags.get(tag, ""))

@@ -53,10 +53,8 @@ def measured(dots: Dots, versions: Mapping[str, str]) -> list[MeasuredVersion]:
     found: dict[str, MeasuredVersion] = {}
     for row, runs in zip(rows, counts, strict=True):
         for name, origin in dots.servers.get(row["digest"], {}).items():
-            one = found.get(name)
-            if one is None:
-                version = versions.get(row["digest"], "")
-                one = found[name] = MeasuredVersion(origin=origin, version=version)
+            fresh = MeasuredVersion(origin=origin, version=versions.get(row["digest"], ""))
+            one = found.setdefault(name, fresh)
             one.machines.add(row["machine"])
             one.variants.add(variant_of(row).name)
             one.modes.add(row["mode"])

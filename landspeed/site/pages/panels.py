@@ -108,20 +108,17 @@ class Panel:
 
     def facts(self, environments: Environments) -> dict[str, Any]:
         """Return the content of its file; *environments* is by digest and epoch of a server."""
-        known = {self._environment(dot, environments) for dot, _ in self.points}
-        listed = sorted(known)
+        own = [(dot.epoch, environments.get((dot.digest, dot.epoch), "")) for dot, _ in self.points]
+        listed = sorted(set(own))
         return {
             **self.heading(),
             "categories": [one.facts() for one in self.categories],
             "environments": [{"epoch": epoch, "toolchain": tools} for epoch, tools in listed],
             "points": [
-                self._point(dot, rows, listed.index(self._environment(dot, environments)))
-                for dot, rows in self.points
+                self._point(dot, rows, listed.index(one))
+                for (dot, rows), one in zip(self.points, own, strict=True)
             ],
         }
-
-    def _environment(self, dot: Dot, environments: Environments) -> tuple[str, str]:
-        return dot.epoch, environments.get((dot.digest, dot.epoch), "")
 
     def _point(self, dot: Dot, rows: Sequence[Row], environment: int) -> dict[str, Any]:
         point: dict[str, Any] = {

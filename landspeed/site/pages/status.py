@@ -80,10 +80,8 @@ def _machine(dots: Dots, name: str, judged: Mapping[str, Mapping[str, Any]]) -> 
     ]
     runs = dots.table.select(["machine", "time"])
     times = runs.filter(pc.field("machine") == name)["time"]
-    tips: dict[str, Mapping[str, Any]] = {}
-    for one in judged.values():
-        if one["branch"] not in tips or one["position"] > tips[one["branch"]]["position"]:
-            tips[one["branch"]] = one
+    in_order = sorted(judged.values(), key=lambda one: one["position"])
+    tips = {one["branch"]: one for one in in_order}
     return {
         "name": name,
         "runs": len(times),
@@ -127,8 +125,8 @@ def _failures(notes: Iterable[FailedBuild], measured: set[str]) -> list[dict[str
             "reason": plain(note.message),
         }
         for note in notes
+        if note.origin.name not in measured
     ]
-    rows = [row for row in rows if row["name"] not in measured]
     return sorted(rows, key=lambda row: str(row["time"]), reverse=True)[:_MOST_FAILURES]
 
 

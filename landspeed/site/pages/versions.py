@@ -26,11 +26,13 @@ _KINDS = ("release", "registered", "commit")
 class Category:
     """One version on an axis: its origin, the version it reports, and its position in history.
 
-    ``tip`` is whether it is the newest measured commit of its branch.
+    ``parsed`` is the version to order by. ``tip`` is whether it is the newest measured commit of
+    its branch.
     """
 
     origin: Origin
     version: str
+    parsed: Version
     position: Position | None
     tip: bool = False
 
@@ -44,12 +46,12 @@ class Category:
     @property
     def major(self) -> str:
         """Its major version, such as ``9.6`` or ``17``."""
-        return Version.parse(self.version).major_text
+        return self.parsed.major_text
 
     def order(self) -> tuple[Any, ...]:
         """Return the sort key: version, then releases before commits, then position."""
         return (
-            Version.parse(self.version),
+            self.parsed,
             _KINDS.index(self.kind),
             self.position.branch if self.position else "",
             self.position.position if self.position else 0,
@@ -82,16 +84,18 @@ def categories(
     found: dict[str, Category] = {}
     branches: dict[str, list[tuple[int, Category]]] = {}
     for digest, named in origins.items():
-        version = versions.get(digest)
-        if version is None or _parsed(version) is None:
+        version = versions.get(digest, "")
+        try:
+            parsed = Version.parse(version)
+        except ValueError:
             continue
         for name, origin in named.items():
-            one = Category(origin=origin, version=version, position=place_of(origin))
+            place = place_of(origin)
+            one = Category(origin=origin, version=version, parsed=parsed, position=place)
             if one.kind != "commit":
                 found[name] = one
-            elif one.position and one.position.branch != RELEASES_LINE:
-                placed = one.position.position, one
-                branches.setdefault(one.position.branch, []).append(placed)
+            elif place and place.branch != RELEASES_LINE:
+                branches.setdefault(place.branch, []).append((place.position, one))
     for some in branches.values():
         newest = [one for _, one in sorted(some, key=itemgetter(0))[-RECENT:]]
         found |= {one.origin.name: one for one in newest}
@@ -104,10 +108,3 @@ def versions_of(table: pa.Table) -> dict[str, str]:
     rows = distinct(table, ["digest", "version"])
     pairs = sorted((row["digest"], row["version"]) for row in rows if row["version"])
     return dict(pairs)
-
-
-def _parsed(text: str) -> Version | None:
-    try:
-        return Version.parse(text)
-    except ValueError:
-        return None

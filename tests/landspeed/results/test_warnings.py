@@ -37,7 +37,9 @@ def test_a_warning_says_in_how_many_runs_of_what_it_was_seen() -> None:
     )
     (one,) = found
     assert one.where == "1 of 2 runs of 17"
-    assert str(one).splitlines()[0] == "warning: 2.0% of processor time was stolen (1 of 2 runs of 17)"
+    assert (
+        str(one).splitlines()[0] == "warning: 2.0% of processor time was stolen (1 of 2 runs of 17)"
+    )
     assert "Try: " in str(one)
     assert one.facts()["runs"] == {"17": 1, "18": 0}
     assert one.facts()["of"] == {"17": 2, "18": 2}

@@ -27,8 +27,9 @@ from landspeed.session.tracking_config import TrackingConfig
 from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_results import AsvLayout, CommitOf, derive
 from landspeed.site.guards import guard_pages
-from landspeed.site.pages.data import PageInputs, page_files, write_page_files
+from landspeed.site.pages.data import PAGES_DATA, PageInputs, page_files
 from landspeed.site.pages.noise import write_ledger_page
+from landspeed.site.pages.page_files import sync
 from landspeed.site.pages.samples import write_samples
 from landspeed.site.publish import asv_config, publish
 
@@ -68,10 +69,10 @@ def update_site(session: Session) -> tuple[Path, int]:
 def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoint]) -> None:
     """Write the data of landspeed's own pages."""
     records = session.records
-    profiles = {path.name.partition(".")[0]: path for path in records.profiles.glob("*.json.gz")}
+    profiles = records.profiles.glob("*.json.gz")
     inputs = PageInputs(
         steps=steps,
-        profiles=profiles,
+        profiles={path.name.partition(".")[0]: path for path in profiles},
         samples=write_samples(records.table(), session.paths.results),
         plans=lambda ids: {
             one.id: "\n".join(one.plan.lines) for one in records.records([*ids]) if one.plan
@@ -85,7 +86,7 @@ def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoin
         guards=guard_pages(session),
     )
     files = page_files(placed.dots, placed.place_of, inputs)
-    write_page_files(files, session.paths.results, profiles)
+    sync(files, session.paths.results / PAGES_DATA)
 
 
 def _branches(config: Mapping[str, Any], table: pa.Table, lines: Mapping[str, str]) -> list[str]:

@@ -20,8 +20,9 @@ from builders.source import Position
 from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.asv_assets import own_pages
-from landspeed.site.pages.data import PageInputs, page_files, write_page_files
+from landspeed.site.pages.data import PAGES_DATA, PageInputs, page_files
 from landspeed.site.pages.frame import DATA
+from landspeed.site.pages.page_files import sync
 from perf.figure import Figure
 from tests.kits.made_up.workload_counts import counts
 from tests.kits.site_check import CHROMIUM, served
@@ -44,7 +45,7 @@ def made_site(root: Path) -> Path:
     """Make the pages of made-up counts below *root* and return the site's directory."""
     made = counts(choose([], "all")[:WORKLOADS], RELEASES, _level)
     files = page_files(Dots(scalars(made)), place_of, PageInputs(commits={}))
-    write_page_files(files, root / "results")
+    sync(files, root / "results" / PAGES_DATA)
     (root / "results" / "asv").mkdir()
     (root / "site").mkdir()
     own_pages(root / "results" / "asv", root / "site")

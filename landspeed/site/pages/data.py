@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from landspeed.results.queue import Queue
 from landspeed.results.series import PlaceOf
 from landspeed.site.pages.changes import MEANINGS, Commits, changes
 from landspeed.site.pages.finder import measured, search_lists
-from landspeed.site.pages.page_files import json_file, sync
+from landspeed.site.pages.page_files import json_file
 from landspeed.site.pages.panels import Panel, panels
 from landspeed.site.pages.samples import SAMPLES
 from landspeed.site.pages.status import status_facts
@@ -51,13 +50,14 @@ class PageInputs:
     """What the pages show besides runs: changepoints and what was found out about them.
 
     ``confirmations``, ``bisections``, ``failures`` and ``queues`` are the records' notes,
-    ``commits`` comes from git. ``profiles`` are the ids of the records whose profiles are kept,
-    ``samples`` the names of the files that write_samples() has written. ``plans`` returns the plans
-    of the records with these ids, of those that have any. ``guards`` are data files of their own.
+    ``commits`` comes from git. ``profiles`` are the files of the profiles that are kept, by the
+    record's id, ``samples`` the names of the files that write_samples() has written. ``plans``
+    returns the plans of the records with these ids, of those that have any. ``guards`` are data
+    files of their own.
     """
 
     steps: Sequence[Changepoint] = ()
-    profiles: Collection[str] = ()
+    profiles: Mapping[str, Path] = field(default_factory=dict)
     samples: Sequence[str] = ()
     plans: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
     confirmations: Sequence[Confirmation] = ()
@@ -71,15 +71,17 @@ class PageInputs:
     )
 
 
-def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, str]:
-    """Return every data file, path → text; equal arguments give equal files.
+def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, str | Path]:
+    """Return every data file, path → text or the file to copy; equal arguments give equal files.
+
+    They belong into PAGES_DATA of the results, from where asv's publishers copy them.
 
     Of a million runs, only those of releases and of the newest commits are read one by one.
     """
     versions = versions_of(dots.table)
     ordered = categories(dots.servers, versions, place_of)
     drawn = panels(dots, ordered)
-    files = dict(inputs.guards)
+    files: dict[str, str | Path] = {**inputs.guards}
     for panel in drawn:
         files[f"{panel.key.stem}.json"] = json_file(panel.facts(dots.toolchains) | _asv(panel))
         files[f"{panel.key.stem}.csv"] = panel.runs_csv()
@@ -92,7 +94,9 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     )
     counts = workload_facts(dots, ordered, inputs.profiles)
     files["workloads.json"] = json_file(counts)
-    files["plans.json"] = json_file(inputs.plans(run_ids(counts)))
+    shown = run_ids(counts)
+    files["plans.json"] = json_file(inputs.plans(shown))
+    files |= {f"profiles/{one}.json.gz": inputs.profiles[one] for one in shown}
     files["status.json"] = json_file(status_facts(dots, place_of, inputs.failures, inputs.queues))
     files["index.json"] = json_file(
         {
@@ -108,18 +112,6 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
         }
     )
     return files
-
-
-def write_page_files(
-    files: Mapping[str, str], results: Path, profiles: Mapping[str, Path] | None = None
-) -> None:
-    """Write *files*, and those of *profiles* that they name, into *results*.
-
-    asv's publishers copy them from there.
-    """
-    shown = run_ids(json.loads(files.get("workloads.json", "{}")))
-    sources = {f"profiles/{one}.json.gz": (profiles or {})[one] for one in sorted(shown)}
-    sync({**files, **sources}, results / PAGES_DATA)
 
 
 def _asv(panel: Panel) -> dict[str, Any]:

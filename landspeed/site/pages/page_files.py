@@ -13,25 +13,16 @@ def json_file(value: object) -> str:
     return canonical_json(value) + "\n"
 
 
-def sync(files: Mapping[str, str | Path], root: Path) -> tuple[int, int]:
+def sync(files: Mapping[str, str | Path], root: Path) -> None:
     """Make *files* the only files below *root*; leave equal files untouched.
 
     *files* has by path the text of a file, or the path of another file to copy.
-
-    Return the number of files written and removed.
     """
-    written = 0
     for name, source in files.items():
         path = root / name
         data = source.read_bytes() if isinstance(source, Path) else source.encode()
         if not path.is_file() or path.read_bytes() != data:
             write_atomic(path, data, durable=False)
-            written += 1
-    stale = [path for path in root.rglob("*") if path.is_file() and _name(path, root) not in files]
-    for path in stale:
+    there = {path for path in root.rglob("*") if path.is_file()}
+    for path in there - {root / name for name in files}:
         path.unlink()
-    return written, len(stale)
-
-
-def _name(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()

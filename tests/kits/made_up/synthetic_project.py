@@ -20,7 +20,8 @@ from landspeed.results.points import Dots
 from landspeed.results.series import RELEASES_LINE
 from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_results import AsvLayout, derive
-from landspeed.site.pages.data import PageInputs, page_files, write_page_files
+from landspeed.site.pages.data import PAGES_DATA, PageInputs, page_files
+from landspeed.site.pages.page_files import sync
 from tests.kits.made_up.synthetic import RELEASES
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -79,7 +80,7 @@ class Project:
     def write_pages(self, inputs: PageInputs) -> None:
         """Write the data of landspeed's own pages from all records and *inputs*."""
         files = page_files(Dots(self.store.table()), self.place_of, inputs)
-        write_page_files(files, self.paths.results)
+        sync(files, self.paths.results / PAGES_DATA)
 
     def scan(self, statuses: Statuses | None = None) -> ChangepointScan:
         """What the series of all records show."""

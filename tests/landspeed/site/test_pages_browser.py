@@ -15,9 +15,10 @@ from scipy import stats
 
 from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.compare.aa_rates import aa_report
-from landspeed.site.pages.data import PageInputs, write_page_files
+from landspeed.site.pages.data import PAGES_DATA, PageInputs
 from landspeed.site.pages.frame import VIEWS, SitePage
 from landspeed.site.pages.noise import write_ledger_page
+from landspeed.site.pages.page_files import sync
 from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.site.publish import publish
 from tests.kits.made_up.pages_kit import (
@@ -62,7 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         bisections=[bisected(one)],
         commits=commits(3),
     )
-    write_page_files(files_of(project.store.table(), told), project.paths.results)
+    sync(files_of(project.store.table(), told), project.paths.results / PAGES_DATA)
     write_ledger_page(aa_report(project.store.table()), project.layout.results)
     reports = project.paths.results / "studies"
     for place in ("", "page-size/quick"):

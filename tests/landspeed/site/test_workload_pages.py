@@ -20,7 +20,8 @@ from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.workloads.catalog import choose
 from landspeed.results.points import Dots
 from landspeed.results.queue import Queue
-from landspeed.site.pages.data import PageInputs, write_page_files
+from landspeed.site.pages.data import PageInputs
+from landspeed.site.pages.page_files import sync
 from landspeed.site.pages.samples import SAMPLES, write_samples
 from landspeed.site.pages.status import status_facts
 from landspeed.site.pages.workloads import run_ids
@@ -51,7 +52,9 @@ def table() -> pa.Table:
 
 
 def workloads_of(table: pa.Table, *profiles: str) -> dict[str, Any]:
-    files = files_of(table, PageInputs(commits={}, profiles=profiles))
+    files = files_of(
+        table, PageInputs(commits={}, profiles=dict.fromkeys(profiles, Path("some.json.gz")))
+    )
     return dict(json.loads(files["workloads.json"]))
 
 
@@ -78,8 +81,8 @@ def test_a_cell_names_its_profile_if_one_is_kept_and_the_profile_is_copied(
     assert run_ids(facts) == {kept}
     profile = tmp_path / "profile.json.gz"
     profile.write_bytes(b"\x1f\x8bprofile")
-    files = files_of(table, PageInputs(commits={}, profiles=[kept]))
-    write_page_files(files, tmp_path, {kept: profile, "f" * 32: profile})
+    inputs = PageInputs(commits={}, profiles={kept: profile, "f" * 32: profile})
+    sync(files_of(table, inputs), tmp_path / "pages")
     (copied,) = (tmp_path / "pages" / "profiles").iterdir()
     assert (copied.name, copied.read_bytes()) == (f"{kept}.json.gz", b"\x1f\x8bprofile")
 

@@ -17,7 +17,8 @@ from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.profiling.guards import GuardedFile, GuardMap
 from landspeed.results.points import Dots
 from landspeed.site.guards import guard_files
-from landspeed.site.pages.data import PageInputs, page_files, write_page_files
+from landspeed.site.pages.data import PAGES_DATA, PageInputs, page_files
+from landspeed.site.pages.page_files import sync
 from landspeed.site.publish import publish
 from tests.kits.made_up.pages_kit import bisected, confirmed, releases, runs
 from tests.kits.made_up.synthetic import RELEASES
@@ -91,7 +92,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         plans=lambda ids: dict.fromkeys(ids, "SELECT 1\n  Sort\n    Seq Scan on t"),
     )
     files = page_files(Dots(project.store.table()), project.place_of, inputs)
-    write_page_files(files, project.paths.results, profiles)
+    sync(files, project.paths.results / PAGES_DATA)
     return publish(project.paths, lambda _: None)
 
 

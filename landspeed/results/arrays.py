@@ -120,10 +120,15 @@ def words(column: pa.ChunkedArray | pa.DictionaryArray) -> tuple[Ints, pa.Array]
     return indices.to_numpy(zero_copy_only=False), known
 
 
-def distinct(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the distinct rows of the columns *names*, in the order of their first appearance."""
+def distinct(
+    table: pa.Table, names: Sequence[str], more: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the distinct rows of the columns *names*, in the order of their first appearance.
+
+    They have the columns *more* as well, as they first appear.
+    """
     firsts = table.num_rows - 1 - lasts(codes(table, names)[::-1])
-    rows: list[dict[str, Any]] = table.select(names).take(np.sort(firsts)).to_pylist()
+    rows: list[dict[str, Any]] = table.select([*names, *more]).take(np.sort(firsts)).to_pylist()
     return rows
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import astuple, dataclass, field
 from urllib.parse import parse_qsl, unquote
 
@@ -51,7 +51,7 @@ class PointQuery:
 
     refs: tuple[str, ...] = ()
     run: str | None = None
-    allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    allowed: Mapping[str, Set[str]] = field(default_factory=dict)
 
     def names(self, origin: Origin) -> bool:
         """Return whether *origin* is among ``refs``."""
@@ -62,7 +62,7 @@ class PointQuery:
         if self.run is not None:
             return run.id.startswith(self.run)
         return self.names(run.origin) and all(
-            not values.isdisjoint(_spellings(run, name)) for name, values in self.allowed.items()
+            values & _spellings(run, name) for name, values in self.allowed.items()
         )
 
 
@@ -82,14 +82,11 @@ def _parse_words(text: str, release_at: ReleaseAt) -> PointQuery:
     except UsageError as error:
         raise _bad(text, error.detail or f"{error.message}.") from error
     ref, _, variant = target.partition(":")
-    allowed: dict[str, frozenset[str]] = {}
-    if variant:
-        chosen = Variant.parse(variant).axes()
-        allowed |= {name: frozenset({value}) for name, value in chosen.items()}
     parts = dict(zip(_PARTS, astuple(named), strict=True))
     if cell.count("/") == len(_PARTS) - 2:
         parts["buffers"] = _TIMED
-    allowed |= {name: frozenset({str(part)}) for name, part in parts.items() if part is not None}
+    parts |= Variant.parse(variant).axes() if variant else {}
+    allowed = {name: {str(part)} for name, part in parts.items() if part is not None}
     refs = () if ref in ("", "*") else (_named(ref, release_at),)
     return PointQuery(refs=refs, allowed=allowed)
 
@@ -100,18 +97,17 @@ def _parse_fragment(fragment: str, release_at: ReleaseAt) -> PointQuery:
     if "." not in benchmark:
         raise _bad(fragment, "An address of the site must be the address of a graph.")
     mode, metric = mode_of(benchmark), metric_of(benchmark)
-    values: dict[str, set[str]] = {"mode": {mode}} if mode else {}
+    allowed: dict[str, set[str]] = {"mode": {mode}} if mode else {}
     if metric is not None:
-        values["buffers"] = {metric.buffers or _TIMED}
+        allowed["buffers"] = {metric.buffers or _TIMED}
     refs: list[str] = []
     for key, value in parse_qsl(query):
         if key == "commits":
             refs += [_named(one, release_at) for one in value.split("-")]
         elif key in _GENERIC:
-            values.setdefault(key, set()).add(value)
+            allowed.setdefault(key, set()).add(value)
         elif key.startswith("p-") and key[2:] in _FIELDS:
-            values.setdefault(_FIELDS[key[2:]], set()).add(_plain(value))
-    allowed = {name: frozenset(some) for name, some in values.items()}
+            allowed.setdefault(_FIELDS[key[2:]], set()).add(_plain(value))
     return PointQuery(refs=tuple(refs), allowed=allowed)
 
 
@@ -134,17 +130,17 @@ def _is_ref(origin: Origin, ref: str) -> bool:
     release, commit = origin.release, origin.commit
     if origin.registered is not None:
         return ref == origin.name
-    if release is not None and (release == ref or release.startswith(f"{ref}.")):
+    if release is not None and f"{release}.".startswith(f"{ref}."):
         return True
     return bool(commit is not None and _HASH.fullmatch(ref) and commit.startswith(ref))
 
 
-def _spellings(run: Run, name: str) -> frozenset[str]:
+def _spellings(run: Run, name: str) -> set[str]:
     if name == "scale":
-        return frozenset({run.tier, str(run.scale), scale_param(run.tier, run.scale)})
+        return {run.tier, str(run.scale), scale_param(run.tier, run.scale)}
     if name in VARIANT_NAMES:
-        return frozenset({run.variant.axes()[name]})
-    return frozenset({str(getattr(run, name))})
+        return {run.variant.axes()[name]}
+    return {str(getattr(run, name))}
 
 
 def _bad(text: str, detail: str) -> UsageError:

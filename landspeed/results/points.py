@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from base.build import Origin, Variant
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
@@ -203,14 +202,8 @@ def machines(table: pa.Table) -> dict[str, dict[str, str]]:
     They are part of a graph's identity, so a small change (each kernel reserves other memory)
     must not start a new graph. The epoch in the records shows such changes.
     """
-    firsts = pa.TableGroupBy(table.select(["machine", "id"]), ["machine"]).aggregate(
-        [("id", "min")]
-    )
-    rows = table.filter(pc.is_in(table["id"], value_set=firsts["id_min"].combine_chunks()))
-    return {
-        row["machine"]: asv_fields(row["machine"], row)
-        for row in rows.select(["machine", *_MACHINE]).to_pylist()
-    }
+    rows = distinct(table, ["machine"], _MACHINE)
+    return {row["machine"]: asv_fields(row["machine"], row) for row in rows}
 
 
 def asv_fields(name: str, facts: Mapping[str, Any]) -> dict[str, str]:

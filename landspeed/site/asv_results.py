@@ -73,10 +73,8 @@ class AsvLayout:
     @classmethod
     def of(cls, config: Mapping[str, Any], results: Path) -> AsvLayout:
         """Return the layout of asv's *config*, with results below *results*."""
-        pythons = config.get("pythons") or [cls.python]
-        return cls(
-            results=results, python=pythons[0], tool=config.get("environment_type") or cls.tool
-        )
+        pythons, tool = config.get("pythons"), config.get("environment_type")
+        return cls(results=results, python=(pythons or [cls.python])[0], tool=tool or cls.tool)
 
     def environment(self, requirements: Mapping[str, str]) -> str:
         """Return asv's name for the environment of *requirements*."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
 
@@ -58,7 +58,6 @@ class Atlas:
 
     request: AtlasRequest
     journal: Journal
-    _counts: dict[CountKey, KnownCount] = field(default_factory=dict)
 
     @cached_property
     def pgbench(self) -> Pgbench:
@@ -144,10 +143,11 @@ class Atlas:
     def _key(self, digest: str, workload: str) -> CountKey:
         return count_key(self.request.session, digest, self.cells[workload], self.version)
 
-    def load(self) -> None:
-        """Read the counts that are recorded."""
+    @cached_property
+    def _counts(self) -> dict[CountKey, KnownCount]:
+        """The counts that are recorded."""
         session = self.request.session
-        self._counts = recorded_counts(session, str(session.builder.newest_stable().version))
+        return recorded_counts(session, str(session.builder.newest_stable().version))
 
     @cached_property
     def prior(self) -> EditPrior:

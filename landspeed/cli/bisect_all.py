@@ -149,7 +149,6 @@ def bisect_all(
     )
     with request.journal(fresh=fresh) as journal:
         atlas = Atlas(request=request, journal=journal)
-        atlas.load()
         if budget and not dry_run:
             atlas.run(find_kinds)
         if dry_run:

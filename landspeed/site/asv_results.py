@@ -10,7 +10,6 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, product
@@ -117,8 +116,8 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> tuple[int, li
             if stamps.get(name) != [file.stamp, *there.get(name, ())]
         ]
         _write_on_all_cores(found, {name: files[name] for name in written}, layout)
-        with _scratch(layout) as scratch:
-            _write_frame(found, drawn, files.values(), layout, scratch)
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
+            _write_frame(found, drawn, files.values(), layout, Path(scratch))
         there |= {name: file_stat(layout.results / name) for name in written}
         for name in there.keys() - files.keys():
             (layout.results / name).unlink()
@@ -211,17 +210,11 @@ def _help(found: Dots, files: Mapping[str, _File], layout: AsvLayout) -> None:
 
 
 def _write_files(found: Dots, files: Mapping[str, _File], layout: AsvLayout) -> None:
-    with _scratch(layout) as scratch:
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as scratch:
         for name, file in files.items():
-            _results(found, file, layout).save(str(scratch))
-            (saved,) = (scratch / file.machine["machine"]).glob("*.json")
+            _results(found, file, layout).save(scratch)
+            (saved,) = Path(scratch, file.machine["machine"]).glob("*.json")
             _move(saved, layout.results / name)
-
-
-@contextmanager
-def _scratch(layout: AsvLayout) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=layout.results.parent) as path:
-        yield Path(path)
 
 
 def _results(found: Dots, file: _File, layout: AsvLayout) -> Results:

@@ -26,7 +26,7 @@ CONFIG = "asv.conf.json"
 _DIRECTORY = ".site-publish"
 _FRESH = "fresh-"
 _MANIFEST = "manifest.json"
-_PATHS_IN_CONFIG = ("repo", "benchmark_dir", "env_dir", "results_dir")
+_PATHS_IN_CONFIG = ("repo", "benchmark_dir", "env_dir")
 
 
 def asv_config(project: Path) -> dict[str, Any]:
@@ -74,11 +74,8 @@ def incremental_site(paths: Paths, directory: Path, branches: Sequence[str]) -> 
     results = paths.results / "asv"
     config = asv_config(paths.project)
     # The paths are absolute because asv changes into the directory of its configuration.
-    for key in _PATHS_IN_CONFIG:
-        if key in config:
-            config[key] = str(paths.project / config[key])
-    config["branches"] = list(branches) or config.get("branches")
-    config["results_dir"] = str(results)
+    config |= {key: str(paths.project / config[key]) for key in _PATHS_IN_CONFIG if key in config}
+    config |= {"branches": list(branches) or config.get("branches"), "results_dir": str(results)}
     path = directory / CONFIG
     path.write_text(json.dumps(config, indent=4))
     if not (results / "benchmarks.json").is_file():

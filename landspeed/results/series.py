@@ -77,42 +77,29 @@ def series_of(dots: Dots, metrics: Sequence[Metric], place_of: PlaceOf) -> list[
     A new kernel, processor, microcode, libc or toolchain ends a series and begins another, so
     that numbers are not compared across the change.
     """
-    placed = _PlacedDots.of(dots, place_of)
+    placed = _PlacedDots(dots, place_of)
     return [series for metric in metrics for series in placed.series(metric)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class _PlacedDots:
-    """Dots with arrays of their positions in history and their toolchains."""
+    """Dots with arrays of their positions in history and their toolchains.
 
-    dots: Dots
-    lines: tuple[str, ...]
-    line: Ints  # index in ``lines`` for each dot, -1 without a position
-    position: Ints
-    toolchains: tuple[str, ...]
-    toolchain: Ints
+    ``line`` and ``toolchain`` are indices in ``lines`` and ``toolchains``; the position of a dot
+    that has none is -1.
+    """
 
-    @classmethod
-    def of(cls, dots: Dots, place_of: PlaceOf) -> _PlacedDots:
+    def __init__(self, dots: Dots, place_of: PlaceOf) -> None:
         known = {origin: place_of(origin) for origin in set(dots.origins)}
         places = [known[origin] for origin in dots.origins]
-        lines = sorted({place.branch for place in places if place})
-        at = [lines.index(place.branch) if place else -1 for place in places]
-        heads = dots.heads
-        server = codes(heads, ["digest", "epoch"])
+        self.lines, line = np.unique([p.branch if p else "" for p in places], return_inverse=True)
+        position = np.array([p.position if p else -1 for p in places], dtype=np.int64)
+        server = codes(dots.heads, ["digest", "epoch"])
         _, first, which = np.unique(server, return_index=True, return_inverse=True)
-        pairs = heads.select(["digest", "epoch"]).take(first).to_pylist()
+        pairs = dots.heads.select(["digest", "epoch"]).take(first).to_pylist()
         named = [dots.toolchains.get((pair["digest"], pair["epoch"]), "") for pair in pairs]
-        kinds = sorted(set(named))
-        kind = np.array([kinds.index(one) for one in named], dtype=np.int64)
-        return cls(
-            dots=dots,
-            lines=tuple(lines),
-            line=np.array(at, dtype=np.int64)[dots.whose],
-            position=np.array([p.position if p else 0 for p in places], dtype=np.int64)[dots.whose],
-            toolchains=tuple(kinds),
-            toolchain=kind[which.reshape(-1)][dots.rows],
-        )
+        self.toolchains, kind = np.unique(named, return_inverse=True)
+        self.dots, self.line, self.position = dots, line[dots.whose], position[dots.whose]
+        self.toolchain = kind[which.reshape(-1)][dots.rows]
 
     def series(self, metric: Metric) -> Iterator[Series]:
         """Yield the series of *metric*."""
@@ -124,8 +111,8 @@ class _PlacedDots:
         buffers = heads["buffers"]
         asked = pc.equal(buffers, str(metric.buffers)) if metric.exact else buffers.is_null()
         known = pc.fill_null(asked, False).to_numpy() & ~np.isnan(medians)
-        drawn = known[dots.rows] & (self.line >= 0)
-        key = both(self.line + 1, self.toolchain)
+        drawn = known[dots.rows] & (self.position >= 0)
+        key = both(self.line, self.toolchain)
         # What exact counts must share is in their epoch, and no machine is.
         apart = codes(heads, ["epoch"])
         cells = both(codes(heads, CELL) if metric.exact else dots.cells, apart)
@@ -152,7 +139,7 @@ class _PlacedDots:
             variant=variant_of(head),
             mode=head["mode"],
             params=params_of(head),
-            line=self.lines[self.line[part[0]]],
+            line=str(self.lines[self.line[part[0]]]),
             epoch=f"{'' if metric.exact else head['machine']} {head['epoch']} {kind}".strip(),
             dots=dots,
             firsts=firsts,

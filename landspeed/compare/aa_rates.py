@@ -228,10 +228,10 @@ def _by_server(table: pa.Table) -> dict[CellKey, tuple[list[Floats], list[Floats
     """
     keys = [*_CELL, *VARIANT_COLUMNS, *_SERVER, "preset", "comparison"]
     cells_of = codes(table, [*_CELL, *VARIANT_COLUMNS])
-    groups = Groups.of(both(cells_of, codes(table, [*_SERVER, "preset", "comparison"])))
+    groups = Groups(both(cells_of, codes(table, [*_SERVER, "preset", "comparison"])))
     heads = table.select(keys).take(groups.lasts)
     logs = np.log(numbers(table[_METRIC]))[groups.order]
-    equal = Groups.of(both(cells_of[groups.lasts], groups.sizes))
+    equal = Groups(both(cells_of[groups.lasts], groups.sizes))
     cells: dict[CellKey, tuple[list[Floats], list[Floats]]] = defaultdict(lambda: ([], []))
     for begin, end in zip(equal.starts, equal.ends, strict=True):
         members = equal.order[begin:end]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,26 +18,19 @@ _LARGEST = 2**62
 _SPARSE = 8
 
 
-@dataclass(frozen=True, kw_only=True)
 class Groups:
-    """Groups of rows with equal codes: group i has rows ``order[starts[i]:ends[i]]``.
+    """Groups of rows with equal *codes*: group i has rows ``order[starts[i]:ends[i]]``.
 
     Rows keep their order within a group. Groups are in the order of their last rows.
     """
 
-    order: Ints
-    starts: Ints
-    ends: Ints
-
-    @classmethod
-    def of(cls, codes: Ints) -> Groups:
-        """Group the rows that have these *codes*."""
-        order = np.argsort(codes, kind="stable")
+    def __init__(self, codes: Ints) -> None:
+        self.order = order = np.argsort(codes, kind="stable")
         cuts = np.flatnonzero(np.diff(codes[order])) + 1
         starts = np.concatenate([[0], cuts])[: len(codes)].astype(np.int64)
         ends = np.concatenate([cuts, [len(codes)]])[: len(codes)].astype(np.int64)
         by_last = np.argsort(order[ends - 1]) if len(codes) else starts
-        return cls(order=order, starts=starts[by_last], ends=ends[by_last])
+        self.starts, self.ends = starts[by_last], ends[by_last]
 
     def __len__(self) -> int:
         return len(self.starts)

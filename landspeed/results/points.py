@@ -79,7 +79,7 @@ class Dots:
     def __init__(self, table: pa.Table, twins: Iterable[IdenticalBuild] = ()) -> None:
         self.table = table = scheduled(table)
         cells, servers = codes(table, ["machine", *CELL]), codes(table, _SERVER)
-        self.groups = Groups.of(both(cells, servers))
+        self.groups = Groups(both(cells, servers))
         self.cells = cells[self.groups.lasts]
         self.heads = (
             table.select(["id", "time", "machine", *CELL, *_SERVER])

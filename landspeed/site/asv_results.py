@@ -134,7 +134,7 @@ def _files(
     numbers = [commits.setdefault(at[0], len(commits)) if at else -1 for at in positions]
     commit = np.array(numbers, dtype=np.int64)[found.whose[drawn]]
     where = codes(found.heads, ["machine", *VARIANT_COLUMNS])[found.rows[drawn]]
-    groups = Groups.of(both(where, commit))
+    groups = Groups(both(where, commit))
     marks = groups.sums(found.marks[found.rows[drawn]])
     named = found.heads.select(["machine", *VARIANT_COLUMNS])
     heads = named.take(found.rows[drawn[groups.lasts]]).to_pylist()

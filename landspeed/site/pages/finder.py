@@ -47,7 +47,7 @@ class MeasuredVersion:
 def measured(dots: Dots, versions: Mapping[str, str]) -> list[MeasuredVersion]:
     """Return what was measured of each origin of *dots*; *versions* is by digest."""
     keys = ["digest", "machine", "mode", *VARIANT_COLUMNS]
-    groups = Groups.of(codes(dots.heads, keys))
+    groups = Groups(codes(dots.heads, keys))
     counts = groups.sums(dots.groups.sizes.astype(np.uint64)).tolist()
     rows = dots.heads.select(keys).take(groups.lasts).to_pylist()
     found: dict[str, MeasuredVersion] = {}

@@ -44,7 +44,7 @@ def test_rows_are_grouped_by_all_columns_in_the_order_of_their_last_rows(
     table: pa.Table, largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrays, "_LARGEST", largest)
-    groups = Groups.of(codes(table, ["word", "number"]))
+    groups = Groups(codes(table, ["word", "number"]))
     found = [groups.order[a:b].tolist() for a, b in zip(groups.starts, groups.ends, strict=True)]
     assert found == sorted(by_hand(table).values(), key=lambda rows: rows[-1])
     assert groups.lasts.tolist() == [rows[-1] for rows in found]
@@ -72,7 +72,7 @@ def test_a_column_that_is_the_same_everywhere_tells_no_rows_apart(table: pa.Tabl
 
 
 def test_medians_leave_out_holes(table: pa.Table) -> None:
-    groups = Groups.of(codes(table, ["word", "number"]))
+    groups = Groups(codes(table, ["word", "number"]))
     values = table["value"].to_pylist()
     wanted = []
     for rows in sorted(by_hand(table).values(), key=lambda rows: rows[-1]):
@@ -85,16 +85,16 @@ def test_medians_leave_out_holes(table: pa.Table) -> None:
 def test_marks_tell_sets_of_ids_apart_whatever_their_order(table: pa.Table) -> None:
     own = marks(table["id"])
     assert len(set(own.tolist())) == ROWS
-    together, apart = Groups.of(np.zeros(4, np.int64)), Groups.of(np.array([0, 0, 1, 1]))
+    together, apart = Groups(np.zeros(4, np.int64)), Groups(np.array([0, 0, 1, 1]))
     assert together.sums(own[:4]) == together.sums(own[:4][::-1])
     first, second = apart.sums(own[:4])
     # linear sums of these would be the same: 0 + 3 = 1 + 2
-    assert Groups.of(np.zeros(2, np.int64)).sums(own[[0, 3]]) != apart.sums(own[[1, 2, 0, 0]])[0]
+    assert Groups(np.zeros(2, np.int64)).sums(own[[0, 3]]) != apart.sums(own[[1, 2, 0, 0]])[0]
     assert first != second
 
 
 def test_no_rows_are_no_groups(table: pa.Table) -> None:
     none = table.slice(0, 0)
-    groups = Groups.of(codes(none, ["word"]))
+    groups = Groups(codes(none, ["word"]))
     assert (len(groups), len(groups.lasts), len(marks(none["id"]))) == (0, 0, 0)
     assert len(groups.medians(np.zeros(0))) == 0

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha1
 from pathlib import Path
@@ -23,10 +22,9 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import choose
 from benchmarks.workloads.metrics import VARIANT_NAMES
-from landspeed.results.points import Dots
 from landspeed.site import asv_results
-from landspeed.site.asv_incremental.file_stat import result_files
-from landspeed.site.asv_results import AsvLayout, CommitOf, derive
+from landspeed.site.asv_results import AsvLayout
+from tests.kits.made_up.derivation import Derived, derived_from
 from tests.kits.made_up.synthetic import RELEASES, START, Point, counted_record, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 from tests.kits.made_up.synthetic_project import Project
@@ -39,34 +37,6 @@ COMMITS = {release: sha1(release.encode()).hexdigest() for release in RELEASES}
 
 def commit_of(origin: Any) -> tuple[str, int] | None:
     return (COMMITS[origin["release"]], 1000) if origin["release"] in COMMITS else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Derived:
-    """Numbers of dots, and of the result files by what deriving did to them."""
-
-    points: int
-    superseded: int
-    unplaced: list[str]
-    written: int
-    kept: int
-    removed: int
-
-
-def derived_from(store: RecordStore, layout: AsvLayout, commit_of: CommitOf) -> Derived:
-    """Derive what the records in *store* give, and look what became of the files."""
-    dots, before = Dots(store.table()), result_files(layout.results)
-    points, unplaced = derive(dots, layout, commit_of)
-    after = result_files(layout.results)
-    kept = before.items() & after.items()
-    return Derived(
-        points=points,
-        superseded=dots.superseded,
-        unplaced=unplaced,
-        written=len(after) - len(kept),
-        kept=len(kept),
-        removed=len(before.keys() - after.keys()),
-    )
 
 
 class Derivation:

@@ -20,6 +20,7 @@ from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.identical_builds import IdenticalBuild, Origins
 from benchmarks.records.record import BuildFacts, EpochFacts, Record
 from benchmarks.workloads.metrics import METRICS, Metric, metrics_of
+from landspeed.console.format import gib
 from landspeed.console.table import rich_table
 from landspeed.results.point_query import PointQuery
 from landspeed.results.points import origins_by_digest
@@ -228,7 +229,6 @@ def _facts(rows: Iterable[tuple[str, str]]) -> Table:
 
 def _provenance(record: Record) -> list[tuple[str, str]]:
     build, machine = record.build, record.machine
-    memory = (machine.memory_bytes or 0) / 2**30
     return [
         *_source(build),
         (
@@ -239,7 +239,7 @@ def _provenance(record: Record) -> list[tuple[str, str]]:
         ("toolchain", ", ".join(build.toolchain.values())),
         ("installed files", f"sha256 {build.digest}"),
         ("client", client_text(record)),
-        ("machine", f"{machine.cpu}, {machine.cores} cores, {memory:.1f} GiB"),
+        ("machine", f"{machine.cpu}, {machine.cores} cores, {gib(machine.memory_bytes or 0)}"),
         ("epoch", epoch_text(record.epoch)),
         ("command", " ".join(record.run.argv)),
         ("settings", ", ".join(f"{k} = {v}" for k, v in record.settings.items())),

@@ -65,8 +65,7 @@ def _median(runs: _Runs, value: Callable[[Record, EvidenceFacts], float | None])
 
 def _rate(runs: _Runs, value: Callable[[Record, EvidenceFacts], float | None]) -> float:
     """Return the median of *value* per second of the run."""
-    per_second = _median(runs, lambda r, e: (value(r, e) or 0) / _seconds(r))
-    return per_second or 0.0
+    return _median(runs, lambda r, e: (value(r, e) or 0) / _seconds(r)) or 0.0
 
 
 def _processors(runs: _Runs) -> str:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice, product
 from multiprocessing import get_context
 from pathlib import Path
@@ -170,13 +171,12 @@ def _named(files: Iterable[_File], layout: AsvLayout) -> dict[str, _File]:
     # asv names a file by eight digits of the commit (asv.results.get_filename). Among tens of
     # thousands of commits two may share them; those are named in full, which asv reads as well.
     same: dict[tuple[str, str], list[_File]] = {}
-    names: dict[tuple[str, Variant], str] = {}
+    name_of = cache(
+        lambda machine, variant: get_filename(machine, _ANY, layout.environment(variant.axes()))
+    )
     for file in files:
-        key = file.machine["machine"], file.variant
-        if key not in names:
-            environment = layout.environment(file.variant.axes())
-            names[key] = get_filename(key[0], _ANY, environment)
-        same.setdefault((names[key], file.commit[:8]), []).append(file)
+        name = name_of(file.machine["machine"], file.variant)
+        same.setdefault((name, file.commit[:8]), []).append(file)
     return {
         name.replace(f"/{_ANY}", f"/{digits if len(some) == 1 else file.commit}", 1): file
         for (name, digits), some in same.items()

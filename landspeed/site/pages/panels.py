@@ -66,11 +66,9 @@ class PanelKey:
     def stem(self) -> str:
         """The path of its files without extension; safe whatever the names contain."""
         parts = [self.mode, self.protocol, self.scale, self.buffers or "timed", self.profile]
-        name = "_".join(parts)
-        if not _PLAIN.fullmatch(name):
-            name = digest_text(name)[:16]
-        machine = self.machine if _PLAIN.fullmatch(self.machine) else digest_text(self.machine)[:16]
-        return f"panels/{machine}/{name}"
+        names = (self.machine, "_".join(parts))
+        safe = (one if _PLAIN.fullmatch(one) else digest_text(one)[:16] for one in names)
+        return "/".join(("panels", *safe))
 
     def facts(self) -> dict[str, Any]:
         """Return the key for JSON, with the scale also split into its two parts."""

@@ -23,20 +23,28 @@ def kinds_of(atlas: Atlas) -> dict[KindKey, str]:
     return {(str(one.candidate), str(one.workload)): str(one.reason) for one in events}
 
 
-def find_kinds(atlas: Atlas) -> None:
-    """Find the kind of each change of the size asked for, and write it into the journal.
+class KindFinder:
+    """Finds the kind of each change of the size asked for, and writes it into the journal.
 
-    The commit is counted again with its parent's defaults and plans where these differ. Steps of
-    several commits have no parent to compare with, and when time runs out the rest is left.
+    A commit is counted again with its parent's defaults and plans where these differ. Steps of
+    several commits have no parent to compare with, and when time runs out the rest is left. What
+    cannot be found is tried once, and again by the next search.
     """
-    known = kinds_of(atlas)
-    for step in steps(atlas.question, atlas.known()):
-        if atlas.is_out_of_time:
-            return
-        commit = atlas.request.commits[step.last].ref
-        due = [name for name in step.changes if (commit, name) not in known]
-        if due and step.first == step.last and atlas.question.is_ours(step.last):
-            _find(atlas, step, due)
+
+    def __init__(self) -> None:
+        self._tried: set[KindKey] = set()
+
+    def __call__(self, atlas: Atlas) -> None:
+        """Find the kinds of *atlas* that are not known yet."""
+        done = self._tried | kinds_of(atlas).keys()
+        for step in steps(atlas.question, atlas.known()):
+            if atlas.is_out_of_time:
+                return
+            commit = atlas.request.commits[step.last].ref
+            due = {name: (commit, name) for name in step.changes if (commit, name) not in done}
+            if due and step.first == step.last and atlas.question.is_ours(step.last):
+                self._tried |= {*due.values()}
+                _find(atlas, step, [*due])
 
 
 def _find(atlas: Atlas, step: AtlasStep, names: list[str]) -> None:

@@ -11,7 +11,7 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from benchmarks.workloads.catalog import Workload, choose
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from landspeed.atlas.estimate import estimate, left_of, summary_of
-from landspeed.atlas.kinds import find_kinds
+from landspeed.atlas.kinds import KindFinder
 from landspeed.atlas.report import atlas_markdown, atlas_report
 from landspeed.atlas.request import AtlasRequest
 from landspeed.atlas.run import Atlas
@@ -150,7 +150,7 @@ def bisect_all(
     with request.journal(fresh=fresh) as journal:
         atlas = Atlas(request=request, journal=journal)
         if budget and not dry_run:
-            atlas.run(find_kinds)
+            atlas.run(KindFinder())
         if dry_run:
             _show_plan(atlas, ends, machines)
             return None

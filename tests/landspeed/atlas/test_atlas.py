@@ -36,6 +36,7 @@ STEPS = {
 }
 WORKLOADS = ("sort-text", "hash-join", "insert-one", "float", "copy-out-csv", "seq-scan")
 CHOSEN = [word for name in WORKLOADS for word in ("--workload", name)]
+ONE = (ChangePart(kind=CauseKind.PLAN, cause=(), before=1.0, after=1.03),)
 Done = Callable[[Cell, Record | LandspeedError], None]
 
 
@@ -237,7 +238,22 @@ def test_a_kind_that_cannot_be_found_leaves_the_commit_found(made, monkeypatch):
     monkeypatch.setattr(suite_causes, "setting_defaults", fails)
     result = search(made, "--json")
     assert [one[0] for one in named(facts(result))] == ["commit 30", "commit 45"]
-    assert "the server does not start" in result.stderr
+    assert result.stderr.count("the server does not start") == 2  # tried once for each commit
+
+
+def test_a_search_that_is_interrupted_knows_the_kinds_of_what_it_has_found(made, monkeypatch):
+    pretend(Pretence(), monkeypatch.setattr)
+    counting = Counting(monkeypatch)
+    monkeypatch.setattr(
+        CauseFinder, "parts", lambda _, cells: dict.fromkeys(map(cell_key, cells), ONE)
+    )
+    counting.interrupt_after = len(WORKLOADS) * 5 + 20
+    search(made)
+    report = facts(search(made, "--budget", "0", "--json"))
+    kinds = [one["kind"] for change in report["changes"] for one in change["workloads"]]
+    assert not report["complete"]
+    assert kinds
+    assert set(kinds) == {"plan"}
 
 
 def test_identical_servers_are_counted_once(made, monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from math import log
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from base.files import canonical_json, write_atomic
@@ -60,6 +62,36 @@ def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
     return reports / name / PAGE
 
 
+def found_by_commit(reports: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return what the searches in *reports* found, by commit: a row for each workload it changed.
+
+    A row has the workload, the ratio after/before, the kind, the names of the functions that
+    changed most, and the range of the search with the address of its page, from the site's root.
+    A workload that several searches found at the same commit has a row of the longest range.
+    """
+    searches = [(_read(path), path.parent.name) for path in sorted(reports.glob(f"*/{_FACTS}"))]
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for report, directory in sorted(searches, key=lambda one: one[0].commits):
+        for one in report.changes:
+            for workload in one.workloads:
+                found.setdefault(one.commit.ref, {})[workload.workload] = {
+                    "workload": workload.workload,
+                    "ratio": workload.after / workload.before,
+                    "kind": workload.kind,
+                    "functions": [function.function for function in workload.functions],
+                    "range": f"{report.good.name} to {report.bad.name}",
+                    "page": f"{ATLAS}/{directory}/{PAGE}",
+                }
+    return {
+        ref: sorted(rows.values(), key=lambda row: -abs(log(row["ratio"])))
+        for ref, rows in found.items()
+    }
+
+
+def _read(path: Path) -> AtlasReport:
+    return ATLAS_ADAPTER.validate_json(path.read_text())
+
+
 def _draw(one: CommitChange, directory: Path, paths: Paths) -> str:
     """Draw the workload that *one* changed most; return the file's name, "" without profiles."""
     if not one.workloads:
@@ -107,7 +139,7 @@ def _points(one: CommitChange) -> list[TimelinePoint]:
 def _write_list(reports: Path) -> None:
     rows = []
     for path in sorted(reports.glob(f"*/{_FACTS}")):
-        report = ATLAS_ADAPTER.validate_json(path.read_text())
+        report = _read(path)
         rows.append(
             (
                 f"[{report.good.name} to {report.bad.name}]({path.parent.name}/{PAGE})",

@@ -53,7 +53,7 @@ class PageInputs:
     ``commits`` comes from git. ``profiles`` are the files of the profiles that are kept, by the
     record's id, ``samples`` the names of the files that write_samples() has written. ``plans``
     returns the plans of the records with these ids, of those that have any. ``guards`` are data
-    files of their own.
+    files of their own. ``found`` is what searches over many workloads found, see found_by_commit().
     """
 
     steps: Sequence[Changepoint] = ()
@@ -66,6 +66,7 @@ class PageInputs:
     queues: Sequence[Queue] = ()
     commits: Commits
     unsigned: Sequence[str] = ()
+    found: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     guards: Mapping[str, str] = field(
         default_factory=lambda: no_guards("No workload is counted yet.")
     )
@@ -92,6 +93,7 @@ def page_files(dots: Dots, place_of: PlaceOf, inputs: PageInputs) -> dict[str, s
     files["changes.json"] = json_file(
         {"meanings": {state.value: words for state, words in MEANINGS.items()}, "rows": rows}
     )
+    files["found.json"] = json_file(inputs.found)
     counts = workload_facts(dots, ordered, inputs.profiles)
     files["workloads.json"] = json_file(counts)
     shown = run_ids(counts)

@@ -41,6 +41,14 @@ pytestmark = pytest.mark.browser
 
 REPORT = "# Page size\n\n| block size, kB | tps |\n|---|--:|\n| 4 | 1,000 |\n" + "word " * 99
 PLOTS = ("versions", "clients", "scales", "blocks")
+FOUND = {
+    "workload": "seq-scan",
+    "ratio": 1.072,
+    "kind": "code",
+    "functions": ["<b>ExecScan"],
+    "range": "aa to bb",
+    "page": "atlas/aa-bb/index.html",
+}
 DARK, LIGHT = "rgb(17, 23, 30)", "rgb(255, 255, 255)"
 
 
@@ -62,6 +70,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ],
         bisections=[bisected(one)],
         commits=commits(3),
+        found={hash_of(1): [FOUND]},
     )
     sync(files_of(project.store.table(), told), project.paths.results / PAGES_DATA)
     write_ledger_page(aa_report(project.store.table()), project.layout.results)
@@ -97,6 +106,17 @@ def test_a_page_is_drawn_fits_and_has_the_colours_of_the_system(
             page.wait_for_function(f"() => document.documentElement.scrollWidth <= {width}")
             found = page.evaluate("getComputedStyle(document.body).backgroundColor")
             assert found == colour
+
+
+def test_the_page_of_a_commit_lists_what_it_changed(browser: tuple[Page, str]) -> None:
+    page, address = browser
+    drawn(page, f"{address}/commit.html#{hash_of(1)}")
+    cells = page.get_by_role("table").locator("tbody tr").locator("th, td")
+    assert cells.all_inner_texts() == ["seq-scan", "+7.2 %", "code", "<b>ExecScan", "aa to bb"]
+    leads = page.get_by_role("link", name="aa to bb").get_attribute("href")
+    assert leads == f"{address}/atlas/aa-bb/index.html"
+    drawn(page, f"{address}/commit.html#{hash_of(2)}")
+    assert page.get_by_role("table").count() == 0
 
 
 def test_the_pages_and_asvs_lead_to_each_other(browser: tuple[Page, str]) -> None:

@@ -1,6 +1,6 @@
 /* A dot: the release or commit that the part of the address after # names, and how to see its runs. */
 
-import {compareAddress, count, fetchJson, h, load, run, site} from './lib.js';
+import {change, compareAddress, count, fetchJson, h, load, run, site, table} from './lib.js';
 
 run(async function draw(index, place) {
     const asked = decoded(location.hash.slice(1));
@@ -21,7 +21,8 @@ run(async function draw(index, place) {
     heading.textContent = release ? (release.startsWith('@') ? release : `PostgreSQL ${name}`)
         : `commit ${name}`;
     document.title = `${name} · landspeed`;
-    place.replaceChildren(...about({release, hash, name, known, names}));
+    const found = (await load('found.json'))[hash] ?? [];
+    place.replaceChildren(...about({release, hash, name, known, names, found}));
 });
 
 addEventListener('hashchange', () => location.reload());
@@ -47,7 +48,7 @@ function find(asv, asked) {
     return {tag: tag ? tag[0] : null, hash, date: asv.revision_to_date[revision]};
 }
 
-function about({release, hash, name, known, names}) {
+function about({release, hash, name, known, names, found}) {
     const date = known?.date ?? new Date(names.date).toISOString().slice(0, 10);
     const variants = known?.variants ?? ['bs8'];
     const parts = [
@@ -59,11 +60,23 @@ function about({release, hash, name, known, names}) {
         known?.before ? h('p', {}, h('a', {href: compareAddress({a: known.before, b: name})},
             `Compare with ${known.before}, measured before it`)) : null,
         release ? h('p', {}, h('a', {href: compareAddress({b: name})}, 'Compare with another version')) : null,
+        ...changed(found),
         h('h2', {}, 'The runs behind its dots'),
         h('p', {}, 'Run this in the checkout that published the site:'),
         h('pre', {}, variants.map((one) => `landspeed show ${name}:${one}`).join('\n')),
     ];
     return parts.filter(Boolean);
+}
+
+/* What searches over many workloads found this commit to have changed, the largest change first. */
+function changed(found) {
+    return found.length ? [h('h2', {}, 'What it changed'), table([
+        {title: 'Workload', cell: (row) => row.workload},
+        {title: 'Instructions', number: true, cell: (row) => change(row.ratio)},
+        {title: 'Kind', cell: (row) => row.kind},
+        {title: 'Functions', cell: (row) => h('span', {class: 'mono'}, row.functions.join(', '))},
+        {title: 'Search', cell: (row) => h('a', {href: new URL(row.page, site).href}, row.range)},
+    ], found, 'Instructions of one execution, next to its parent')] : [];
 }
 
 function elsewhere(release, hash) {

@@ -100,7 +100,11 @@ class Farm:
     def environment(self, **more: str) -> dict[str, str]:
         """The environment of a command in the project."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("LANDSPEED_", "GITHUB_"))}
-        own = {"LANDSPEED_PROJECT": self.project, "LANDSPEED_CACHE": self.paths.cache}
+        own = {
+            "LANDSPEED_PROJECT": self.project,
+            "LANDSPEED_CACHE": self.paths.cache,
+            "LANDSPEED_MEASURE_LOCK": os.environ["LANDSPEED_MEASURE_LOCK"],
+        }
         named = {"LANDSPEED_MACHINE": MACHINE, "COLUMNS": "100"}
         return kept | {name: str(value) for name, value in own.items()} | named | more
 

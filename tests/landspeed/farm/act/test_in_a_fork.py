@@ -6,7 +6,6 @@ The fork has the newest release's source as its master, and a branch with one co
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -79,7 +78,6 @@ class Fork:
             "PYTHONPATH": str(CHECKOUT),
             "LANDSPEED_CACHE": str(own),
             "LANDSPEED_DATA": str(root / "data"),
-            "LANDSPEED_MEASURE_LOCK": os.environ["LANDSPEED_MEASURE_LOCK"],
         }
 
     def _action(self) -> Path:

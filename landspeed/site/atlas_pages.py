@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import log
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
+
+from pydantic import ValidationError
 
 from base.files import canonical_json, write_atomic
 from base.paths import Paths
@@ -20,6 +23,7 @@ from benchmarks.workloads.metrics import (
 from landspeed.atlas.report import ATLAS_ADAPTER, AtlasReport, CommitChange, atlas_markdown
 from landspeed.console.format import change, percent
 from landspeed.console.markdown import code, markdown_table
+from landspeed.console.progress import say
 from landspeed.profiling.flamegraph import draw, frames
 from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.site.pages.timeline import TimelinePoint, timeline
@@ -68,11 +72,11 @@ def found_by_commit(reports: Path) -> dict[str, list[dict[str, Any]]]:
     A row has the workload, the ratio after/before, the kind, the names of the functions that
     changed most, and the range of the search with the address of its page, from the site's root.
     A workload that several searches found at the same commit has a row of the longest range.
+    Commits that cannot be told apart have none, because it may be another of them.
     """
-    searches = [(_read(path), path.parent.name) for path in sorted(reports.glob(f"*/{_FACTS}"))]
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for report, directory in sorted(searches, key=lambda one: one[0].commits):
-        for one in report.changes:
+    for directory, report in sorted(_reports(reports), key=lambda one: one[1].commits):
+        for one in (each for each in report.changes if each.among == 1):
             for workload in one.workloads:
                 found.setdefault(one.commit.ref, {})[workload.workload] = {
                     "workload": workload.workload,
@@ -88,8 +92,13 @@ def found_by_commit(reports: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _read(path: Path) -> AtlasReport:
-    return ATLAS_ADAPTER.validate_json(path.read_text())
+def _reports(reports: Path) -> Iterator[tuple[str, AtlasReport]]:
+    """Yield the directory and the report of each search; one that cannot be read is left out."""
+    for path in sorted(reports.glob(f"*/{_FACTS}")):
+        try:
+            yield path.parent.name, ATLAS_ADAPTER.validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            say(f'the report of a search cannot be read and is left out: "{path}"')
 
 
 def _draw(one: CommitChange, directory: Path, paths: Paths) -> str:
@@ -138,11 +147,10 @@ def _points(one: CommitChange) -> list[TimelinePoint]:
 
 def _write_list(reports: Path) -> None:
     rows = []
-    for path in sorted(reports.glob(f"*/{_FACTS}")):
-        report = _read(path)
+    for directory, report in _reports(reports):
         rows.append(
             (
-                f"[{report.good.name} to {report.bad.name}]({path.parent.name}/{PAGE})",
+                f"[{report.good.name} to {report.bad.name}]({directory}/{PAGE})",
                 f"{report.good.date} to {report.bad.date}",
                 f"{report.commits:,}",
                 str(len(report.workloads)),

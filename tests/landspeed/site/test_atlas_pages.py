@@ -1,6 +1,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from base.files import canonical_json
 from landspeed.atlas.report import AtlasReport, CommitChange, FunctionChange, WorkloadChange
 from landspeed.bisect.commit_range import Candidate
@@ -75,6 +77,24 @@ def test_what_searches_found_is_listed_by_commit_the_largest_change_first(tmp_pa
     }
     assert found["dd" * 20][0]["functions"] == ["ExecScan"]
     assert found["dd" * 20][0]["range"] == "0000000000 to ffffffffff"
+
+
+def test_commits_that_cannot_be_told_apart_are_not_said_to_have_changed_anything(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "aa-ff", replace(SEARCH, changes=(replace(SEARCH.changes[0], among=2),)))
+    assert found_by_commit(tmp_path) == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b'{"good": 1}'])
+def test_a_report_that_cannot_be_read_is_named_and_the_others_are_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    write(tmp_path, "aa-ff", SEARCH)
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "report.json").write_bytes(content)
+    assert [*found_by_commit(tmp_path)] == ["cc" * 20]
+    assert "bad/report.json" in "".join(capsys.readouterr())
 
 
 def test_without_searches_nothing_is_found(tmp_path: Path) -> None:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import log
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from landspeed.atlas.kinds import KindKey, kinds_of
-from landspeed.atlas.run import Atlas
-from landspeed.atlas.search import AtlasStep, grid, intervals, steps, work_left
 from landspeed.bisect.commit_range import Candidate
-from landspeed.campaign.workloads import KnownCount
-from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.format import change, counted, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.console.progress import duration
-from landspeed.profiling.diff import changed_functions
 
 _TOP_WORKLOADS = 6
 
@@ -110,90 +102,6 @@ class AtlasReport:
 
 
 ATLAS_ADAPTER = TypeAdapter(AtlasReport)
-
-
-def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
-    """Return the report of *atlas* as far as it has come; *command* is what a person typed."""
-    request, journal = atlas.request, atlas.journal
-    question, known, commits = atlas.question, atlas.known(), request.commits
-    spans: dict[tuple[int, int], list[str]] = {}
-    for one in intervals(question, known):
-        if one.free:
-            spans.setdefault((one.first, one.last), []).append(one.series)
-    here = set(commits.positions)
-    runs = [event for event in journal.of("run") if event.candidate in here]
-    builds = [event for event in journal.of("built") if event.candidate in here]
-    points, (builds_left, counts_left) = grid(question, known), work_left(question, known)
-    kinds = kinds_of(atlas)
-    return AtlasReport(
-        good=commits[0],
-        bad=commits[commits.last],
-        commits=request.span,
-        candidates=commits.last,
-        spacing=max((b - a for a, b in pairwise(points)), default=0),
-        size=request.size,
-        variant=request.variant.name,
-        workloads=question.series,
-        complete=atlas.complete,
-        changes=tuple(_change(atlas, step, kinds) for step in steps(question, known)),
-        open=tuple(
-            OpenRange(
-                after=commits[first],
-                last=commits[last],
-                commits=last - first,
-                workloads=tuple(names),
-            )
-            for (first, last), names in sorted(spans.items())
-        ),
-        skipped=tuple((ref[:10], reason) for ref, reason in journal.skipped.items() if ref in here),
-        refused=tuple(
-            (str(e.candidate)[:10], str(e.workload), str(e.reason))
-            for e in journal.of("refused")
-            if e.candidate in here and e.workload in question.series
-        ),
-        builds=len(builds),
-        counts=len(runs),
-        build_seconds=round(sum(event.seconds or 0.0 for event in builds), 1),
-        count_seconds=round(sum(event.seconds or 0.0 for event in runs), 1),
-        machine=request.session.machine.name,
-        command=command,
-        builds_left=builds_left,
-        counts_left=counts_left,
-    )
-
-
-def _change(atlas: Atlas, step: AtlasStep, kinds: Mapping[KindKey, str]) -> CommitChange:
-    commits, found = atlas.request.commits, []
-    for one in atlas.request.workloads:
-        if one.name not in atlas.cells:
-            continue
-        before, after = (atlas.count(one.name, at) for at in (step.first - 1, step.last))
-        if before is None or after is None:
-            continue
-        if abs(log(after.instructions / before.instructions)) < COUNTED_DIFFERENCE:
-            continue
-        found.append(
-            WorkloadChange(
-                workload=one.name,
-                family=one.family,
-                before=before.instructions,
-                after=after.instructions,
-                functions=_functions(atlas, before, after),
-                kind=kinds.get((commits[step.last].ref, one.name), ""),
-                records=(before.record, after.record),
-            )
-        )
-    return CommitChange(
-        commit=commits[step.last],
-        parent=commits[step.first - 1],
-        among=step.last - step.first + 1,
-        workloads=tuple(sorted(found, key=lambda one: -abs(log(one.after / one.before)))),
-    )
-
-
-def _functions(atlas: Atlas, before: KnownCount, after: KnownCount) -> tuple[FunctionChange, ...]:
-    found = changed_functions(atlas.request.session.paths, before.record, after.record)
-    return tuple(FunctionChange(function=one.function, change=round(one.own, 1)) for one in found)
 
 
 Link = Callable[[CommitChange, str, str], str]

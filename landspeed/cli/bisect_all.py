@@ -12,7 +12,8 @@ from benchmarks.workloads.catalog import Workload, choose
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from landspeed.atlas.estimate import estimate, left_of, summary_of
 from landspeed.atlas.kinds import KindFinder
-from landspeed.atlas.report import atlas_markdown, atlas_report
+from landspeed.atlas.report import atlas_markdown
+from landspeed.atlas.report_build import atlas_report
 from landspeed.atlas.request import AtlasRequest
 from landspeed.atlas.run import Atlas
 from landspeed.cli.options.asked import given, require_none_of

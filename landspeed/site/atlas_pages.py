@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import log
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlencode
-
-from pydantic import ValidationError
 
 from base.files import canonical_json, write_atomic
 from base.paths import Paths
@@ -20,18 +15,15 @@ from benchmarks.workloads.metrics import (
     metric_named,
     param_names,
 )
-from landspeed.atlas.report import ATLAS_ADAPTER, AtlasReport, CommitChange, atlas_markdown
+from landspeed.atlas.report import AtlasReport, CommitChange, atlas_markdown
 from landspeed.console.format import change, percent
 from landspeed.console.markdown import code, markdown_table
-from landspeed.console.progress import say
 from landspeed.profiling.flamegraph import draw, frames
+from landspeed.site.atlas_reports import ATLAS, FACTS, atlas_reports
 from landspeed.site.pages.report_page import PAGE, report_page
 from landspeed.site.pages.timeline import TimelinePoint, timeline
 
-ATLAS = "atlas"
-"""The directory of the reports, see REPORTS of landspeed.site.pages.frame."""
-
-_FACTS, _MARKDOWN = "report.json", "report.md"
+_MARKDOWN = "report.md"
 
 
 def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
@@ -49,7 +41,7 @@ def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
     )
     title = f"From {report.good.name} to {report.bad.name}"
     write_atomic(reports / name / _MARKDOWN, text + "\n")
-    write_atomic(reports / name / _FACTS, canonical_json(report.facts()))
+    write_atomic(reports / name / FACTS, canonical_json(report.facts()))
     drawn = {one.commit.ref: _draw(one, reports / name, paths) for one in report.changes}
 
     def link(one: CommitChange, text: str, to: str) -> str:
@@ -64,41 +56,6 @@ def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
     write_atomic(reports / name / PAGE, page)
     _write_list(reports)
     return reports / name / PAGE
-
-
-def found_by_commit(reports: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what the searches in *reports* found, by commit: a row for each workload it changed.
-
-    A row has the workload, the ratio after/before, the kind, the names of the functions that
-    changed most, and the range of the search with the address of its page, from the site's root.
-    A workload that several searches found at the same commit has a row of the longest range.
-    Commits that cannot be told apart have none, because it may be another of them.
-    """
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for directory, report in sorted(_reports(reports), key=lambda one: one[1].commits):
-        for one in (each for each in report.changes if each.among == 1):
-            for workload in one.workloads:
-                found.setdefault(one.commit.ref, {})[workload.workload] = {
-                    "workload": workload.workload,
-                    "ratio": workload.after / workload.before,
-                    "kind": workload.kind,
-                    "functions": [function.function for function in workload.functions],
-                    "range": f"{report.good.name} to {report.bad.name}",
-                    "page": f"{ATLAS}/{directory}/{PAGE}",
-                }
-    return {
-        ref: sorted(rows.values(), key=lambda row: -abs(log(row["ratio"])))
-        for ref, rows in found.items()
-    }
-
-
-def _reports(reports: Path) -> Iterator[tuple[str, AtlasReport]]:
-    """Yield the directory and the report of each search; one that cannot be read is left out."""
-    for path in sorted(reports.glob(f"*/{_FACTS}")):
-        try:
-            yield path.parent.name, ATLAS_ADAPTER.validate_json(path.read_bytes())
-        except (OSError, ValidationError):
-            say(f'the report of a search cannot be read and is left out: "{path}"')
 
 
 def _draw(one: CommitChange, directory: Path, paths: Paths) -> str:
@@ -147,7 +104,7 @@ def _points(one: CommitChange) -> list[TimelinePoint]:
 
 def _write_list(reports: Path) -> None:
     rows = []
-    for directory, report in _reports(reports):
+    for directory, report in atlas_reports(reports):
         rows.append(
             (
                 f"[{report.good.name} to {report.bad.name}]({directory}/{PAGE})",

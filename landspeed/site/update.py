@@ -26,7 +26,7 @@ from landspeed.session.session import Session
 from landspeed.session.tracking_config import TrackingConfig
 from landspeed.site.asv_changepoints import write_steps
 from landspeed.site.asv_results import AsvLayout, CommitOf, derive
-from landspeed.site.atlas_pages import ATLAS, found_by_commit
+from landspeed.site.atlas_reports import ATLAS, found_by_commit
 from landspeed.site.guards import guard_pages
 from landspeed.site.pages.data import PAGES_DATA, PageInputs, page_files
 from landspeed.site.pages.noise import write_ledger_page

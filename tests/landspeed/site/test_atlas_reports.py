@@ -6,7 +6,7 @@ import pytest
 from base.files import canonical_json
 from landspeed.atlas.report import AtlasReport, CommitChange, FunctionChange, WorkloadChange
 from landspeed.bisect.commit_range import Candidate
-from landspeed.site.atlas_pages import found_by_commit
+from landspeed.site.atlas_reports import found_by_commit
 
 
 def candidate(name: str) -> Candidate:

@@ -1,9 +1,10 @@
 """Known changes, asked of ``landspeed bisect --all`` blind, and scored: ``make replay``.
 
-One search for each development cycle in which there is one: it is given the commits at which the
-cycle begins and ends, and the suite. The project's git upstream must have the history. With
-arguments, only cycles of these names (``18``) and changes whose hashes begin so are asked;
-``--known`` counts nothing and scores what is known by now. One JSON line each, then the score.
+Each development cycle is divided into ranges of at least ``--span`` commits, wherever its changes
+are, and each range that holds one is searched: the search is given the two ends and the suite. The
+project's git upstream must have the history. With arguments, only cycles of these names (``18``)
+and changes whose hashes begin so are asked; ``--known`` counts nothing and scores what is known by
+now. One JSON line each, then the score.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,7 +34,7 @@ SUITE = "standard"
 _VISIBLE = {"instructions", "plan"}
 _BEGINS = re.compile(r"Stamp HEAD as (\d+|\d\.\d)devel")
 _COMMAND = (sys.executable, "-c", "from landspeed.cli.main import main; main()", "bisect")
-_OPTIONS = ("--all", "--suite", SUITE, "--size", "0.5%", "--grid", "320", "--json")
+_OPTIONS = ("--all", "--suite", SUITE, "--size", "1%", "--grid", "3000", "--json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +77,7 @@ def known_changes() -> list[KnownChange]:
 
 @dataclass(frozen=True, kw_only=True)
 class Cycle:
-    """The development of a major release: ``commits`` from where it begins to the next one's."""
+    """The development of a major release, or a range of it: ``commits``, both ends included."""
 
     name: str
     commits: tuple[str, ...]
@@ -98,11 +100,23 @@ def cycles(history: Sequence[Commit]) -> list[Cycle]:
     ]
 
 
+def ranges(cycle: Cycle, span: int) -> list[Cycle]:
+    """Return *cycle* in ranges of about the same length, of *span* commits or more.
+
+    A range ends with the commit that the next one begins with: of that, only the first can say
+    what it changed.
+    """
+    last = len(cycle.commits) - 1
+    parts = max(1, last // span)
+    bounds = [round(part * last / parts) for part in range(parts + 1)]
+    return [replace(cycle, commits=cycle.commits[a : b + 1]) for a, b in pairwise(bounds)]
+
+
 def score(change: KnownChange, report: Mapping[str, Any], place: Mapping[str, int]) -> str:
     """Return ``exact``, ``range``, ``wrong`` (a commit near it is named for it) or ``missed``.
 
-    *place* is the position of each commit of the cycle. A range that is not searched to its end
-    is one, too.
+    *place* is the position of each commit of the range that was searched. What is not searched to
+    its end is a range, too.
     """
     at = place[change.commit]
     named = [one for one in report["changes"] if any(map(change.shows_in, one["workloads"]))]
@@ -124,33 +138,44 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m perf.replay", description=__doc__)
     parser.add_argument("chosen", nargs="*", help="cycles (18) or the beginnings of hashes")
     parser.add_argument("--known", action="store_true", help="count nothing")
+    parser.add_argument(
+        "--span", type=int, default=NEAR, metavar="COMMITS", help="least commits of a search (300)"
+    )
     asked = parser.parse_args()
+    if asked.span < 1:
+        parser.error("--span must be at least 1")
     sources = Session.open().builder.sources
     history = sources.history.latest(str(sources.resolve("master").origin.commit), 10**6)
     scores: Counter[str] = Counter()
-    for cycle in cycles(history):
-        place = cycle.place
+    for part in (part for cycle in cycles(history) for part in ranges(cycle, asked.span)):
         due = [
             one
             for one in known_changes()
             if one.is_visible
-            and one.commit in place
+            and part.place.get(one.commit, 0) > 0
             and (
                 not asked.chosen
                 or one.commit.startswith(tuple(asked.chosen))
-                or cycle.name in asked.chosen
+                or part.name in asked.chosen
             )
         ]
         if not due:
             continue
+        ends = part.commits[0], part.commits[-1]
         budget = ("--budget", "0" if asked.known else "240h")
-        argv = [*_COMMAND, cycle.commits[0], cycle.commits[-1], *_OPTIONS, *budget]
+        argv = [*_COMMAND, *ends, *_OPTIONS, *budget]
         done = subprocess.run(argv, stdout=subprocess.PIPE, check=False)
         report = json.loads(done.stdout) if done.stdout else None
         for one in due:
-            found = score(one, report, place) if report else "failed"
+            found = score(one, report, part.place) if report else "failed"
             scores[found] += 1
-            line = {"cycle": cycle.name, "commit": one.commit[:10], "score": found}
+            searched = "..".join(end[:10] for end in ends)
+            line = {
+                "cycle": part.name,
+                "range": searched,
+                "commit": one.commit[:10],
+                "score": found,
+            }
             print(json.dumps(line), flush=True)
     print(json.dumps({"score": dict(scores)}))
     return int(bool(scores["wrong"] or scores["failed"]))

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.workloads.catalog import choose
 from builders.source.history import Commit
-from perf.replay import KNOWN, NEAR, KnownChange, cycles, known_changes, score
+from perf.replay import KNOWN, NEAR, Cycle, KnownChange, cycles, known_changes, ranges, score
 
 COMMITS = [f"{number:040x}" for number in range(NEAR + 10)]
 PLACE = {commit: at for at, commit in enumerate(COMMITS)}
@@ -62,6 +62,16 @@ def test_a_cycle_is_from_one_development_version_to_the_next():
     ]
     found = [(one.name, one.commits) for one in cycles(made)]
     assert found == [("18", ("1", "2", "3")), ("19", ("3", "4"))]
+
+
+@pytest.mark.parametrize(("span", "parts"), [(1, 10), (3, 3), (10, 1), (300, 1)])
+def test_a_cycle_is_searched_in_ranges_that_share_their_ends_and_leave_out_nothing(span, parts):
+    cycle = Cycle(name="18", commits=tuple(COMMITS[:11]))
+    found = [one.commits for one in ranges(cycle, span)]
+    assert len(found) == parts
+    assert all(len(commits) > min(span, 10) for commits in found)
+    assert [commits[0] for commits in found[1:]] == [commits[-1] for commits in found[:-1]]
+    assert (*found[0], *(one for commits in found[1:] for one in commits[1:])) == cycle.commits
 
 
 def test_what_was_measured_is_in_the_direction_and_of_the_workloads_that_an_entry_names():

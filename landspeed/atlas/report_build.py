@@ -57,8 +57,8 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
         skipped=tuple((ref[:10], reason) for ref, reason in journal.skipped.items() if ref in here),
         refused=tuple(
             (str(e.candidate)[:10], str(e.workload), str(e.reason))
-            for e in journal.of("refused")
-            if e.candidate in here and e.workload in question.series
+            for e in atlas.refusals()
+            if e.candidate in here
         ),
         builds=len(builds),
         counts=len(runs),

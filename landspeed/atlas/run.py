@@ -121,7 +121,7 @@ class Atlas:
         )
         refused = {
             (event.workload, digest)
-            for event in self.journal.of("refused")
+            for event in self.refusals()
             for digest in servers.get(at.get(str(event.candidate), -1), ())
         }
         for position, digests in servers.items():
@@ -131,6 +131,15 @@ class Atlas:
                 elif refused & {(name, digest) for digest in digests}:
                     known.missing.add((name, position))
         return known
+
+    def refusals(self) -> list[Event]:
+        """Return the refusals of workloads as they are defined now; others are tried again."""
+        now = {name: self._definition(name) for name in self.cells}
+        refused = self.journal.of("refused")
+        return [one for one in refused if now.get(str(one.workload)) == one.definition]
+
+    def _definition(self, workload: str) -> str:
+        return self.cells[workload].scenario.digest(self.version)
 
     def count(self, workload: str, position: int) -> KnownCount | None:
         """Return the count of *workload* at *position*, if there is one."""
@@ -300,7 +309,13 @@ class Atlas:
             count_side_by_side(counter, [self.cells[one.name] for one in due], done)
 
     def _refuse(self, ref: str | None, workload: str, reason: str) -> None:
-        event = Event(event="refused", candidate=ref, workload=workload, reason=reason)
+        event = Event(
+            event="refused",
+            candidate=ref,
+            workload=workload,
+            reason=reason,
+            definition=self._definition(workload),
+        )
         self.journal.add(event)
 
     def _skip(self, position: int, error: LandspeedError, seconds: float) -> None:

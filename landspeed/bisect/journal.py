@@ -8,8 +8,9 @@ bisection knows is computed from them, so whoever has the file can continue wher
 - ``failed``: a run that failed; a candidate with two failed runs is skipped.
 - ``run``: the ``value`` of one run, in the metric's unit.
 - ``recorded``: the ``values`` of runs of that server that were in the results beforehand.
-- ``refused``: a ``workload`` that cannot be counted on a candidate, with the ``reason``; only of
-  searches over many workloads, whose runs name their workload as well.
+- ``refused``: a ``workload`` that cannot be counted on a candidate, with the ``reason`` and the
+  digest of its ``definition``; only of searches over many workloads, whose runs name their workload
+  as well.
 - ``explained``: the kind of a commit's change of a ``workload``, as ``reason``; of such searches.
 - ``verified``: the ``finding`` of the comparison of the culprit with its parent.
 """
@@ -103,6 +104,7 @@ class Event:
     spread: float | None = None
     values: tuple[Number, ...] | None = None
     workload: str | None = None
+    definition: str | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return the event as JSON can hold it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -186,7 +187,9 @@ def test_an_interrupted_search_resumes_at_the_count_where_it_stopped(made, monke
     assert len(counting.counted) == len(set(counting.counted))
 
 
-def test_commits_that_do_not_build_or_run_are_passed_over_and_named_as_a_range(made, monkeypatch):
+def test_commits_that_do_not_build_or_run_are_passed_over_and_named_as_a_range(
+    made, monkeypatch, tmp_path
+):
     pretend(Pretence(broken=[16, 30, 31]), monkeypatch.setattr)
     counting = Counting(monkeypatch)
     counting.crashing = {29}
@@ -204,6 +207,14 @@ def test_commits_that_do_not_build_or_run_are_passed_over_and_named_as_a_range(m
     counted = len(counting.counted)
     assert named(facts(search(made, "--json"))) == named(report)
     assert len(counting.counted) == counted
+
+    # a workload that is defined in another way since then is tried again
+    counting.refused = set()
+    (journal,) = (tmp_path / "results" / "atlas").glob("atlas-*.json")
+    journal.write_text(re.sub(r'("definition": ?")', r"\1former ", journal.read_text()))
+    again = facts(search(made, "--json"))
+    assert not again["refused"]
+    assert (45, "insert-one") in counting.counted[counted:]
 
 
 def test_the_kind_of_a_change_is_found_once_by_counting_again_and_is_in_the_report(

@@ -4,8 +4,9 @@ The ends and a grid are counted first, for every series. A series has an open qu
 of its counted neighbours whose levels differ by the size asked for, less what two counts of one
 server may be apart. The next commit is the one that settles the most open questions per second, and
 only the series with an open question there are counted. A prior may say which commits are likely. A
-question ends when no commit between the two neighbours can be counted. Then the neighbours of every
-step are counted for all series, which may open new questions.
+question ends when no commit between the two neighbours can be counted, or the series could not be
+at five of them. Then the neighbours of every step are counted for all series, which may open new
+questions.
 
 What is promised: a step of at least the size between a commit and its parent is found, unless other
 changes between the same two counted commits cancel it. A level that drifts by smaller steps is
@@ -28,6 +29,10 @@ import numpy.typing as npt
 from benchmarks.counted.slope import SPREAD_LIMIT
 from landspeed.atlas.prior import change_reached
 from landspeed.bisect.probe_choice import build_probability
+
+# A series that cannot be counted at so many positions between two neighbours will not be at the
+# others either, and each of them would be a build.
+_MOST_REFUSED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +128,9 @@ def intervals(question: AtlasQuestion, known: KnownLevels) -> Iterator[LevelInte
         for (first, before), (last, after) in pairwise(sorted(known.levels[name].items())):
             if abs(after - before) >= question.threshold:
                 between = range(first + 1, last)
-                free = tuple(p for p in between if known.can_count(name, p))
+                refused = sum((name, p) in known.missing for p in between)
+                can = between if refused < _MOST_REFUSED else ()
+                free = tuple(p for p in can if known.can_count(name, p))
                 yield LevelInterval(
                     series=name, first=first, last=last, change=after - before, free=free
                 )

@@ -164,6 +164,14 @@ def test_steps_next_to_commits_that_cannot_be_counted_are_ranges():
     assert shape(world) == [(19, 20), (19, 21)]
 
 
+def test_a_series_that_cannot_be_counted_again_and_again_costs_five_builds():
+    refused = frozenset(("b", at) for at in range(17, 32))
+    jumps = {24: {"b": 0.02}}
+    world = World(question=SHORT, jumps=jumps, dice=random.Random(1), refused=refused)
+    assert shape(world) == [(17, 32)]
+    assert world.builds == 5 + 5
+
+
 def test_beside_the_largest_step_all_series_are_counted_first():
     known = KnownLevels(built={0, 19, 20, 39, 40, 48})
     known.levels["a"] |= {0: 1.0, 19: 1.0, 20: 1.02, 48: 1.02}

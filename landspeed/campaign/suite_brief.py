@@ -55,5 +55,7 @@ def _cause(part: ChangePart) -> str:
             return f"is another plan ({', '.join(part.cause)})"
         case CauseKind.CODE:
             return f"is code, most of it in {', '.join(one.split()[0] for one in part.cause)}"
+        case CauseKind.LAYOUT:
+            return f"is where data lie, in {', '.join(one.split()[0] for one in part.cause)}"
         case CauseKind.ENVIRONMENT:
             return f"is not PostgreSQL's: {', '.join(part.cause)}"

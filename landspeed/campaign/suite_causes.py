@@ -1,7 +1,7 @@
 """Find what caused changes between two builds: new defaults, other plans, other code.
 
 Each is found by counting the second build again: with the first one's defaults, then also with its
-plans. What is left is the code's.
+plans. What is left is the code's, or that of where the code makes data lie.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from landspeed.campaign.campaign import Tally
 from landspeed.campaign.workloads import count_due, count_key, counter_of, recorded_counts
 from landspeed.console.markdown import plain
 from landspeed.console.progress import say
-from landspeed.profiling.diff import changed_functions
+from landspeed.profiling.diff import changed_functions, is_layout
 from landspeed.session.session import Session
 
 # What the version before did, of a setting that it did not have.
@@ -49,6 +49,7 @@ class CauseKind(StrEnum):
     DEFAULT = "default"
     PLAN = "plan"
     CODE = "code"
+    LAYOUT = "layout"
     ENVIRONMENT = "environment"
 
 
@@ -131,10 +132,11 @@ class CauseFinder:
                 left = planned
         costs = changed_functions(self.session.paths, old.id, left.id)
         functions = tuple(f"{cost.function} {cost.own:+,.0f}" for cost in costs)
-        code = _part(CauseKind.CODE, functions, old, left)
-        if not found or abs(code.ratio - 1) >= self.size:
+        is_moved = is_layout(self.session.paths, old.id, left.id)
+        last = _part(CauseKind.LAYOUT if is_moved else CauseKind.CODE, functions, old, left)
+        if not found or abs(last.ratio - 1) >= self.size:
             commits = (one for cost in costs for one in self._commits_of(cost.function))
-            found.append(replace(code, commits=tuple(dict.fromkeys(commits))))
+            found.append(last if is_moved else replace(last, commits=tuple(dict.fromkeys(commits))))
         return tuple(sorted(found, key=lambda one: -abs(log(one.ratio))))
 
     @cached_property

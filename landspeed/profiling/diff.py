@@ -6,8 +6,10 @@ Profiles are per transaction, as benchmarks.counted.count stores them.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isclose
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -21,8 +23,11 @@ from landspeed.console.table import rich_table
 # Suffixes that gcc and clang give to parts and copies of a function; callgrind's "'2" stands behind
 # them where a function calls itself.
 _PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+(?=$|'\d+$)")
+# What the C library has in several versions, one for each kind of processor: str* and mem*.
+_OF_LIBRARY = re.compile(r"^__(str|mem)\w+_(avx|sse|evex|erms)")
 _SHOWN_FILES = 40
 _CHANGED = 3
+_MOSTLY = 0.9
 # Less than an instruction is rounding.
 _LEAST = 1.0
 
@@ -187,6 +192,31 @@ def changed_functions(
     """
     found = kept_costs(paths, before, after) or ()
     return tuple(cost for cost in found[:most] if abs(cost.own) >= _LEAST)
+
+
+def is_layout(paths: Paths, before: str, after: str) -> bool:
+    """Return whether nine tenths or more of the change between two records are of where data lie.
+
+    That is so of the C library's functions for strings if they are called as often as before and
+    cost something else: they take another way for a string that may cross a page. False if a
+    profile was not kept.
+    """
+    kept = (kept_profile(paths, record) for record in (before, after))
+    profiles = [whole_functions(one) for one in kept if one]
+    if len(profiles) < 2:
+        return False
+    calls: list[dict[str, float]] = [defaultdict(float), defaultdict(float)]
+    for profile, known in zip(profiles, calls, strict=True):
+        for (_, callee), edge in profile.edges.items():
+            known[callee] += edge.calls
+    old, new = (profile.own for profile in profiles)
+    moved = sum(
+        new.get(name, 0.0) - own
+        for name, own in old.items()
+        if _OF_LIBRARY.search(name) and isclose(calls[0][name], calls[1][name])
+    )
+    change = sum(new.values()) - sum(old.values())
+    return change != 0 and moved / change >= _MOSTLY
 
 
 def incomparable(before: Record, after: Record) -> list[str]:

@@ -213,6 +213,7 @@ class MadeUpServers:
         avoided_by: Mapping[str, str] | None = None,
     ) -> None:
         self.level, self.shape = level, shape
+        self.is_layout = False
         self.counted = list[tuple[list[str], str]]()
         self.records = dict[tuple[str, str, str], Record]()
         self.cells = [workload_cell(one) for one in choose(NAMES)]
@@ -237,6 +238,7 @@ class MadeUpServers:
                 "counter_of": lambda *_: SimpleNamespace(templates=lambda _: None),
                 "forcing_settings": lambda *_, **__: avoided_by,
                 "changed_functions": lambda *_: (SimpleNamespace(function="ExecScan", own=12.0),),
+                "is_layout": lambda *_: self.is_layout,
             },
         }
         for module, names in stand_ins.items():
@@ -331,6 +333,17 @@ def test_commits_of_changed_functions_are_asked_of_the_history_once_for_each(
     }
     assert len(found.changes) > 1
     assert asked == [("b" * 40, "18" * 20, "ExecScan")]
+
+
+def test_what_only_where_data_lie_explains_is_layout_and_no_commit_of_a_function_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = MadeUpServers(monkeypatch, lambda *_: 1100.0, {})
+    servers.is_layout = True
+    found = servers.compared()
+    assert {part.kind for one in found.changes for part in one.parts} == {CauseKind.LAYOUT}
+    assert {part.commits for one in found.changes for part in one.parts} == {()}
+    assert "is where data lie, in ExecScan" in suite_brief(found, "17 18")
 
 
 def test_what_was_counted_to_explain_a_change_is_not_counted_again(

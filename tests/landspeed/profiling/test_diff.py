@@ -11,7 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from base.errors import UsageError
+from base.paths import Paths
 from benchmarks.counted.callgrind import Edge, Profile
+from benchmarks.counted.profiles import keep_profile
 from benchmarks.machine.machine import Machine
 from benchmarks.workloads.scenario import CacheState, Mode, Protocol
 from landspeed.cli.explain import counted_cell
@@ -21,6 +23,7 @@ from landspeed.profiling.diff import (
     costs,
     explained_text,
     incomparable,
+    is_layout,
     miss_changes,
     whole_functions,
 )
@@ -203,3 +206,26 @@ def test_misses_name_the_functions_that_have_more_of_them():
     (change,) = miss_changes(*sides)
     assert str(change) == "last-level misses: 65.0, 80.0 (+23.08%): ExecInterpExpr +15.0"
     assert miss_changes(sides[0], Profile(own={}, edges={})) == ()
+
+
+@pytest.mark.parametrize(
+    ("compared", "calls", "expected"),
+    [
+        ({"__strcmp_avx2": 200.0}, 1, True),
+        ({"__strcmp_avx2": 200.0, "CopyOneRowTo": 505.0}, 1, True),
+        ({"__strcmp_avx2": 200.0, "CopyOneRowTo": 600.0}, 1, False),
+        ({"__strcmp_avx2": 200.0}, 2, False),  # it is called more often
+        ({"CopyOneRowTo": 600.0}, 1, False),
+        ({}, 1, False),
+    ],
+)
+def test_what_only_the_librarys_comparing_of_strings_costs_is_layout(
+    tmp_path: Path, compared: dict[str, float], calls: int, expected: bool
+) -> None:
+    paths = Paths(cache=tmp_path / "cache", project=tmp_path)
+    own = {"CopyOneRowTo": 500.0, "__strcmp_avx2": 100.0}
+    for name, costs_, number in (("before", own, 1), ("after", own | compared, calls)):
+        edges = {("CopyOneRowTo", "__strcmp_avx2"): Edge(calls=number, inclusive=1.0)}
+        keep_profile(paths, name, Profile(own=costs_, edges=edges))
+    assert is_layout(paths, "before", "after") == expected
+    assert not is_layout(paths, "before", "none")

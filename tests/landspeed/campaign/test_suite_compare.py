@@ -307,7 +307,6 @@ def test_a_default_is_named_by_counting_again_and_what_it_does_not_explain_is_th
     }
     assert [one.workload for one in found.changes] == ["sort-text", "hash-join", "insert-one"]
     assert [part.ratio for part in found.changes[0].parts] == [1210 / 1010, 1.01]
-    # all at once for what changed; then each alone, for what that explained
     everything, *alone = servers.counted
     assert set(everything[0]) == {"sort-text", "hash-join", "insert-one"}
     assert everything[1] == "-with-data_checksums=off-with-depth=1-with-io_method=sync"
@@ -333,17 +332,8 @@ def test_commits_of_changed_functions_are_asked_of_the_history_once_for_each(
     }
     assert len(found.changes) > 1
     assert asked == [("b" * 40, "18" * 20, "ExecScan")]
-
-
-def test_what_only_where_data_lie_explains_is_layout_and_no_commit_of_a_function_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    servers = MadeUpServers(monkeypatch, lambda *_: 1100.0, {})
     servers.is_layout = True
-    found = servers.compared()
-    assert {part.kind for one in found.changes for part in one.parts} == {CauseKind.LAYOUT}
-    assert {part.commits for one in found.changes for part in one.parts} == {()}
-    assert "is where data lie, in ExecScan" in suite_brief(found, "17 18")
+    assert {part.kind for one in servers.compared().changes for part in one.parts} == {"layout"}
 
 
 def test_what_was_counted_to_explain_a_change_is_not_counted_again(

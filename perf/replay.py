@@ -148,11 +148,12 @@ def main() -> int:
     history = sources.history.latest(str(sources.resolve("master").origin.commit), 10**6)
     scores: Counter[str] = Counter()
     for part in (part for cycle in cycles(history) for part in ranges(cycle, asked.span)):
+        place = part.place
         due = [
             one
             for one in known_changes()
             if one.is_visible
-            and part.place.get(one.commit, 0) > 0
+            and place.get(one.commit, 0) > 0
             and (
                 not asked.chosen
                 or one.commit.startswith(tuple(asked.chosen))
@@ -167,7 +168,7 @@ def main() -> int:
         done = subprocess.run(argv, stdout=subprocess.PIPE, check=False)
         report = json.loads(done.stdout) if done.stdout else None
         for one in due:
-            found = score(one, report, part.place) if report else "failed"
+            found = score(one, report, place) if report else "failed"
             scores[found] += 1
             searched = "..".join(end[:10] for end in ends)
             line = {

@@ -23,8 +23,9 @@ from landspeed.console.table import rich_table
 # Suffixes that gcc and clang give to parts and copies of a function; callgrind's "'2" stands behind
 # them where a function calls itself.
 _PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+(?=$|'\d+$)")
-# What the C library has in several versions, one for each kind of processor: str* and mem*.
-_OF_LIBRARY = re.compile(r"^__(str|mem)\w+_(avx|sse|evex|erms)")
+# The C library has a version of them for each kind of processor. Those that copy are not here:
+# called as often, they may copy more.
+_READS_STRINGS = re.compile(r"^__(str\w+|memcmp|memchr)_(avx|sse|evex)")
 _SHOWN_FILES = 40
 _CHANGED = 3
 _MOSTLY = 0.9
@@ -197,8 +198,8 @@ def changed_functions(
 def is_layout(paths: Paths, before: str, after: str) -> bool:
     """Return whether nine tenths or more of the change between two records are of where data lie.
 
-    That is so of the C library's functions for strings if they are called as often as before and
-    cost something else: they take another way for a string that may cross a page. False if a
+    That is so of the C library's functions that read strings if they are called as often as before
+    and cost something else: they take another way for a string that may cross a page. False if a
     profile was not kept.
     """
     kept = (kept_profile(paths, record) for record in (before, after))
@@ -213,7 +214,7 @@ def is_layout(paths: Paths, before: str, after: str) -> bool:
     moved = sum(
         new.get(name, 0.0) - own
         for name, own in old.items()
-        if _OF_LIBRARY.search(name) and isclose(calls[0][name], calls[1][name])
+        if _READS_STRINGS.search(name) and isclose(calls[0][name], calls[1][name])
     )
     change = sum(new.values()) - sum(old.values())
     return change != 0 and moved / change >= _MOSTLY

@@ -18,6 +18,8 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEFAULT_MIRROR = "https://deb.debian.org/debian"
 # A mirror that dropped an archived suite is no reason to ask again every time.
 _GONE = re.compile(r"404\s+Not Found|does not have a Release file")
+# Seconds for one call: apt's own timeouts do not end a mirror that sends a byte now and then.
+LIMIT = 1800
 _URI = re.compile(r"(?:https?|file|mirror\+\S+?)://\S+")
 
 
@@ -128,14 +130,19 @@ class Apt:
             "LC_ALL": "C",
             "DEBIAN_FRONTEND": "noninteractive",
         }
-        return subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            cwd=directory or self.directory,
-            env=environment,
-        )
+        try:
+            return subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                cwd=directory or self.directory,
+                env=environment,
+                timeout=LIMIT,
+            )
+        except subprocess.TimeoutExpired:
+            said = f"E: {argv[0]} did not end within {LIMIT // 60} minutes"
+            return subprocess.CompletedProcess(argv, 124, b"", said.encode())
 
 
 def debian_mirror(etc: Path = Path("/etc")) -> str:

@@ -31,6 +31,8 @@ _SEALED = {
     **{"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
 }
 _SEALED_OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never")
+# A server that sends nothing for ten minutes sends nothing more.
+_PATIENCE = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=600")
 # They lead git to a configuration that `Git.configure` did not write.
 _DETOURS = ("commondir", "config.worktree")
 _DISK = ("No space left on device", "Read-only file system", "Permission denied", "quota exceeded")
@@ -143,7 +145,7 @@ class Git:
             raise self._failure(arguments, stderr)
 
     def _argv(self, arguments: tuple[str, ...]) -> list[str]:
-        return ["git", *_SEALED_OPTIONS, f"--git-dir={self.directory}", *arguments]
+        return ["git", *_SEALED_OPTIONS, *_PATIENCE, f"--git-dir={self.directory}", *arguments]
 
     @staticmethod
     def _environment(more: Mapping[str, str] | None) -> dict[str, str]:

@@ -105,6 +105,16 @@ def test_a_first_refresh_that_fails_is_an_error_and_tried_once_a_process(
     assert archive.calls("update") == 1
 
 
+def test_a_mirror_that_never_answers_is_given_up(
+    archive: BuildArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (archive.root / "stalled").touch()
+    monkeypatch.setattr(apt, "LIMIT", 0.1)
+    with pytest.raises(SourceError) as caught:
+        archive.open().refresh()
+    assert "apt-get did not end within" in str(caught.value.detail)
+
+
 def test_a_damaged_index_is_fetched_again(archive: BuildArchive) -> None:
     archive.publish("17.11")
     archive.open().refresh()

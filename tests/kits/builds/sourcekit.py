@@ -129,7 +129,8 @@ class GitUpstream:
 def install_fake_apt(directory: Path, archive: Path) -> None:
     """Programs called apt-get, apt-helper and apt-config that serve *archive*, for PATH.
 
-    *archive* holds ``Sources`` and the files it lists; ``offline`` in it makes all fail.
+    *archive* holds ``Sources`` and the files it lists; ``offline`` in it makes all fail,
+    with ``stalled`` apt-get never ends.
     Every call is appended to ``calls``.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -139,6 +140,7 @@ if [ "$1" != indextargets ] && [ -e "{archive}/offline" ]; then
     echo "E: Failed to fetch http://mirror/ Could not connect" >&2
     exit 100
 fi
+[ -e "{archive}/stalled" ] && exec sleep 1000000
 case "$1" in
 indextargets) [ -e "{archive}/Sources" ] && printf 'trixie\\t%s\\n' "{archive}/Sources" ;;
 source) cp "{archive}"/*.orig.tar.bz2 . ;;

@@ -222,20 +222,27 @@ class Hub:
         inputs: Mapping[str, object] | None = None,
         payload: Mapping[str, Any] | None = None,
         ref: str = "refs/heads/main",
-        timeout: float = 300.0,
+        timeout: float = 600.0,
     ) -> ActRun:
         """One run of *workflow* (a file name) for *event*, dispatched with *inputs*."""
         number, argv, work = self._prepared(workflow, event, inputs or {}, payload or {}, ref)
-        done = subprocess.run(
-            argv,
-            cwd=self.repository,
-            env=self._environment(work),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                argv,
+                cwd=self.repository,
+                env=self._environment(work),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            last = (late.stdout or b"").decode().splitlines()[-20:]
+            running = "\n".join(self._jobs().values())
+            self._kill_jobs()
+            told = "\n".join(last)
+            raise AssertionError(f"{late}; it runs:\n{running}\nlast it said:\n{told}") from None
         records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         shutil.rmtree(work, ignore_errors=True)
         return ActRun(number=number, code=done.returncode, records=records, stderr=done.stderr)
@@ -278,14 +285,26 @@ class Hub:
         shutil.rmtree(work, ignore_errors=True)
         return number
 
+    def _jobs(self) -> dict[int, str]:
+        """What jobs of this Hub are running, by process: they have its stubs in their environment.
+
+        Each with what it waits for in the kernel.
+        """
+        mark, found = f"ACT_STUBS={self.stubs}".encode(), {}
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (path / "environ").read_bytes().split(b"\0"):
+                    command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    waits = (path / "wchan").read_text()
+                    found[int(path.name)] = f"{path.name} ({waits}) {command[:300]}"
+        return found
+
     def _kill_jobs(self) -> None:
-        """Kill what jobs of this Hub are running: they have its stubs in their environment."""
-        mark = f"ACT_STUBS={self.stubs}".encode()
+        """Kill what jobs of this Hub are running."""
         for _ in range(3):  # one may start another while it is looked for
-            for path in Path("/proc").glob("[0-9]*/environ"):
+            for process in self._jobs():
                 with suppress(OSError):
-                    if mark in path.read_bytes().split(b"\0"):
-                        os.kill(int(path.parent.name), signal.SIGKILL)
+                    os.kill(process, signal.SIGKILL)
 
     def _prepared(
         self,

@@ -23,6 +23,9 @@ from tempfile import TemporaryDirectory
 from tests.kits.verbs import every_verb
 
 CHECKOUT = Path(__file__).resolve().parents[3]
+# A lock that another thread holds while a process is forked is never released in the child. These
+# keep pyarrow's allocator and numpy's linear algebra from starting threads when they are imported.
+NO_THREADS = {"JE_ARROW_MALLOC_CONF": "background_thread:false", "OPENBLAS_NUM_THREADS": "1"}
 CLIENT = """
 import os, socket, sys
 with socket.socket(socket.AF_UNIX) as there:
@@ -48,6 +51,7 @@ def forked(module: str) -> Iterator[list[str]]:
         server = subprocess.Popen(
             [sys.executable, "-m", "tests.kits.farm.forked", module, address],
             cwd=CHECKOUT,
+            env=os.environ | NO_THREADS,
             stdin=subprocess.PIPE,  # ends with us, however we end
             stdout=subprocess.PIPE,
         )
@@ -62,6 +66,8 @@ def forked(module: str) -> Iterator[list[str]]:
 
 def serve(main: Callable[[], None], address: str) -> None:
     """Serve *main* at *address* until we are killed, or who started us is gone."""
+    threads = [Path(task, "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+    assert len(threads) == 1, f"a process with threads is not forked: {', '.join(threads)}"
     with socket.socket(socket.AF_UNIX) as here:
         here.bind(address)
         here.listen(64)
@@ -83,7 +89,10 @@ def _answer(main: Callable[[], None], there: socket.socket) -> int:
     head, files, _, _ = socket.recv_fds(there, 8, 3)
     size, told = int.from_bytes(head, "big"), b""
     while len(told) < size:
-        told += there.recv(size - len(told))
+        part = there.recv(size - len(told))
+        if not part:
+            return 1  # the client was killed before it had said what it wants
+        told += part
     directory, count, *words = told.decode(errors="surrogateescape").split("\0")
     program = os.fork()
     if program == 0:

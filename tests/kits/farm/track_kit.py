@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tarfile
 from collections import Counter
@@ -26,23 +27,23 @@ COUNTS, TIMES = "23 * * * *", "53 * * * *"
 class Tracked:
     """A farm whose ``hub`` runs track.yml; its results are in ``origin``.
 
-    ``schedule``: The schedule that starts its runs: COUNTS or TIMES.
+    ``schedule``: The schedule that starts its runs: COUNTS or TIMES. ``limit``: seconds of a run.
     """
 
     hub: Hub
     api: GitHubApi
     origin: Path
     schedule: str = COUNTS
+    limit: float = 600.0
 
     def track(self, **inputs: object) -> ActRun:
         """One run of track.yml, by hand if there are *inputs*, else by its schedule."""
         began = datetime.now(UTC)
         if inputs:
-            run = self.hub.run("track.yml", inputs=inputs)
+            run = self.hub.run("track.yml", inputs=inputs, timeout=self.limit)
         else:
-            run = self.hub.run(
-                "track.yml", "schedule", payload={"schedule": self.schedule}, timeout=1500
-            )
+            payload = {"schedule": self.schedule}
+            run = self.hub.run("track.yml", "schedule", payload=payload, timeout=self.limit)
         self.api.ended(run.number, began, "success" if run.code == 0 else "failure")
         return run
 
@@ -101,10 +102,19 @@ def records_in(results: Path, columns: Sequence[str]) -> Counter[tuple[Any, ...]
 
 @contextmanager
 def tracked(
-    root: Path, upstream: Path, landspeed: Sequence[str], track: str = ""
+    root: Path,
+    upstream: Path,
+    landspeed: Sequence[str],
+    track: str = "",
+    order: str = '["git", "tarball", "debian"]',
 ) -> Iterator[Tracked]:
-    """A Tracked below *root* that follows *upstream*; *track* is more of its [track] table."""
+    """A Tracked below *root* that follows *upstream*; *track* is more of its [track] table.
+
+    Releases come from the sources in *order*: with git alone nothing goes over the network.
+    """
     config = (Path(__file__).resolve().parents[3] / "landspeed.toml").read_text()
+    config, changed = re.subn(r"(?m)^order = .*$", f"order = {order}", config)
+    assert changed == 1, "landspeed.toml has no order of sources"
     head, mark, rest = config.partition("[track]\n")
     assert mark, "landspeed.toml has no [track]"
     lines = [line for line in rest.splitlines() if "=" in line or line.startswith("[")]

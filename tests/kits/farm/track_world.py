@@ -65,7 +65,7 @@ class TrackWorld:
 def track_world(root: Path, landspeed: list[str], track: str = TRACK) -> Iterator[TrackWorld]:
     """A TrackWorld below *root* whose upstream has no commit yet."""
     farm = Farm.make(root / "farm", commits=0)
-    with tracked(root, farm.upstream.directory, landspeed, track) as made:
+    with tracked(root, farm.upstream.directory, landspeed, track, order='["git"]') as made:
         yield TrackWorld(root, made, farm)
 
 

@@ -34,7 +34,7 @@ def go(world: TrackWorld, **inputs: object) -> ActRun:
     """One run: of the same search, unless *inputs* say otherwise."""
     own = {"good": world.farm.commits[0], "bad": "master", "suite": "small", "size": "1%"}
     own |= {"grid": "4", "jobs": str(MACHINES), "budget": "1h"}
-    return world.tracked.hub.run("atlas.yml", inputs=own | inputs, timeout=1500)
+    return world.tracked.hub.run("atlas.yml", inputs=own | inputs)
 
 
 def report(world: TrackWorld, run: ActRun) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class Fork:
         self.hub.git("update-index", "--cacheinfo", f"100644,{blob},{path}")
         self._commit(self.hub.git("write-tree"), branch, f"change {path}", "-p", "master")
         self.hub.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-        return self.hub.run("cost.yml", "push", ref=f"refs/heads/{branch}", timeout=3000)
+        return self.hub.run("cost.yml", "push", ref=f"refs/heads/{branch}", timeout=1500)
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_a_slower_branch_is_told_by_workload_size_and_function(fork):
 
     # the same again fails where that is asked for, and counts nothing
     fork.hub.variables["FAIL_ON"] = "0.5%"
-    again = fork.hub.run("cost.yml", "push", ref="refs/heads/slow", timeout=3000)
+    again = fork.hub.run("cost.yml", "push", ref="refs/heads/slow", timeout=1500)
     assert again.jobs == {"cost": "failure"}, again.told()
     assert "--fail-on allows less than 0.5 %" in again.log("cost")
     assert again.summary("cost") == summary

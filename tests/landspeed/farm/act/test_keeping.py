@@ -85,7 +85,7 @@ def test_what_one_run_has_kept_the_next_one_finds_and_adds_to(world, tmp_path, h
 
     # by a mirror of the upstream that tells that something was pushed
     told = {"action": "landspeed-track", "client_payload": {}}
-    idle = tracked.hub.run("track.yml", "repository_dispatch", payload=told, timeout=1500)
+    idle = tracked.hub.run("track.yml", "repository_dispatch", payload=told)
     assert_fine(idle)
     assert idle.jobs == NOTHING_NEW
     assert "nothing new: everything tracked is measured" in idle.log("plan")
@@ -113,7 +113,7 @@ def test_what_one_run_has_kept_the_next_one_finds_and_adds_to(world, tmp_path, h
 
     # by hand: the same site from what is kept, and nothing is kept again
     files, artifacts = tracked.site_files(), wholes(world)
-    by_hand = tracked.hub.run("publish.yml", timeout=1500)
+    by_hand = tracked.hub.run("publish.yml")
     assert_fine(by_hand)
     assert by_hand.jobs == dict.fromkeys(("results", "site", "deploy"), "success")
     assert "nothing new to push" in by_hand.log("results")

@@ -34,17 +34,21 @@ SUITE = "standard"
 _VISIBLE = {"instructions", "plan"}
 _BEGINS = re.compile(r"Stamp HEAD as (\d+|\d\.\d)devel")
 _COMMAND = (sys.executable, "-c", "from landspeed.cli.main import main; main()", "bisect")
-_OPTIONS = ("--all", "--suite", SUITE, "--size", "1%", "--grid", "3000", "--json")
+_OPTIONS = ("--all", "--suite", SUITE, "--grid", "3000", "--json")
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownChange:
-    """A change that upstream's commit messages report, and the workloads that should show it."""
+    """A change that upstream's commit messages report, and the workloads that should show it.
+
+    ``measured`` is each workload's change as a share; None if commit and parent were not counted.
+    """
 
     commit: str
     direction: str
     workloads: tuple[str, ...]
     seen_by: frozenset[str]
+    measured: Mapping[str, float] | None = None
 
     @classmethod
     def parse(cls, row: dict[str, Any]) -> Self:
@@ -54,6 +58,7 @@ class KnownChange:
             direction=row["direction"],
             workloads=tuple(row["workloads"]),
             seen_by=frozenset(row["seen_by"]),
+            measured=row.get("measured"),
         )
 
     @property
@@ -62,6 +67,16 @@ class KnownChange:
         suite = {one.name for one in choose([], SUITE)}
         named = {one.name for one in choose(self.workloads)} if self.workloads else set()
         return bool(named & suite and self.seen_by & _VISIBLE)
+
+    def is_asked(self, size: float) -> bool:
+        """Whether a search of the suite for changes of *size* should name it."""
+        if self.measured is None:
+            return self.is_visible
+        suite = {one.name for one in choose([], SUITE)}
+        largest = max(
+            (abs(self.measured[name]) for name in self.measured.keys() & suite), default=0
+        )
+        return self.is_visible and largest >= size
 
     def shows_in(self, row: dict[str, Any]) -> bool:
         """Return whether a workload's change in a report has its workload and direction."""
@@ -134,12 +149,15 @@ def score(change: KnownChange, report: Mapping[str, Any], place: Mapping[str, in
 
 
 def main() -> int:
-    """Ask for each visible change that is chosen; 1 if one was named wrongly."""
+    """Ask for each chosen change that a search should name; 1 if one was named wrongly."""
     parser = argparse.ArgumentParser(prog="python -m perf.replay", description=__doc__)
     parser.add_argument("chosen", nargs="*", help="cycles (18) or the beginnings of hashes")
     parser.add_argument("--known", action="store_true", help="count nothing")
     parser.add_argument(
         "--span", type=int, default=NEAR, metavar="COMMITS", help="least commits of a search (300)"
+    )
+    parser.add_argument(
+        "--size", type=float, default=1, metavar="PERCENT", help="least change asked for (1)"
     )
     asked = parser.parse_args()
     if asked.span < 1:
@@ -152,7 +170,7 @@ def main() -> int:
         due = [
             one
             for one in known_changes()
-            if one.is_visible
+            if one.is_asked(asked.size / 100)
             and place.get(one.commit, 0) > 0
             and (
                 not asked.chosen
@@ -164,7 +182,7 @@ def main() -> int:
             continue
         ends = part.commits[0], part.commits[-1]
         budget = ("--budget", "0" if asked.known else "240h")
-        argv = [*_COMMAND, *ends, *_OPTIONS, *budget]
+        argv = [*_COMMAND, *ends, *_OPTIONS, "--size", f"{asked.size}%", *budget]
         done = subprocess.run(argv, stdout=subprocess.PIPE, check=False)
         report = json.loads(done.stdout) if done.stdout else None
         for one in due:
@@ -178,7 +196,8 @@ def main() -> int:
                 "score": found,
             }
             print(json.dumps(line), flush=True)
-    print(json.dumps({"score": dict(scores)}))
+    exact = 100 * scores["exact"] / max(1, scores.total())
+    print(json.dumps({"score": dict(scores), "exact_percent": round(exact, 1)}))
     return int(bool(scores["wrong"] or scores["failed"]))
 
 

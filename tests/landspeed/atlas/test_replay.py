@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -52,6 +53,21 @@ def test_an_answer_is_scored_by_what_it_names_for_the_workload(changes, expected
 def test_a_search_that_is_not_over_names_the_range_that_is_open(workload, expected):
     span = {"after": {"ref": COMMITS[2]}, "last": {"ref": COMMITS[9]}, "workloads": [workload]}
     assert score(CHANGE, {"changes": [], "open": [span]}, PLACE) == expected
+
+
+@pytest.mark.parametrize(
+    ("measured", "size", "expected"),
+    [
+        (None, 0.01, True),
+        ({"sort-text": 0.011, "sort-numeric": 0.002}, 0.01, True),
+        ({"sort-text": -0.011}, 0.01, True),
+        ({"sort-text": 0.009}, 0.01, False),
+        ({"sort-text": 0.009}, 0.005, True),
+        ({"of no suite": 0.5}, 0.01, False),
+    ],
+)
+def test_what_was_measured_to_be_smaller_than_the_size_is_not_asked_for(measured, size, expected):
+    assert replace(CHANGE, measured=measured).is_asked(size) == expected
 
 
 def test_a_cycle_is_from_one_development_version_to_the_next():

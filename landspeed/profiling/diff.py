@@ -26,6 +26,10 @@ _PART = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm)(\.\d+)?)+(?=$|'
 # The C library has a version of them for each kind of processor. Those that copy are not here:
 # called as often, they may copy more.
 _READS_STRINGS = re.compile(r"^__(str\w+|memcmp|memchr)_(avx|sse|evex)")
+# glibc's allocator finds a place in the heap by them. What a call costs depends on what is free
+# beside it, and that on all that the process did before.
+_ALLOCATES = frozenset({"_int_malloc", "_int_free", "unlink_chunk"})
+_CALLED_TO_ALLOCATE = ("_int_malloc", "_int_free")
 _SHOWN_FILES = 40
 _CHANGED = 3
 _MOSTLY = 0.9
@@ -198,9 +202,9 @@ def changed_functions(
 def is_layout(paths: Paths, before: str, after: str) -> bool:
     """Return whether nine tenths or more of the change between two records are of where data lie.
 
-    That is so of the C library's functions that read strings if they are called as often as before
-    and cost something else: they take another way for a string that may cross a page. False if a
-    profile was not kept.
+    That is so of functions of the C library that are called as often as before and cost something
+    else: those that read strings take another way for one that may cross a page, and those that
+    allocate memory for a heap with other gaps. False if a profile was not kept.
     """
     kept = (kept_profile(paths, record) for record in (before, after))
     profiles = [whole_functions(one) for one in kept if one]
@@ -210,11 +214,16 @@ def is_layout(paths: Paths, before: str, after: str) -> bool:
     for profile, known in zip(profiles, calls, strict=True):
         for (_, callee), edge in profile.edges.items():
             known[callee] += edge.calls
+
+    def as_often(name: str) -> bool:
+        return isclose(calls[0][name], calls[1][name])
+
+    allocates = _ALLOCATES if all(map(as_often, _CALLED_TO_ALLOCATE)) else frozenset()
     old, new = (profile.own for profile in profiles)
     moved = sum(
         new.get(name, 0.0) - own
         for name, own in old.items()
-        if _READS_STRINGS.search(name) and isclose(calls[0][name], calls[1][name])
+        if name in allocates or (_READS_STRINGS.search(name) and as_often(name))
     )
     change = sum(new.values()) - sum(old.values())
     return change != 0 and moved / change >= _MOSTLY

@@ -239,10 +239,9 @@ class Hub:
             )
         except subprocess.TimeoutExpired as late:
             last = (late.stdout or b"").decode().splitlines()[-20:]
-            running = "\n".join(self._jobs().values())
+            told = "\n".join([f"{late}; it runs:", *self._jobs().values(), "it said:", *last])
             self._kill_jobs()
-            told = "\n".join(last)
-            raise AssertionError(f"{late}; it runs:\n{running}\nlast it said:\n{told}") from None
+            raise AssertionError(told) from None
         records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         shutil.rmtree(work, ignore_errors=True)
         return ActRun(number=number, code=done.returncode, records=records, stderr=done.stderr)

@@ -165,7 +165,8 @@ def measure(
 
     *context* (preset, round, …) goes into the record's ``run``. Server and machine are looked
     at *every* so many seconds meanwhile, and statements timed; None: neither. MeasureError if the
-    server dies under it; nothing of the Run is left then, and no record.
+    server dies under the client, ClusterError if before or after; nothing of the Run is left then,
+    and no record.
     """
     if not cell.scenario.runs_on(build.version):
         raise NotApplicableError(f"{build.label} does not have {cell.scenario.mode}")
@@ -254,8 +255,10 @@ def _run(
             processors = placement(cell.clients, allowed_processors())
             for cluster in clusters:
                 cluster.confine(processors)
+            first = clusters[0]
+            stack.enter_context(first.answering())
         with phases.phase("warm"):
-            fit, first = profile.shared_buffers(machine.memory_bytes), clusters[0]
+            fit = profile.shared_buffers(machine.memory_bytes)
             _restore(first, scenario)
             began = begin(clusters, fit, scenario, store.topology)
         with (

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -375,6 +376,14 @@ class Cluster:
     def died(self, seen: str = "") -> LandspeedError:
         """Return the error that says that it does not answer, with its last words."""
         return server_error(f"the server of {self.build.label} died", f"{seen}\n{self.log_text()}")
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Have a query that it does not answer in the block raise that error."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self.died(str(error)) from error
 
 
 def server_error(message: str, output: str) -> LandspeedError:

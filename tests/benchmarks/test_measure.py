@@ -148,6 +148,11 @@ def kill_soon(look: Callable[[], int | None], number: signal.Signals) -> threadi
     return thread
 
 
+def busy_postmaster(paths: Paths) -> int | None:
+    """The server, once pgbench runs."""
+    return postmaster_below(paths.cache) if measuring(paths) else None
+
+
 def busy_backend(paths: Paths) -> int | None:
     """A backend that serves pgbench, by the title it gives itself."""
     postmaster = postmaster_below(paths.cache)
@@ -169,7 +174,7 @@ def test_a_server_killed_under_pgbench_is_one_error_and_the_next_run_works(
     run: Measure, paths: Paths
 ) -> None:
     run(Mode.READ_WRITE)
-    killer = kill_soon(lambda: postmaster_below(paths.cache), signal.SIGKILL)
+    killer = kill_soon(lambda: busy_postmaster(paths), signal.SIGKILL)
     with pytest.raises(MeasureError) as caught:
         run(Mode.READ_WRITE, seconds=30)
     killer.join()
@@ -197,7 +202,7 @@ def test_a_reader_whose_server_is_killed_is_one_error_and_the_next_run_works(
     run: Measure, paths: Paths
 ) -> None:
     run(Mode.READ_ONLY)
-    killer = kill_soon(lambda: postmaster_below(paths.cache), signal.SIGQUIT)
+    killer = kill_soon(lambda: busy_postmaster(paths), signal.SIGQUIT)
     with pytest.raises(MeasureError):
         run(Mode.READ_ONLY, seconds=30)
     killer.join()

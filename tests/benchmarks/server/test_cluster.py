@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -109,6 +111,16 @@ def test_a_cluster_that_is_kept_is_shut_down_and_one_that_is_not_is_just_ended(
             with Cluster(build=reachable, data=data, run=run, settings={}, keep=keep):
                 assert not is_shut_down(data)
             assert is_shut_down(data) == keep
+
+
+def test_a_backend_that_dies_is_one_error_for_whoever_asks_it(
+    paths: Paths, newest_build: Build
+) -> None:
+    with fresh(ServerHome.open(paths), newest_build) as cluster, cluster.connect() as connection:
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
+        with pytest.raises(ClusterError, match="died") as caught, cluster.answering():
+            connection.execute("SELECT pg_sleep(60)")
+        assert "server closed the connection" in caught.value.detail
 
 
 def test_two_clusters_at_once_do_not_clash(paths: Paths, newest_build: Build) -> None:

@@ -101,8 +101,13 @@ class CauseFinder:
                 for key in map(cell_key, cells)
             }
         defaults, features = self.other_settings()
-        by_default = self._by_defaults(cells, defaults)
+        # the old default may move data back to where they lay
+        asked = [cell for cell in cells if not self._is_layout(cell_key(cell))]
+        by_default = self._by_defaults(asked, defaults)
         return {cell_key(cell): self._parts(cell, by_default, features) for cell in cells}
+
+    def _is_layout(self, key: CellKey) -> bool:
+        return is_layout(self.session.paths, self.old[key].id, self.new[key].id)
 
     def other_settings(self) -> tuple[Values, Sequence[str]]:
         """Return the first build's defaults that differ, and the planner's new settings."""

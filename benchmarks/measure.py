@@ -255,10 +255,8 @@ def _run(
             processors = placement(cell.clients, allowed_processors())
             for cluster in clusters:
                 cluster.confine(processors)
-            first = clusters[0]
-            stack.enter_context(first.answering())
         with phases.phase("warm"):
-            fit = profile.shared_buffers(machine.memory_bytes)
+            fit, first = profile.shared_buffers(machine.memory_bytes), clusters[0]
             _restore(first, scenario)
             began = begin(clusters, fit, scenario, store.topology)
         with (
@@ -296,23 +294,27 @@ def _run(
     )
 
 
+@contextmanager
 def _servers(
     store: Templates, build: Build, data: Path, cell: Cell, machine: Machine
-) -> AbstractContextManager[tuple[Cluster, ...]]:
+) -> Iterator[tuple[Cluster, ...]]:
     """The servers on *data* that a Run of *cell* is made on."""
-    return serving(
-        store.home,
-        build=build,
-        data=data,
-        topology=store.topology,
-        settings=Configuration.named(cell.profile).settings(
-            known_settings(build), machine.memory_bytes
-        )
-        | cell.scenario.settings_of(known_settings(build)),
-        database=cell.scenario.dataset or DATABASE,
-        keep=not cell.scenario.mode.writes,
-        memory_limit=machine.memory_limit,
-    )
+    profile, scenario = Configuration.named(cell.profile), cell.scenario
+    known = known_settings(build)
+    with (
+        serving(
+            store.home,
+            build=build,
+            data=data,
+            topology=store.topology,
+            settings=profile.settings(known, machine.memory_bytes) | scenario.settings_of(known),
+            database=scenario.dataset or DATABASE,
+            keep=not scenario.mode.writes,
+            memory_limit=machine.memory_limit,
+        ) as clusters,
+        clusters[0].answering(),
+    ):
+        yield clusters
 
 
 def _restore(cluster: Cluster, scenario: Scenario) -> None:

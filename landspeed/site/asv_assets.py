@@ -18,7 +18,7 @@ from asv.util import UserError
 from base.files import read_text
 from landspeed.site.pages import frame
 from landspeed.site.pages.data import PAGES_DATA
-from landspeed.site.pages.frame import DATA, REPORTS, TRENDS, VIEWS, page
+from landspeed.site.pages.frame import DATA, REPORTS, TRENDS, VIEWS, page, renewed
 from landspeed.site.pages.samples import SAMPLES
 
 STATIC = Path(__file__).parent / "static"
@@ -83,6 +83,10 @@ def own_pages(results: Path, site: Path) -> list[str]:
     left_over = shutil.ignore_patterns(".*")  # of a report that is being written
     for one in reports:
         shutil.copytree(results.parent / one, site / one, dirs_exist_ok=True, ignore=left_over)
+        # it was written when there were other reports
+        for path in (site / one).rglob("*.html"):
+            address = path.relative_to(site).as_posix()
+            path.write_text(renewed(path.read_text(), address, reports))
     for view in VIEWS:
         body = read_text(results / view.address)
         (site / view.address).write_text(page(view, body=body, reports=reports))

@@ -7,6 +7,7 @@ loads.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from html import escape
 from pathlib import Path
@@ -52,6 +53,9 @@ VIEWS = read_rows(
 """The pages, in the order of the navigation."""
 
 _PLOT_STYLE = "vendor/uplot/uPlot.min.css"
+_ENTRIES = re.compile(
+    r'(?<=<nav id="pages" aria-label="Pages">\n        <ul>\n).*?(?=\n +</ul>)', re.S
+)
 _MOUNT = '      <div id="view"><p class="waiting quiet">Loading …</p></div>'
 _NO_SCRIPT = "      <noscript><p>This page needs JavaScript.</p></noscript>"
 
@@ -81,6 +85,12 @@ def page(view: SitePage, *, body: str = "", reports: Collection[str] = ()) -> st
         scripts="\n".join(scripts),
         style=f'\n    <link rel="stylesheet" href="{root}{_PLOT_STYLE}">' if view.module else "",
     )
+
+
+def renewed(html: str, address: str, reports: Collection[str]) -> str:
+    """Return *html*, which `page` made, with the navigation of a site that has these *reports*."""
+    navigation = _navigation(address, "../" * address.count("/"), reports)
+    return _ENTRIES.sub(lambda _: navigation, html, count=1)
 
 
 def _navigation(address: str, root: str, reports: Collection[str]) -> str:

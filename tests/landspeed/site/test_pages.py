@@ -21,7 +21,7 @@ from landspeed.changepoints.changepoint import ChangepointStatus
 from landspeed.site.asv_assets import STATIC as LIBRARIES
 from landspeed.site.pages.changes import changes
 from landspeed.site.pages.data import LARGEST_FREEDOM, PageInputs
-from landspeed.site.pages.frame import STATIC, VIEWS, SitePage, page
+from landspeed.site.pages.frame import STATIC, VIEWS, SitePage, page, renewed
 from landspeed.site.pages.page_files import sync
 from landspeed.site.pages.panels import PanelKey, sample_facts
 from landspeed.site.pages.versions import RECENT
@@ -353,6 +353,16 @@ def test_the_navigation_leads_to_every_page_and_back_to_asv() -> None:
     assert links == wanted | {"trends.html", "studies/index.html"}
     assert 'aria-current="page">Overview' in html
     assert "studies" not in page(VIEWS[0])
+
+
+def test_a_page_that_was_written_before_a_report_leads_to_it_once_the_site_is_made() -> None:
+    view = SitePage(address="atlas/a-b/index.html", title="From a to b")
+    old = page(view, body="<ul>\n          <li>1 \\1</li>\n        </ul>", reports=["atlas"])
+    reports = ["atlas", "upgrade"]
+    assert renewed(old, view.address, reports) == page(
+        view, body="<ul>\n          <li>1 \\1</li>\n        </ul>", reports=reports
+    )
+    assert '<a href="../../upgrade/index.html">' in renewed(old, view.address, reports)
 
 
 def test_no_script_of_the_pages_makes_html_of_strings_or_code_of_text() -> None:

@@ -26,9 +26,10 @@ preview: setup
 docker-base:
 	tools/docker-base $(DEBIAN)
 
+# three workers on two cores: tests with servers wait for nearly half of their time
 test:
 	tools/setup --test
-	.venv/bin/pytest -n 2 --dist loadgroup --durations=10
+	.venv/bin/pytest -n 3 --dist loadgroup --durations=10
 
 # offline, without servers, containers and browsers: at most a minute on two cores
 test-quick:

@@ -39,7 +39,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Beside each other (``pytest -n 2``) a module's tests with servers share a worker."""
+    """Beside each other (``pytest -n 3``) a module's tests with servers share a worker."""
     if item.get_closest_marker("xdist_group"):
         return
     for marker, group in (("docker", "docker"), ("postgres", item.path.stem), ("browser", "site")):
@@ -49,7 +49,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long begins first; what is short then fills the end of both workers."""
+    """What takes long begins first; what is short then fills the end of all workers."""
     items.sort(key=lambda item: not any(map(item.get_closest_marker, ("postgres", "docker"))))
 
 

@@ -379,4 +379,4 @@ def test_make_test_quick_leaves_out_every_marked_test_and_make_test_none_but_the
     (left_out,) = re.findall(r'pytest .* -m "not \((.*)\)"', makefile)
     assert set(left_out.split(" or ")) == markers
     assert options["ini_options"]["addopts"].endswith("-m 'not long'")
-    assert "\t.venv/bin/pytest -n 2 --dist loadgroup --durations=10\n" in makefile
+    assert "\t.venv/bin/pytest -n 3 --dist loadgroup --durations=10\n" in makefile

@@ -62,21 +62,21 @@ class KnownChange:
         )
 
     @property
+    def shown_by(self) -> set[str]:
+        """The workloads of the suite that should show it."""
+        named = choose(self.workloads) if self.workloads else ()
+        return {one.name for one in named} & {one.name for one in choose([], SUITE)}
+
+    @property
     def is_visible(self) -> bool:
         """Whether counting the suite should show it."""
-        suite = {one.name for one in choose([], SUITE)}
-        named = {one.name for one in choose(self.workloads)} if self.workloads else set()
-        return bool(named & suite and self.seen_by & _VISIBLE)
+        return bool(self.shown_by and self.seen_by & _VISIBLE)
 
     def is_asked(self, size: float) -> bool:
         """Whether a search of the suite for changes of *size* should name it."""
-        if self.measured is None:
+        if not self.is_visible or self.measured is None:
             return self.is_visible
-        suite = {one.name for one in choose([], SUITE)}
-        largest = max(
-            (abs(self.measured[name]) for name in self.measured.keys() & suite), default=0
-        )
-        return self.is_visible and largest >= size
+        return any(abs(self.measured.get(name, 0.0)) >= size for name in self.shown_by)
 
     def shows_in(self, row: dict[str, Any]) -> bool:
         """Return whether a workload's change in a report has its workload and direction."""

@@ -31,7 +31,7 @@ _SEALED = {
     **{"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
 }
 _SEALED_OPTIONS = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never")
-# A server that sends nothing for ten minutes sends nothing more.
+# A server that sends less than a byte a second for ten minutes is given up: git-config(1).
 _PATIENCE = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=600")
 # They lead git to a configuration that `Git.configure` did not write.
 _DETOURS = ("commondir", "config.worktree")

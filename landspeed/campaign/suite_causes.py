@@ -102,12 +102,16 @@ class CauseFinder:
             }
         defaults, features = self.other_settings()
         # the old default may move data back to where they lay
-        asked = [cell for cell in cells if not self._is_layout(cell_key(cell))]
+        asked = [
+            one
+            for one in cells
+            if not self._is_layout(self.old[cell_key(one)], self.new[cell_key(one)])
+        ]
         by_default = self._by_defaults(asked, defaults)
         return {cell_key(cell): self._parts(cell, by_default, features) for cell in cells}
 
-    def _is_layout(self, key: CellKey) -> bool:
-        return is_layout(self.session.paths, self.old[key].id, self.new[key].id)
+    def _is_layout(self, old: Record, new: Record) -> bool:
+        return is_layout(self.session.paths, old.id, new.id)
 
     def other_settings(self) -> tuple[Values, Sequence[str]]:
         """Return the first build's defaults that differ, and the planner's new settings."""
@@ -137,7 +141,7 @@ class CauseFinder:
                 left = planned
         costs = changed_functions(self.session.paths, old.id, left.id)
         functions = tuple(f"{cost.function} {cost.own:+,.0f}" for cost in costs)
-        is_moved = is_layout(self.session.paths, old.id, left.id)
+        is_moved = self._is_layout(old, left)
         last = _part(CauseKind.LAYOUT if is_moved else CauseKind.CODE, functions, old, left)
         if not found or abs(last.ratio - 1) >= self.size:
             commits = (one for cost in costs for one in self._commits_of(cost.function))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from base.errors import SourceError
+from builders.source import git as git_module
 from builders.source.git import Git
 from tests.kits.builds.sourcekit import GitUpstream, Harness
 
@@ -107,3 +109,16 @@ def test_a_restored_repository_of_sources_is_configured_anew(tmp_path, planted, 
     assert "filter=x" not in (directory / "info/attributes").read_text()
     assert not (directory / "commondir").exists()
     assert not mark.exists()
+
+
+def test_a_server_that_never_answers_is_given_up(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert git.text("config", "http.lowSpeedTime") == "600"
+    patience = tuple(one.replace("600", "1") for one in git_module._PATIENCE)
+    monkeypatch.setattr(git_module, "_PATIENCE", patience)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        with pytest.raises(SourceError) as caught:
+            git.run("ls-remote", f"http://127.0.0.1:{server.getsockname()[1]}/postgresql.git")
+    assert "too slow" in f"{caught.value.message} {caught.value.detail}"

@@ -225,26 +225,18 @@ class Hub:
         timeout: float = 600.0,
     ) -> ActRun:
         """One run of *workflow* (a file name) for *event*, dispatched with *inputs*."""
-        number, argv, work = self._prepared(workflow, event, inputs or {}, payload or {}, ref)
+        number, work, process = self._started(workflow, event, inputs or {}, payload or {}, ref)
         try:
-            done = subprocess.run(
-                argv,
-                cwd=self.repository,
-                env=self._environment(work),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-                check=False,
-            )
+            code = process.wait(timeout)
         except subprocess.TimeoutExpired as late:
-            last = (late.stdout or b"").decode().splitlines()[-20:]
+            last = (work / "log").read_text().splitlines()[-20:]
             told = "\n".join([f"{late}; it runs:", *self._jobs().values(), "it said:", *last])
-            self._kill_jobs()
+            self._kill(process)
             raise AssertionError(told) from None
-        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        lines, stderr = (work / "log").read_text().splitlines(), (work / "errors").read_text()
+        records = [json.loads(line) for line in lines if line.startswith("{")]
         shutil.rmtree(work, ignore_errors=True)
-        return ActRun(number=number, code=done.returncode, records=records, stderr=done.stderr)
+        return ActRun(number=number, code=code, records=records, stderr=stderr)
 
     def run_and_kill(
         self,
@@ -261,26 +253,15 @@ class Hub:
         The number of that run.
         """
         main = "refs/heads/main"
-        number, argv, work = self._prepared(workflow, event, inputs or {}, payload or {}, main)
-        with (work / "log").open("w") as log:
-            process = subprocess.Popen(
-                argv,
-                cwd=self.repository,
-                env=self._environment(work),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-            end = time.monotonic() + timeout
-            try:
-                while not when():
-                    assert process.poll() is None, f"it ended:\n{(work / 'log').read_text()}"
-                    assert time.monotonic() < end, f"too late:\n{(work / 'log').read_text()}"
-                    time.sleep(0.02)
-            finally:
-                process.kill()
-                self._kill_jobs()
-                process.wait()
+        number, work, process = self._started(workflow, event, inputs or {}, payload or {}, main)
+        end = time.monotonic() + timeout
+        try:
+            while not when():
+                assert process.poll() is None, f"it ended:\n{(work / 'log').read_text()}"
+                assert time.monotonic() < end, f"too late:\n{(work / 'log').read_text()}"
+                time.sleep(0.02)
+        finally:
+            self._kill(process)
         shutil.rmtree(work, ignore_errors=True)
         return number
 
@@ -298,22 +279,24 @@ class Hub:
                     found[int(path.name)] = f"{path.name} ({waits}) {command[:300]}"
         return found
 
-    def _kill_jobs(self) -> None:
-        """Kill what jobs of this Hub are running."""
+    def _kill(self, runner: subprocess.Popen[bytes]) -> None:
+        """Kill *runner* and what jobs of this Hub are running."""
+        runner.kill()
         for _ in range(3):  # one may start another while it is looked for
             for process in self._jobs():
                 with suppress(OSError):
                     os.kill(process, signal.SIGKILL)
+        runner.wait()
 
-    def _prepared(
+    def _started(
         self,
         workflow: str,
         event: str,
         inputs: Mapping[str, object],
         payload: Mapping[str, Any],
         ref: str,
-    ) -> tuple[int, list[str], Path]:
-        """A run's number, the command line of act for it, the directory of its own it works in."""
+    ) -> tuple[int, Path, subprocess.Popen[bytes]]:
+        """A run's number, the directory of its own, with ``log`` and ``errors``, and its runner."""
         number = next(self._numbers)
         work = self.root / f"act-{number}"
         work.mkdir()
@@ -321,8 +304,16 @@ class Hub:
         told = {**({"inputs": text} if text else {}), "ref": ref, **payload}
         (work / "event.json").write_text(json.dumps(told))
         (work / "empty").write_text("")
-        argv = [str(act_program()), event, *self._options(workflow, work, number, ref)]
-        return number, argv, work
+        with (work / "log").open("w") as log, (work / "errors").open("w") as errors:
+            process = subprocess.Popen(
+                [str(act_program()), event, *self._options(workflow, work, number, ref)],
+                cwd=self.repository,
+                env=self._environment(work),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=errors,
+            )
+        return number, work, process
 
     def _options(self, workflow: str, work: Path, number: int, ref: str) -> Iterator[str]:
         yield from ("--workflows", f".github/workflows/{workflow}")

@@ -217,7 +217,7 @@ def test_what_only_where_data_lie_explains_is_layout_and_no_commit_is_blamed(
     servers = MadeUpServers(monkeypatch, lambda _, changed: 1100.0 - len(changed), {"depth": "1"})
     servers.is_layout = True
     found = servers.compared()
-    assert servers.counted == []  # the old default may move data back
+    assert servers.counted == []  # a default is not asked: the old one may move data back
     told = {(part.kind, part.commits) for one in found.changes for part in one.parts}
     assert told == {(CauseKind.LAYOUT, ())}
     assert "is where data lie, in ExecScan." in suite_brief(found, "17 18")

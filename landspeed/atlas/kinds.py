@@ -6,15 +6,13 @@ from collections.abc import Mapping
 
 from base.build import Build
 from base.errors import LandspeedError
+from landspeed.atlas.repeat import KindKey, count_again, keys_of, not_repeated, ratios_again
 from landspeed.atlas.run import Atlas
 from landspeed.atlas.search import AtlasStep, steps
 from landspeed.bisect.journal import Event
 from landspeed.campaign.suite_causes import CauseFinder, ChangePart, cell_key
 from landspeed.console.format import change
 from landspeed.console.progress import say
-
-KindKey = tuple[str, str]
-"""A commit and the name of a workload."""
 
 
 def kinds_of(atlas: Atlas) -> dict[KindKey, str]:
@@ -24,37 +22,47 @@ def kinds_of(atlas: Atlas) -> dict[KindKey, str]:
 
 
 class KindFinder:
-    """Finds the kind of each change of the size asked for, and writes it into the journal.
+    """Counts each change of the size asked for again and finds its kind, for the journal.
 
-    A commit is counted again with its parent's defaults and plans where these differ. Steps of
-    several commits have no parent to compare with, and when time runs out the rest is left. What
-    cannot be found is tried once, and again by the next search.
+    A change that is not there again has no kind. For the kind a commit is counted with its parent's
+    defaults and plans where these differ. Steps of several commits have no parent to compare with,
+    and when time runs out the rest is left. What cannot be done is tried once, and again by the
+    next search.
     """
 
     def __init__(self) -> None:
         self._tried: set[KindKey] = set()
 
     def __call__(self, atlas: Atlas) -> None:
-        """Find the kinds of *atlas* that are not known yet."""
-        done = self._tried | kinds_of(atlas).keys()
+        """Look at what *atlas* has found by now."""
         for step in steps(atlas.question, atlas.known()):
             if atlas.is_out_of_time:
                 return
-            commit = atlas.request.commits[step.last].ref
-            due = {name: (commit, name) for name in step.changes if (commit, name) not in done}
-            if due and step.first == step.last and atlas.question.is_ours(step.last):
-                self._tried |= {*due.values()}
-                _find(atlas, step, [*due])
+            if step.first == step.last and atlas.question.is_ours(step.last):
+                self._look(atlas, step)
+
+    def _look(self, atlas: Atlas, step: AtlasStep) -> None:
+        keys = keys_of(atlas, step) - self._tried
+        again = {name for _, name in keys - ratios_again(atlas).keys()}
+        if not again and keys <= kinds_of(atlas).keys():
+            return
+        before, after = (atlas.built(at) for at in (step.first - 1, step.last))
+        if not before or not after:
+            return
+        if again:
+            count_again(atlas, before, after, sorted(again))
+        if atlas.is_out_of_time:
+            return
+        due = keys - kinds_of(atlas).keys() - not_repeated(atlas)
+        if due:
+            _find(atlas, step, before, after, sorted(name for _, name in due))
+        self._tried |= keys
 
 
-def _find(atlas: Atlas, step: AtlasStep, names: list[str]) -> None:
-    ends = (step.first - 1, step.last)
-    before, after = (atlas.built(at) for at in ends)
-    if not before or not after:
-        return
+def _find(atlas: Atlas, step: AtlasStep, before: Build, after: Build, names: list[str]) -> None:
     say(f"finding the kind of the change by {after.label}")
     try:
-        found = _parts(atlas, ends, before, after, names)
+        found = _parts(atlas, (step.first - 1, step.last), before, after, names)
     except LandspeedError as error:  # the commit is found all the same
         say(str(error))
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -66,12 +67,26 @@ class OpenRange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NotRepeated:
+    """A change that was not there when ``commit`` and its parent were counted again, alike.
+
+    ``ratio`` is what the search found, commit by parent, and ``again`` the same of the second time.
+    """
+
+    commit: Candidate
+    workload: str
+    ratio: float
+    again: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class AtlasReport:
     """All changes found between ``good`` and ``bad``, and what they took.
 
     ``candidates`` of the ``commits`` change what is installed; points of the grid are at most
     ``spacing`` candidates apart. ``build_seconds`` and ``count_seconds`` are of all invocations.
-    At least ``builds_left`` and ``counts_left`` are needed to settle what is open.
+    At least ``builds_left`` and ``counts_left`` are needed to settle what is open. So many of the
+    changes that were found were ``counted_again`` beside the parent.
     """
 
     good: Candidate
@@ -95,6 +110,8 @@ class AtlasReport:
     command: str
     builds_left: int = 0
     counts_left: int = 0
+    not_repeated: tuple[NotRepeated, ...] = ()
+    counted_again: int = 0
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""
@@ -117,7 +134,8 @@ def _no_link(_: CommitChange, text: str, __: str) -> str:
 
 def atlas_markdown(report: AtlasReport, link: Link = _no_link) -> str:
     """Return *report* as Markdown, whose table leads to what *link* knows."""
-    return "\n".join([*_head(report), *_found(report, link), *_open(report), *_method(report)])
+    parts = (_head(report), _found(report, link), _doubtful(report), _open(report), _method(report))
+    return "\n".join(chain.from_iterable(parts))
 
 
 def _head(report: AtlasReport) -> Iterator[str]:
@@ -160,6 +178,23 @@ def _row(one: CommitChange, link: Link) -> Sequence[str]:
     )
 
 
+def _doubtful(report: AtlasReport) -> Iterator[str]:
+    if report.not_repeated:
+        yield "## Not repeated"
+        yield ""
+        yield (
+            "When the commit and its parent were counted again, alike, these changes were not "
+            "there: what the workload costs depends on what its server counted before."
+        )
+        yield ""
+        rows = [
+            (code(one.commit.name), code(one.workload), change(one.ratio), change(one.again))
+            for one in report.not_repeated
+        ]
+        yield markdown_table(("commit", "workload", "first", "again"), rows, align="llrr")
+        yield ""
+
+
 def _open(report: AtlasReport) -> Iterator[str]:
     if not report.complete:
         yield "## Not searched to the end"
@@ -188,6 +223,7 @@ def _method(report: AtlasReport) -> Iterator[str]:
         f"{counted(report.builds, 'build')} ({duration(report.build_seconds)}) and "
         f"{counted(report.counts, 'count')} ({duration(report.count_seconds)}, several at once) "
         f"on {report.machine}, variant {report.variant}. "
+        f"{counted(report.counted_again, 'change')} of workloads counted again beside the parent. "
         f"{counted(len(report.skipped), 'commit')} could not be built; "
         f"{counted(len(report.refused), 'count')} could not be made."
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from math import log
+from math import exp, log
 
-from landspeed.atlas.kinds import KindKey, kinds_of
+from landspeed.atlas.kinds import kinds_of
+from landspeed.atlas.repeat import KindKey, keys_of, not_repeated, ratios_again
 from landspeed.atlas.report import (
     AtlasReport,
     CommitChange,
     FunctionChange,
+    NotRepeated,
     OpenRange,
     WorkloadChange,
 )
@@ -33,7 +35,8 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
     runs = [event for event in journal.of("run") if event.candidate in here]
     builds = [event for event in journal.of("built") if event.candidate in here]
     points, (builds_left, counts_left) = grid(question, known), work_left(question, known)
-    kinds = kinds_of(atlas)
+    kinds, doubtful = kinds_of(atlas), not_repeated(atlas)
+    found, again = steps(question, known), ratios_again(atlas).keys()
     return AtlasReport(
         good=commits[0],
         bad=commits[commits.last],
@@ -44,7 +47,13 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
         variant=request.variant.name,
         workloads=question.series,
         complete=atlas.complete,
-        changes=tuple(_change(atlas, step, kinds) for step in steps(question, known)),
+        changes=tuple(
+            _change(atlas, step, kinds, doubtful)
+            for step in found
+            if keys_of(atlas, step) - doubtful
+        ),
+        not_repeated=tuple(_not_repeated(atlas, found)),
+        counted_again=len({key for step in found for key in keys_of(atlas, step)} & again),
         open=tuple(
             OpenRange(
                 after=commits[first],
@@ -71,10 +80,12 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
     )
 
 
-def _change(atlas: Atlas, step: AtlasStep, kinds: Mapping[KindKey, str]) -> CommitChange:
+def _change(
+    atlas: Atlas, step: AtlasStep, kinds: Mapping[KindKey, str], doubtful: set[KindKey]
+) -> CommitChange:
     commits, found = atlas.request.commits, []
     for one in atlas.request.workloads:
-        if one.name not in atlas.cells:
+        if one.name not in atlas.cells or (commits[step.last].ref, one.name) in doubtful:
             continue
         before, after = (atlas.count(one.name, at) for at in (step.first - 1, step.last))
         if before is None or after is None:
@@ -98,6 +109,18 @@ def _change(atlas: Atlas, step: AtlasStep, kinds: Mapping[KindKey, str]) -> Comm
         among=step.last - step.first + 1,
         workloads=tuple(sorted(found, key=lambda one: -abs(log(one.after / one.before)))),
     )
+
+
+def _not_repeated(atlas: Atlas, found: list[AtlasStep]) -> Iterator[NotRepeated]:
+    again, doubtful = ratios_again(atlas), not_repeated(atlas)
+    for step in found:
+        for key in sorted(keys_of(atlas, step) & doubtful):
+            yield NotRepeated(
+                commit=atlas.request.commits[step.last],
+                workload=key[1],
+                ratio=exp(step.changes[key[1]]),
+                again=again[key],
+            )
 
 
 def _functions(atlas: Atlas, before: KnownCount, after: KnownCount) -> tuple[FunctionChange, ...]:

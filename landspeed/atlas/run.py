@@ -233,7 +233,7 @@ class Atlas:
             return
         known = self.known()
         due = [
-            one
+            one.name
             for one in self.request.workloads
             if one.name in probe.series and known.can_count(one.name, probe.position)
         ]
@@ -275,15 +275,11 @@ class Atlas:
             self.request.session, "", self.cells[workload.name], build.version
         )
 
-    def _count(self, build: Build, due: list[Workload], show: Callable[[str], None]) -> None:
+    def _count(self, build: Build, due: list[str], show: Callable[[str], None]) -> None:
         session, candidate = self.request.session, build.origin.commit
-        counter = counter_of(session, build, self.pgbench)
 
-        def done(cell: Cell, outcome: Record | LandspeedError) -> None:
-            workload = str(cell.scenario.mode.value)
+        def done(workload: str, outcome: Record | LandspeedError) -> None:
             show(f"{build.label} {workload}")
-            if self.is_out_of_time:
-                counter.stop.set()
             if isinstance(outcome, LandspeedError):
                 say(str(outcome))
                 self._refuse(candidate, workload, outcome.message)
@@ -304,9 +300,30 @@ class Atlas:
             )
             self.journal.add(event)
 
+        self.count_each(build, due, done)
+
+    def count_each(
+        self,
+        build: Build,
+        names: Iterable[str],
+        done: Callable[[str, Record | LandspeedError], None],
+    ) -> None:
+        """Count the workloads *names* on *build*, and give *done* the name and outcome of each.
+
+        The last of them are left when time runs out. LandspeedError if no server can be kept
+        running.
+        """
+        session = self.request.session
+        counter = counter_of(session, build, self.pgbench)
+
+        def each(cell: Cell, outcome: Record | LandspeedError) -> None:
+            done(str(cell.scenario.mode.value), outcome)
+            if self.is_out_of_time:
+                counter.stop.set()
+
         builds = [build, self.pgbench.build]
         with session.builder.store.in_use(builds), measuring(wait=True, counting=True):
-            count_side_by_side(counter, [self.cells[one.name] for one in due], done)
+            count_side_by_side(counter, [self.cells[name] for name in names], each)
 
     def _refuse(self, ref: str | None, workload: str, reason: str) -> None:
         event = Event(

@@ -11,6 +11,8 @@ bisection knows is computed from them, so whoever has the file can continue wher
 - ``refused``: a ``workload`` that cannot be counted on a candidate, with the ``reason`` and the
   digest of its ``definition``; only of searches over many workloads, whose runs name their workload
   as well.
+- ``repeated``: a commit and its ``parent`` were counted again for a ``workload``; ``value`` is the
+  ratio of the two counts; of such searches.
 - ``explained``: the kind of a commit's change of a ``workload``, as ``reason``; of such searches.
 - ``verified``: the ``finding`` of the comparison of the culprit with its parent.
 """
@@ -89,7 +91,15 @@ class Event:
     """
 
     event: Literal[
-        "built", "skipped", "failed", "run", "recorded", "refused", "explained", "verified"
+        "built",
+        "skipped",
+        "failed",
+        "run",
+        "recorded",
+        "refused",
+        "repeated",
+        "explained",
+        "verified",
     ]
     candidate: str | None = None
     parent: str | None = None

@@ -1,0 +1,84 @@
+"""Count each change that a search found again, the commit and its parent alike, before it is told.
+
+During the search each commit is counted for other workloads, and what a workload costs may depend
+on what its server counted before. Here both are counted for the same ones in the same order, so
+that nothing differs but the commit. These counts only check: the search goes on with its own.
+"""
+
+from __future__ import annotations
+
+from math import copysign, log
+
+from base.build import Build
+from base.errors import LandspeedError
+from benchmarks.counted.profiles import profile_path
+from benchmarks.records.record import Record
+from landspeed.atlas.run import Atlas
+from landspeed.atlas.search import AtlasStep, steps
+from landspeed.bisect.journal import Event
+from landspeed.console.format import counted
+from landspeed.console.progress import say
+
+KindKey = tuple[str, str]
+"""A commit and the name of a workload."""
+
+
+def ratios_again(atlas: Atlas) -> dict[KindKey, float]:
+    """Return the second ratio of commit to parent of each change that was counted again."""
+    events = atlas.journal.of("repeated")
+    return {(str(one.candidate), str(one.workload)): one.value or 1.0 for one in events}
+
+
+def keys_of(atlas: Atlas, step: AtlasStep) -> set[KindKey]:
+    """Return the changes of *step*, those of the size asked for."""
+    return {(atlas.request.commits[step.last].ref, name) for name in step.changes}
+
+
+def not_repeated(atlas: Atlas) -> set[KindKey]:
+    """Return the changes that were not of the size asked for, or not that way, a second time."""
+    question, again = atlas.question, ratios_again(atlas)
+    return {
+        key
+        for step in steps(question, atlas.known())
+        for key in keys_of(atlas, step) & again.keys()
+        if log(again[key]) * copysign(1, step.changes[key[1]]) < question.threshold
+    }
+
+
+def count_again(atlas: Atlas, before: Build, after: Build, names: list[str]) -> None:
+    """Count the workloads *names* on both builds, and write their ratios into the journal.
+
+    What cannot be counted is left out. An error of one build's server is said.
+    """
+    say(f"counting {counted(len(names), 'change')} by {after.label} again, beside its parent")
+    try:
+        old, new = (_instructions(atlas, build, names) for build in (before, after))
+    except LandspeedError as error:
+        say(str(error))
+        return
+    for name in names:
+        if name in old and name in new:
+            atlas.journal.add(
+                Event(
+                    event="repeated",
+                    candidate=after.origin.commit,
+                    parent=before.origin.commit,
+                    workload=name,
+                    value=new[name] / old[name],
+                )
+            )
+
+
+def _instructions(atlas: Atlas, build: Build, names: list[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+
+    def done(workload: str, outcome: Record | LandspeedError) -> None:
+        if isinstance(outcome, LandspeedError):
+            say(str(outcome))
+            return
+        profile_path(atlas.request.session.paths, outcome.id).unlink(missing_ok=True)
+        if value := outcome.sample.instructions:
+            found[workload] = value
+
+    atlas.count_each(build, names, done)
+    return found

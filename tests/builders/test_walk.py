@@ -18,7 +18,9 @@ from base.errors import BuildError
 from base.files import remove_tree
 from base.paths import Paths
 from builders.builder import Builder
+from builders.recipe import Recipe
 from builders.sandbox import Host
+from builders.sandbox.steps import Workplace
 from tests.kits.builds.history_kit import History, builder_of
 from tests.kits.builds.walk_steps import (
     BROKEN,
@@ -40,6 +42,30 @@ pytestmark = [pytest.mark.postgres, pytest.mark.xdist_group("walk")]
 
 RELEASES = os.environ.get("LANDSPEED_WALK", "13").split()
 Outcome = Build | BuildError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remembering(Host):
+    """This machine, about which configure asks once, and then believes its file ``answers``.
+
+    Without it, half of a walk's time is configure's questions, and the answers are the same.
+    """
+
+    answers: Path
+
+    def _workplace(self, recipe: Recipe, *, source: Path, stage: Path, log: Path) -> Workplace:
+        place = super()._workplace(recipe, source=source, stage=stage, log=log)
+        site = self.answers.with_suffix(".site")
+        site.write_text(f"cache_file={self.answers}\n")
+        return replace(place, variables={**place.variables, "CONFIG_SITE": str(site)})
+
+    @classmethod
+    def of(cls, builder: Builder, answers: Path, ccache: Path | None = None) -> Builder:
+        """*builder* on it, with another *ccache* if one is given."""
+        host = builder.sandbox
+        assert isinstance(host, Host)
+        sandbox = cls(ccache=ccache or host.ccache, jobs=host.jobs, answers=answers)
+        return replace(builder, sandbox=sandbox)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +116,7 @@ def without_ccache(builder: Builder, directory: Path) -> Builder:
     """*builder* with a ccache whose own configuration disables it."""
     directory.mkdir()
     (directory / "ccache.conf").write_text("disable = true\n")
-    return replace(builder, sandbox=Host(ccache=directory, jobs=builder.sandbox.jobs))
+    return Remembering.of(builder, directory.with_suffix(".answers"), directory)
 
 
 def is_continued(builder: Builder, commit: str) -> bool:
@@ -124,9 +150,10 @@ def walked(request, tmp_path_factory) -> Walked:
     system = shared.recipe(release, Variant()).system
     history = History(root / "history.git", shared.paths.sources)
     stops = make_walk(history, release.origin.tree, system)
-    walker = builder_of(history, shared, root / "kept")
+    walker = Remembering.of(builder_of(history, shared, root / "kept"), root / "kept.answers")
     uncached = without_ccache(walker, root / "disabled")
-    cleaner = replace(builder_of(history, shared, root / "clean"), keeps_trees=False)
+    clean_builder = replace(builder_of(history, shared, root / "clean"), keeps_trees=False)
+    cleaner = Remembering.of(clean_builder, root / "clean.answers")
     kept: dict[str, Outcome] = {}
     clean: dict[str, Future[Outcome]] = {}
     continued = set()

@@ -276,13 +276,20 @@ class Atlas:
         )
 
     def _count(self, build: Build, due: list[str], show: Callable[[str], None]) -> None:
+        """Count the workloads *due* on *build*; what fails once is counted again after the others.
+
+        Without the count of an end nothing is found of that workload, so one failure is not enough.
+        """
         session, candidate = self.request.session, build.origin.commit
+        failed: list[str] = []
 
         def done(workload: str, outcome: Record | LandspeedError) -> None:
             show(f"{build.label} {workload}")
             if isinstance(outcome, LandspeedError):
                 say(str(outcome))
-                self._refuse(candidate, workload, outcome.message)
+                if workload in failed:
+                    self._refuse(candidate, workload, outcome.message)
+                failed.append(workload)
                 return
             session.records.add(outcome)
             value = outcome.sample.value("instructions") or 0.0
@@ -301,6 +308,8 @@ class Atlas:
             self.journal.add(event)
 
         self.count_each(build, due, done)
+        if failed and not self.is_out_of_time:
+            self.count_each(build, [*failed], done)
 
     def count_each(
         self,

@@ -47,6 +47,7 @@ class Counting:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: Mapping[int, Any] = STEPS) -> None:
         self.steps, self.counted, self.again = steps, [(0, "")][:0], [(0, "")][:0]
         self.refused: set[tuple[int, str]] = set()
+        self.fails_once: set[tuple[int, str]] = set()
         self.crashing: set[int] = set()
         self.interrupt_after: int | None = None
         self.is_never_again = False
@@ -70,7 +71,9 @@ class Counting:
             at, ratio = self.fleeting.get(name, (number + 1, 1.0))
             is_first = (number, name) not in self.counted
             (self.counted if is_first else self.again).append((number, name))
-            if (number, name) in self.refused or (self.is_never_again and not is_first):
+            fails = is_first and (number, name) in self.fails_once
+            fails |= self.is_never_again and not is_first
+            if fails or (number, name) in self.refused:
                 done(cell, MeasureError("the counts differ"))
                 continue
             more = ratio if is_first and number >= at else 1.0

@@ -130,8 +130,8 @@ def ranges(cycle: Cycle, span: int) -> list[Cycle]:
 def score(change: KnownChange, report: Mapping[str, Any], place: Mapping[str, int]) -> str:
     """Return ``exact``, ``range``, ``wrong`` (a commit near it is named for it) or ``missed``.
 
-    *place* is the position of each commit of the range that was searched. What is not searched to
-    its end is a range, too.
+    *place* is the position of each commit of the range that was searched. A question that is open
+    is a range, too. What a search that is not over has not shown by now is ``unfinished``.
     """
     at = place[change.commit]
     named = [one for one in report["changes"] if any(map(change.shows_in, one["workloads"]))]
@@ -145,7 +145,9 @@ def score(change: KnownChange, report: Mapping[str, Any], place: Mapping[str, in
     ]
     if any(first < at <= last for first, last in spans):
         return "range"
-    return "wrong" if any(abs(last - at) <= NEAR for _, last in spans) else "missed"
+    if any(abs(last - at) <= NEAR for _, last in spans):
+        return "wrong"
+    return "missed" if report["complete"] else "unfinished"
 
 
 def main() -> int:

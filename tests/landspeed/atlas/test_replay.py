@@ -46,13 +46,19 @@ def named(first: int, last: int, workload: str = "sort-text", ratio: float = 1.1
     ],
 )
 def test_an_answer_is_scored_by_what_it_names_for_the_workload(changes, expected):
-    assert score(CHANGE, {"changes": changes, "open": []}, PLACE) == expected
+    facts = {"changes": changes, "open": [], "complete": True}
+    assert score(CHANGE, facts, PLACE) == expected
 
 
-@pytest.mark.parametrize(("workload", "expected"), [("sort-text", "range"), ("float", "missed")])
-def test_a_search_that_is_not_over_names_the_range_that_is_open(workload, expected):
+@pytest.mark.parametrize(
+    ("workload", "expected"), [("sort-text", "range"), ("float", "unfinished")]
+)
+def test_a_search_that_is_not_over_names_the_range_that_is_open_and_misses_nothing(
+    workload, expected
+):
     span = {"after": {"ref": COMMITS[2]}, "last": {"ref": COMMITS[9]}, "workloads": [workload]}
-    assert score(CHANGE, {"changes": [], "open": [span]}, PLACE) == expected
+    facts = {"changes": [], "open": [span], "complete": False}
+    assert score(CHANGE, facts, PLACE) == expected
 
 
 @pytest.mark.parametrize(

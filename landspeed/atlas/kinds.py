@@ -22,12 +22,11 @@ def kinds_of(atlas: Atlas) -> dict[KindKey, str]:
 
 
 class KindFinder:
-    """Counts each change of the size asked for again and finds its kind, for the journal.
+    """Counts each change of the size a second time and finds its kind; both are in the journal.
 
-    A change that is not there again has no kind. For the kind a commit is counted with its parent's
-    defaults and plans where these differ. Steps of several commits have no parent to compare with,
-    and when time runs out the rest is left. What cannot be done is tried once, and again by the
-    next search.
+    What is not there a second time gets no kind. To find one, the commit is counted with its
+    parent's defaults and plans where these differ. Steps of several commits have no parent to
+    compare with. When time runs out the rest is left. What fails is tried again by the next search.
     """
 
     def __init__(self) -> None:
@@ -53,7 +52,7 @@ class KindFinder:
             count_again(atlas, before, after, sorted(again))
         if atlas.is_out_of_time:
             return
-        due = keys - kinds_of(atlas).keys() - not_repeated(atlas)
+        due = keys - kinds_of(atlas).keys() - not_repeated(atlas, [step])
         if due:
             _find(atlas, step, before, after, sorted(name for _, name in due))
         self._tried |= keys

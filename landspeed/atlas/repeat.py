@@ -1,12 +1,13 @@
-"""Count each change that a search found again, the commit and its parent alike, before it is told.
+"""Count every change found a second time, at the commit and at its parent, before it is reported.
 
-During the search each commit is counted for other workloads, and what a workload costs may depend
-on what its server counted before. Here both are counted for the same ones in the same order, so
-that nothing differs but the commit. These counts only check: the search goes on with its own.
+In the search the two may have been counted among different workloads, and a workload's count may
+depend on what its server counted before. Here both are counted for the same workloads in the same
+order: only the commit differs. These counts only check; the search goes on with its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import copysign, log
 
 from base.build import Build
@@ -14,7 +15,7 @@ from base.errors import LandspeedError
 from benchmarks.counted.profiles import profile_path
 from benchmarks.records.record import Record
 from landspeed.atlas.run import Atlas
-from landspeed.atlas.search import AtlasStep, steps
+from landspeed.atlas.search import AtlasStep
 from landspeed.bisect.journal import Event
 from landspeed.console.format import counted
 from landspeed.console.progress import say
@@ -34,21 +35,21 @@ def keys_of(atlas: Atlas, step: AtlasStep) -> set[KindKey]:
     return {(atlas.request.commits[step.last].ref, name) for name in step.changes}
 
 
-def not_repeated(atlas: Atlas) -> set[KindKey]:
-    """Return the changes that were not of the size asked for, or not that way, a second time."""
-    question, again = atlas.question, ratios_again(atlas)
+def not_repeated(atlas: Atlas, found: Iterable[AtlasStep]) -> set[KindKey]:
+    """Return the changes of *found* that were below the size, or opposite, the second time."""
+    least, again = atlas.question.threshold, ratios_again(atlas)
     return {
         key
-        for step in steps(question, atlas.known())
+        for step in found
         for key in keys_of(atlas, step) & again.keys()
-        if log(again[key]) * copysign(1, step.changes[key[1]]) < question.threshold
+        if log(again[key]) * copysign(1, step.changes[key[1]]) < least
     }
 
 
 def count_again(atlas: Atlas, before: Build, after: Build, names: list[str]) -> None:
     """Count the workloads *names* on both builds, and write their ratios into the journal.
 
-    What cannot be counted is left out. An error of one build's server is said.
+    What cannot be counted is said and left out.
     """
     say(f"counting {counted(len(names), 'change')} by {after.label} again, beside its parent")
     try:

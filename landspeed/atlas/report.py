@@ -68,9 +68,9 @@ class OpenRange:
 
 @dataclass(frozen=True, kw_only=True)
 class NotRepeated:
-    """A change that was not there when ``commit`` and its parent were counted again, alike.
+    """A change that was below the size when ``commit`` and its parent were counted again.
 
-    ``ratio`` is what the search found, commit by parent, and ``again`` the same of the second time.
+    ``ratio`` is commit / parent as the search counted them; ``again`` is that of the second counts.
     """
 
     commit: Candidate
@@ -85,8 +85,8 @@ class AtlasReport:
 
     ``candidates`` of the ``commits`` change what is installed; points of the grid are at most
     ``spacing`` candidates apart. ``build_seconds`` and ``count_seconds`` are of all invocations.
-    At least ``builds_left`` and ``counts_left`` are needed to settle what is open. So many of the
-    changes that were found were ``counted_again`` beside the parent.
+    At least ``builds_left`` and ``counts_left`` are needed to settle what is open.
+    ``counted_again`` is how many changes of workloads have been counted a second time.
     """
 
     good: Candidate
@@ -183,8 +183,9 @@ def _doubtful(report: AtlasReport) -> Iterator[str]:
         yield "## Not repeated"
         yield ""
         yield (
-            "When the commit and its parent were counted again, alike, these changes were not "
-            "there: what the workload costs depends on what its server counted before."
+            "Each commit and its parent were counted again, for the same workloads in the same "
+            "order. These changes were below the size then. What a workload costs may depend on "
+            "what its server counted before."
         )
         yield ""
         rows = [
@@ -223,7 +224,7 @@ def _method(report: AtlasReport) -> Iterator[str]:
         f"{counted(report.builds, 'build')} ({duration(report.build_seconds)}) and "
         f"{counted(report.counts, 'count')} ({duration(report.count_seconds)}, several at once) "
         f"on {report.machine}, variant {report.variant}. "
-        f"{counted(report.counted_again, 'change')} of workloads counted again beside the parent. "
+        f"{counted(report.counted_again, 'change')} of workloads counted a second time. "
         f"{counted(len(report.skipped), 'commit')} could not be built; "
         f"{counted(len(report.refused), 'count')} could not be made."
     )

@@ -35,8 +35,8 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
     runs = [event for event in journal.of("run") if event.candidate in here]
     builds = [event for event in journal.of("built") if event.candidate in here]
     points, (builds_left, counts_left) = grid(question, known), work_left(question, known)
-    kinds, doubtful = kinds_of(atlas), not_repeated(atlas)
-    found, again = steps(question, known), ratios_again(atlas).keys()
+    kinds, found = kinds_of(atlas), steps(question, known)
+    again, doubtful = ratios_again(atlas), not_repeated(atlas, found)
     return AtlasReport(
         good=commits[0],
         bad=commits[commits.last],
@@ -53,7 +53,7 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
             if keys_of(atlas, step) - doubtful
         ),
         not_repeated=tuple(_not_repeated(atlas, found)),
-        counted_again=len({key for step in found for key in keys_of(atlas, step)} & again),
+        counted_again=sum(len(keys_of(atlas, step) & again.keys()) for step in found),
         open=tuple(
             OpenRange(
                 after=commits[first],
@@ -112,14 +112,14 @@ def _change(
 
 
 def _not_repeated(atlas: Atlas, found: list[AtlasStep]) -> Iterator[NotRepeated]:
-    again, doubtful = ratios_again(atlas), not_repeated(atlas)
+    again = ratios_again(atlas)
     for step in found:
-        for key in sorted(keys_of(atlas, step) & doubtful):
+        for ref, name in sorted(not_repeated(atlas, [step])):
             yield NotRepeated(
                 commit=atlas.request.commits[step.last],
-                workload=key[1],
-                ratio=exp(step.changes[key[1]]),
-                again=again[key],
+                workload=name,
+                ratio=exp(step.changes[name]),
+                again=again[ref, name],
             )
 
 

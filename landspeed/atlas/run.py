@@ -276,21 +276,21 @@ class Atlas:
         )
 
     def _count(self, build: Build, due: list[str], show: Callable[[str], None]) -> None:
-        """Count the workloads *due* on *build*; what fails once is counted again after the others.
+        """Count the workloads *due* on *build*, those that fail a second time after the others.
 
-        Without the count of an end nothing is found of that workload, so one failure is not enough.
+        Between an end without a count and the next counted commit nothing is found of a workload:
+        one failure is not enough.
         """
         session, candidate = self.request.session, build.origin.commit
-        failed: list[str] = []
+        failed: dict[str, str] = {}
 
         def done(workload: str, outcome: Record | LandspeedError) -> None:
             show(f"{build.label} {workload}")
             if isinstance(outcome, LandspeedError):
                 say(str(outcome))
-                if workload in failed:
-                    self._refuse(candidate, workload, outcome.message)
-                failed.append(workload)
+                failed[workload] = outcome.message
                 return
+            failed.pop(workload, None)
             session.records.add(outcome)
             value = outcome.sample.value("instructions") or 0.0
             self._counts[self._key(build.digest, workload)] = KnownCount(
@@ -309,7 +309,13 @@ class Atlas:
 
         self.count_each(build, due, done)
         if failed and not self.is_out_of_time:
-            self.count_each(build, [*failed], done)
+            try:
+                self.count_each(build, [*failed], done)
+            except (MeasureError, ClusterError) as error:  # the other workloads are counted
+                say(str(error))
+        if not self.is_out_of_time:
+            for workload, reason in failed.items():
+                self._refuse(candidate, workload, reason)
 
     def count_each(
         self,

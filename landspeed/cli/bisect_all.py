@@ -70,8 +70,9 @@ all_options = together(
     flag(
         "--all",
         "Find every commit that changed the instructions of a workload of --suite or --workload, "
-        "slower or faster, in one search. Nothing is counted twice, also with another --size, "
-        "--grid or range; --budget is for this invocation, and 0 only reports what is known.",
+        "slower or faster, in one search. What is found is counted again beside its parent. Counts "
+        "are kept, also for another --size, --grid or range; --budget is for this invocation, and 0 "
+        "only reports what is known.",
         name="every",
     ),
     workload_options,

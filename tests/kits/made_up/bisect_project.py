@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
+from click.testing import Result
 
 from base.build import Build, Origin, Variant
 from base.errors import BuildError, LandspeedError, MeasureError
@@ -43,6 +44,8 @@ from tests.kits.made_up.stand_ins import (
 )
 
 CHECKOUT = Path(__file__).resolve().parents[3]
+COUNT = 64
+"""How many commits after the first one most tests search."""
 
 
 @dataclass(kw_only=True)
@@ -218,6 +221,12 @@ class MadeUp:
             text=True,
             check=False,
         )
+
+
+def facts(result: Result) -> dict[str, Any]:
+    """What a command printed with --json."""
+    assert result.stdout, result.exception
+    return dict(json.loads(result.stdout))
 
 
 def _commit(number: int, first: str) -> str:

@@ -12,16 +12,8 @@ from base.errors import LandspeedError, MeasureError, UsageError
 from landspeed.atlas import run
 from landspeed.cli.bisect import bisect_
 from landspeed.farm.merge import merge_results
-from tests.kits.made_up.atlas_search import (
-    AGAIN,
-    COUNT,
-    WORKLOADS,
-    Counting,
-    facts,
-    named,
-    search,
-)
-from tests.kits.made_up.bisect_project import MadeUp, Pretence, pretend
+from tests.kits.made_up.atlas_search import AGAIN, WORKLOADS, Counting, named, search
+from tests.kits.made_up.bisect_project import COUNT, MadeUp, Pretence, facts, pretend
 
 pytestmark = pytest.mark.slow
 
@@ -138,6 +130,19 @@ def test_a_count_that_fails_once_is_made_again_after_the_others(made, monkeypatc
     ]
     assert not report["refused"]
     assert counting.again[0] == (0, "sort-text")
+
+
+def test_a_server_that_crashes_with_what_failed_leaves_the_other_workloads_counted(
+    made, monkeypatch
+):
+    pretend(Pretence(), monkeypatch.setattr)
+    counting = Counting(monkeypatch)
+    counting.fails_once, counting.crashes_again = {(0, "hash-join")}, True
+    report = facts(search(made, "--json"))
+    assert [one[0] for one in named(report)] == ["commit 30", "commit 45"]
+    assert report["complete"]
+    assert report["skipped"] == []
+    assert report["refused"] == [[made.commits[0][:10], "hash-join", "the counts differ"]]
 
 
 def test_identical_servers_are_counted_once(made, monkeypatch):

@@ -11,17 +11,11 @@ import pytest
 
 from base.errors import MeasureError
 from benchmarks.workloads.scenario import Cell
+from landspeed.bisect.journal import read_journal
 from landspeed.campaign import suite_causes
 from landspeed.campaign.suite_causes import CauseFinder, CauseKind, CellKey, ChangePart, cell_key
-from tests.kits.made_up.atlas_search import (
-    AGAIN,
-    WORKLOADS,
-    Counting,
-    facts,
-    named,
-    search,
-)
-from tests.kits.made_up.bisect_project import Pretence, pretend
+from tests.kits.made_up.atlas_search import AGAIN, WORKLOADS, Counting, named, search
+from tests.kits.made_up.bisect_project import Pretence, facts, pretend
 
 pytestmark = pytest.mark.slow
 
@@ -50,8 +44,8 @@ def test_the_kind_of_a_change_is_found_once_by_counting_again_and_is_in_the_repo
     assert sorted(counting.again) == AGAIN
 
 
-def test_what_is_not_there_a_second_time_is_told_apart_and_counted_a_second_time_only_once(
-    made, monkeypatch
+def test_what_is_not_there_a_second_time_is_listed_apart_without_a_kind_and_not_counted_again(
+    made, monkeypatch, tmp_path
 ):
     pretend(Pretence(), monkeypatch.setattr)
     counting = Counting(monkeypatch)
@@ -68,6 +62,9 @@ def test_what_is_not_there_a_second_time_is_told_apart_and_counted_a_second_time
     assert told == [("commit 30", "float", 1.02, 1.0), ("commit 52", "seq-scan", 1.5, 1.0)]
     assert report["counted_again"] == 5
     assert sorted(number for number, _ in counting.again) == [29] * 3 + [30] * 3 + [44, 45, 51, 52]
+    (path,) = (tmp_path / "results" / "atlas").glob("atlas-*.json")
+    explained = {one.workload for one in read_journal(path)[1] if one.event == "explained"}
+    assert explained == {"sort-text", "hash-join", "insert-one"}
     text = search(made).stdout
     assert len(counting.again) == 10
     assert "| `52` | `seq-scan` | +50.00 % | +0.00 % |" in re.sub(r"`[0-9a-f]{10}`", "`52`", text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,26 +13,11 @@ from base.errors import LandspeedError
 from base.files import locked
 from benchmarks.counted.valgrind import require_countable
 from landspeed.cli.bisect import bisect_
-from tests.kits.made_up.bisect_project import MadeUp, Pretence, pretend
+from tests.kits.made_up.bisect_project import COUNT, MadeUp, Pretence, facts, pretend
 
 pytestmark = pytest.mark.slow
 
-COUNT = 64
 SLOWER = Pretence(steps={"37": 1.03})
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> MadeUp:
-    return MadeUp.make(tmp_path_factory.mktemp("bisect"), COUNT)
-
-
-@pytest.fixture
-def made(shared: MadeUp, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MadeUp:
-    for name, value in shared.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("LANDSPEED_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setenv("LANDSPEED_DATA", str(tmp_path / "data"))
-    return shared
 
 
 def bisect(
@@ -42,11 +26,6 @@ def bisect(
     pretend(pretence, monkeypatch.setattr)
     good, bad = made.commits[ends.get("good", 0)], made.commits[ends.get("bad", COUNT)]
     return CliRunner().invoke(bisect_, [good, bad, *words])
-
-
-def facts(result: Result) -> dict[str, Any]:
-    assert result.stdout, result.exception
-    return dict(json.loads(result.stdout))
 
 
 def error_of(result: Result) -> LandspeedError:

@@ -1,4 +1,4 @@
-"""A project of made-up servers for searches over many workloads."""
+"""A project of made-up servers, for tests that search its commits."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.kits.made_up.atlas_search import COUNT
-from tests.kits.made_up.bisect_project import MadeUp
+from tests.kits.made_up.bisect_project import COUNT, MadeUp
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> MadeUp:
-    return MadeUp.make(tmp_path_factory.mktemp("atlas"), COUNT)
+    return MadeUp.make(tmp_path_factory.mktemp("made-up"), COUNT)
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ all_options = together(
         "--all",
         "Find every commit that changed the instructions of a workload of --suite or --workload, "
         "slower or faster, in one search. What is found is counted again beside its parent. Counts "
-        "are kept, also for another --size, --grid or range; --budget is for this invocation, and 0 "
+        "are kept, also for another --size, --grid or range; --budget is for this invocation, 0 "
         "only reports what is known.",
         name="every",
     ),

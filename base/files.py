@@ -100,8 +100,11 @@ def digest_tree(root: Path) -> str:
 
 
 @contextmanager
-def storage_errors(what: str, path: Path) -> Iterator[None]:
-    """Turn a full, read-only or forbidden file system below into one StorageError."""
+def storage_errors(what: str, path: Path | None = None) -> Iterator[None]:
+    """Turn a full, read-only or forbidden file system into one StorageError.
+
+    Its detail names the file that the system names, else *path*.
+    """
     try:
         yield
     except OSError as error:
@@ -112,9 +115,9 @@ def storage_errors(what: str, path: Path) -> Iterator[None]:
                 hint = "Make it writable, or put the cache elsewhere with LANDSPEED_CACHE."
             case _:
                 raise
-        raise StorageError(
-            f"could not {what}", detail=f"{error.filename or path}: {error.strerror}", hint=hint
-        ) from error
+        where, why = error.filename or path, os.strerror(error.errno)
+        detail = f"{where}: {why}" if where else why
+        raise StorageError(f"could not {what}", detail=detail, hint=hint) from error
 
 
 @contextmanager

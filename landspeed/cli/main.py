@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from base.errors import LandspeedError, UsageError
+from base.files import storage_errors
 from landspeed.console.github_log import print_no_commands
 from landspeed.console.progress import install_log_handler, say
 
@@ -155,7 +156,8 @@ def main() -> None:
     # asv starts git, too; ours says why in builders.source.git.
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull)
     try:
-        cli(standalone_mode=False, prog_name="landspeed")
+        with storage_errors("finish the command"):
+            cli(standalone_mode=False, prog_name="landspeed")
     except LandspeedError as error:
         say(str(error))
         sys.exit(error.exit_code)

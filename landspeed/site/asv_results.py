@@ -28,7 +28,14 @@ from asv.runner import BenchmarkResult
 
 from base.build import Variant
 from base.errors import LandspeedError
-from base.files import canonical_json, digest_text, locked, remove_tree, write_atomic
+from base.files import (
+    canonical_json,
+    digest_text,
+    locked,
+    remove_tree,
+    storage_errors,
+    write_atomic,
+)
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.workloads.metrics import benchmark_name, metrics_of
 from builders.builder import cores
@@ -100,8 +107,8 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> tuple[int, li
     process waits until the first has finished. Return the number of dots that are drawn, and a
     line for each origin that asv cannot draw because it has no commit for it.
     """
-    layout.results.mkdir(parents=True, exist_ok=True)
-    with locked(layout.results / ".derive.lock"):
+    lock = layout.results / ".derive.lock"
+    with locked(lock), storage_errors("write asv's results", layout.results):
         for left_over in layout.results.parent.glob(f"{_SCRATCH}*"):
             remove_tree(left_over)
         known = {origin: commit_of(vars(origin)) for origin in set(found.origins)}

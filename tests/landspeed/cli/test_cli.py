@@ -90,6 +90,20 @@ def test_bad_input_ends_in_one_clear_error_with_its_exit_code(
     assert labels.count("error") == 1
 
 
+def test_output_that_a_full_disk_refuses_is_one_error(project: Path):
+    argv = [sys.executable, "-m", "landspeed.cli.main", "list", "--json"]
+    environment = os.environ | {"LANDSPEED_PROJECT": str(project)}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            argv, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 7
+    assert done.stderr.splitlines()[:2] == [
+        "error:  could not finish the command",
+        "detail: No space left on device",
+    ]
+
+
 def test_outside_a_project_the_error_says_where_to_go(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "landspeed.cli.main", "list"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)

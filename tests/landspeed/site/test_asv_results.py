@@ -18,6 +18,7 @@ from asv.config import Config
 from asv.results import Results, iter_results
 
 from base.build import Variant
+from base.errors import StorageError
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import choose
@@ -208,6 +209,22 @@ def test_several_processes_write_the_files_that_one_writes(
     left, right = (sorted(tree(d.layout.results).values()) for d in (alone, several))
     assert left == right
     assert not [*tmp_path.rglob(".asv-derive-*")]
+
+
+def test_a_full_disk_is_one_error_and_the_next_time_writes_the_rest(
+    derivation: Derivation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(results: Results, directory: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(asv_results.Results, "save", full)
+        with pytest.raises(StorageError) as caught:
+            derivation.of(record(Point()))
+    assert caught.value.message == "could not write asv's results"
+    assert caught.value.detail.startswith(str(derivation.layout.results))
+    assert not derivation.files()
+    assert derivation.of().written == 1
 
 
 def test_what_asv_run_wrote_over_is_restored(derivation: Derivation) -> None:

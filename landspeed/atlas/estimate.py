@@ -31,11 +31,11 @@ def estimate(atlas: Atlas) -> dict[str, Any]:
         "workloads": len(question.series),
         "builds": builds,
         "counts": counts,
-        "hours": round((builds * question.build + counts * question.count) / 3600, 2),
+        "hours": round(question.seconds(builds, counts) / 3600, 2),
         "disk_gb": round((builds * _BUILD_BYTES + data + counts * _PROFILE_BYTES) / 1e9, 1),
         "builds_per_change": depth,
         "hours_per_change": round(
-            (depth * question.build + (depth + 2 * len(question.series)) * question.count) / 3600, 2
+            question.seconds(depth, depth + 2 * len(question.series)) / 3600, 2
         ),
     }
 

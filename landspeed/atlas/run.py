@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -49,7 +50,8 @@ from landspeed.console.format import counted, percent
 from landspeed.console.progress import Meter, meter, say
 
 _clock = time.monotonic
-_ESTIMATE = Costs(run=10.0, build=120.0)  # before anything was built or counted
+# Before anything was built or counted. A count with the loading of its data, several side by side.
+_ESTIMATE = Costs(run=6.0, build=120.0)
 
 
 @dataclass(kw_only=True)
@@ -89,7 +91,7 @@ class Atlas:
             size=request.size,
             spacing=request.spacing,
             build=costs.build,
-            count=costs.run / request.session.machine.cores,
+            count=costs.run,
             share=request.share,
         )
 
@@ -204,17 +206,23 @@ class Atlas:
             self.request.session.records.seal()
 
     def _progress(self, shown: Meter, known: KnownLevels) -> Callable[[str], None]:
-        """Return what shows the time left, by the questions that are open now, at every count."""
-        question, began = self.question, shown.began
-        builds, counts = work_left(question, known)
-        whole = builds * question.build + counts * question.count
-        left, since = f"{counted(builds, 'build')}, {counted(counts, 'count')} or more", _clock()
+        """Return what shows, at every count, how much is left of what is asked now."""
+        builds, counts = work_left(self.question, known)
+        before = self._made
 
         def show(doing: str) -> None:
-            rest, spent = max(0.0, whole - (_clock() - since)), time.monotonic() - began
+            question, made = self.question, self._made - before
+            builds_left, counts_left = max(0, builds - made["built"]), max(0, counts - made["run"])
+            left = f"{counted(builds_left, 'build')}, {counted(counts_left, 'count')} or more"
+            rest, spent = question.seconds(builds_left, counts_left), time.monotonic() - shown.began
             shown.update(spent / max(spent + rest, 1e-9), f"{doing}; {left}", left=rest)
 
         return show
+
+    @property
+    def _made(self) -> Counter[str]:
+        """How many events of each kind this machine has written down."""
+        return Counter(event.event for event in self.journal.events)
 
     def _announce(self) -> None:
         request = self.request
@@ -281,31 +289,19 @@ class Atlas:
         Between an end without a count and the next counted commit nothing is found of a workload:
         one failure is not enough.
         """
-        session, candidate = self.request.session, build.origin.commit
         failed: dict[str, str] = {}
+        began = _clock()
 
         def done(workload: str, outcome: Record | LandspeedError) -> None:
-            show(f"{build.label} {workload}")
+            nonlocal began
             if isinstance(outcome, LandspeedError):
                 say(str(outcome))
                 failed[workload] = outcome.message
-                return
-            failed.pop(workload, None)
-            session.records.add(outcome)
-            value = outcome.sample.value("instructions") or 0.0
-            self._counts[self._key(build.digest, workload)] = KnownCount(
-                instructions=value, record=outcome.id
-            )
-            seconds = (outcome.run.phases or {}).get("count", 0.0)
-            event = Event(
-                event="run",
-                candidate=candidate,
-                workload=workload,
-                seconds=seconds,
-                value=value,
-                record=outcome.id,
-            )
-            self.journal.add(event)
+            else:
+                failed.pop(workload, None)
+                self._write_down(build, workload, outcome, _since(began))
+                began = _clock()
+            show(f"{build.label} {workload}")
 
         self.count_each(build, due, done)
         if failed and not self.is_out_of_time:
@@ -315,7 +311,23 @@ class Atlas:
                 say(str(error))
         if not self.is_out_of_time:
             for workload, reason in failed.items():
-                self._refuse(candidate, workload, reason)
+                self._refuse(build.origin.commit, workload, reason)
+
+    def _write_down(self, build: Build, workload: str, record: Record, seconds: float) -> None:
+        self.request.session.records.add(record)
+        value = record.sample.value("instructions") or 0.0
+        self._counts[self._key(build.digest, workload)] = KnownCount(
+            instructions=value, record=record.id
+        )
+        event = Event(
+            event="run",
+            candidate=build.origin.commit,
+            workload=workload,
+            seconds=seconds,
+            value=value,
+            record=record.id,
+        )
+        self.journal.add(event)
 
     def count_each(
         self,

@@ -40,7 +40,8 @@ class AtlasQuestion:
     """What is looked for: steps of ``size`` (a share) or more in ``series``.
 
     Positions are 0 … ``last``; the grid's points are at most ``spacing`` apart. ``build`` and
-    ``count`` are the seconds that a build and a count take. Only positions of the ``share``, its
+    ``count`` are the seconds that one more build and one more count take, with the loading of data
+    and with several counts side by side. Only positions of the ``share``, its
     first and its last, are counted; those of other shares are for other machines.
     """
 
@@ -55,6 +56,10 @@ class AtlasQuestion:
     def is_ours(self, position: int) -> bool:
         """Return whether *position* is in the share."""
         return self.share is None or self.share[0] <= position <= self.share[1]
+
+    def seconds(self, builds: float, counts: float) -> float:
+        """Return how long so many *builds* and *counts* take."""
+        return builds * self.build + counts * self.count
 
     @property
     def threshold(self) -> float:

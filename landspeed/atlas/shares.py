@@ -53,8 +53,7 @@ def work_chunks(question: AtlasQuestion, known: KnownLevels) -> list[WorkChunk]:
     """
     dues = counts_due(question, known)
     found = [
-        WorkChunk(first=at, last=at, seconds=question.build + due * question.count)
-        for at, due in dues.items()
+        WorkChunk(first=at, last=at, seconds=question.seconds(1, due)) for at, due in dues.items()
     ]
     points, built = [at for at in grid(question, known) if at in dues], set[tuple[int, int]]()
     for one in open_intervals(question, known):
@@ -63,7 +62,7 @@ def work_chunks(question: AtlasQuestion, known: KnownLevels) -> list[WorkChunk]:
         depth = ceil(log2(len(one.free) + 1))
         builds = 0 if (one.first, one.last) in built else depth
         built.add((one.first, one.last))
-        seconds = builds * question.build + depth * question.count
+        seconds = question.seconds(builds, depth)
         found.append(WorkChunk(first=one.free[0], last=one.free[-1], seconds=seconds))
     merged: list[WorkChunk] = []
     for chunk in sorted(found, key=lambda one: one.first):

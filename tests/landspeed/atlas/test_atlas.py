@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from base.errors import LandspeedError, MeasureError, UsageError
+from benchmarks.counted.count import Counter
+from benchmarks.records.record import Record
+from benchmarks.workloads.scenario import Cell
 from landspeed.atlas import run
 from landspeed.cli.bisect import bisect_
+from landspeed.console.progress import Meter
 from landspeed.farm.merge import merge_results
-from tests.kits.made_up.atlas_search import AGAIN, WORKLOADS, Counting, named, search
+from tests.kits.made_up.atlas_search import AGAIN, WORKLOADS, Counting, Done, named, search
 from tests.kits.made_up.bisect_project import COUNT, MadeUp, Pretence, facts, pretend
 
 pytestmark = pytest.mark.slow
@@ -171,6 +177,32 @@ def test_a_spent_budget_ends_with_what_is_found_and_what_is_still_open(made, mon
     assert not report["complete"]
     assert "Not searched to the end" in search(made, "--budget", "20s").stdout or report["open"]
     assert search(made, "--budget", "1h").exit_code == 0
+
+
+def test_the_time_left_is_what_a_count_takes_with_the_loading_of_its_data(made, monkeypatch):
+    pretend(Pretence(), monkeypatch.setattr)
+    counting, now, shown = Counting(monkeypatch), [0.0], [("", 0.0)][:0]
+
+    def seven_seconds(counter: Counter, cells: Sequence[Cell], done: Done) -> None:
+        def later(cell: Cell, outcome: Record | LandspeedError) -> None:
+            now[0] += 7.0
+            done(cell, outcome)
+
+        counting(counter, cells, later)
+
+    monkeypatch.setattr(run, "count_side_by_side", seven_seconds)
+    monkeypatch.setattr(run, "_clock", lambda: now[0])
+    monkeypatch.setattr(
+        Meter, "update", lambda _, __, doing, left: shown.append((doing.split("; ")[1], left))
+    )
+    report = facts(search(made, "--json"))
+    assert report["count_seconds"] == 7 * report["counts"]
+    # 5 points of the grid, 6 counts at each
+    counts = [(doing, left) for doing, left in shown if doing.startswith("4 builds")][:6]
+    assert [doing for doing, _ in counts] == [
+        f"4 builds, {left} counts or more" for left in range(29, 23, -1)
+    ]
+    assert [before - after for (_, before), (_, after) in pairwise(counts)] == [7.0] * 5
 
 
 def test_a_dry_run_says_what_is_left_and_does_nothing(made, monkeypatch):

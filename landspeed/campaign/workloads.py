@@ -16,6 +16,7 @@ from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.cells import count_environment, workload_cell
 from benchmarks.counted.count import Counter
+from benchmarks.counted.series import servers_per_core
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
@@ -171,7 +172,7 @@ def cells_of(session: Session, workloads: Iterable[Workload]) -> list[Cell]:
 def count_side_by_side(
     counter: Counter, cells: Sequence[Cell], done: Callable[[Cell, Record | LandspeedError], None]
 ) -> None:
-    """Count *cells* of one build on as many servers as there are cores.
+    """Count *cells* of one build on as many servers as keep all cores busy.
 
     *done* is given each outcome, by one thread at a time. LandspeedError if the data cannot be
     loaded or no server can be kept running.
@@ -182,7 +183,8 @@ def count_side_by_side(
     )
     for cell in {isinstance(one.scenario.mode, Workload): one for one in cells}.values():
         counter.load(cell)
-    lock, at_once = threading.Lock(), min(counter.machine.cores, len(cells))
+    servers = counter.machine.cores * servers_per_core(counter.build.version)
+    lock, at_once = threading.Lock(), min(servers, len(cells))
 
     def share(number: int) -> None:
         part = cells[number::at_once]

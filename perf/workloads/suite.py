@@ -1,7 +1,7 @@
 """What counting the catalog costs, and how well the counts repeat, on one build.
 
 ``python -m perf.workloads.suite [REF]`` (default: 18) loads all datasets into a data directory of
-its own, counts the suite *standard* on as many servers as there are cores, counts it again one
+its own, counts the suite *standard* on as many servers as keep all cores busy, counts it again one
 workload after the other for the CPU time of each, and then one workload alone. No result of the
 project is read or written.
 """
@@ -88,7 +88,7 @@ def measure(session: Session, build: Build) -> None:
         beside=where,
     ).show()
     Figure(
-        figure=f"suite {SUITE} on one build, {session.machine.cores} at once",
+        figure=f"suite {SUITE} on one build, {session.machine.cores} cores",
         value=round(wall, 1),
         unit="s",
         goal="<= 360",

@@ -41,9 +41,11 @@ class Servers:
     unloadable: str = ""
     interrupted_at: str = ""
     counted: list[str] = field(default_factory=list)
+    shares: list[int] = field(default_factory=list)
 
     def of(self, _session: Any, build: Build, _pgbench: Any, _preset: str) -> Any:
         return SimpleNamespace(
+            build=build,
             machine=MACHINE,
             stop=threading.Event(),
             load=lambda _cell: self._load(build),
@@ -55,6 +57,7 @@ class Servers:
             raise StorageError("not enough disk space to load a template (0.8 GB)")
 
     def _count(self, build: Build, cells: Sequence[Cell]) -> Iterator[Record | LandspeedError]:
+        self.shares.append(len(cells))
         for cell in cells:
             name = str(cell.scenario.mode)
             if name == self.interrupted_at:
@@ -162,6 +165,14 @@ def test_ctrl_c_keeps_what_is_counted_and_the_same_command_goes_on(
     again = counted(session, "18")
     assert (again.measured, again.present) == (len(NAMES) - done, done)
     assert len(set(servers.counted)) == len(servers.counted) == len(NAMES)
+
+
+@pytest.mark.parametrize(("release", "shares"), [("14", [1, 1, 1]), ("15", [3])])
+def test_where_sessions_sleep_for_their_statistics_a_core_has_several_servers(
+    session: Any, servers: Servers, release: str, shares: list[int]
+) -> None:
+    counted(session, release)
+    assert servers.shares == shares
 
 
 def test_what_a_version_does_not_have_and_what_is_only_timed_is_named_and_left_out(

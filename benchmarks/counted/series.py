@@ -195,7 +195,7 @@ class SeriesPlan:
 
 
 def servers_per_core(version: Version) -> int:
-    """Return how many servers of *version* can be counted on a core: before 15 they mostly `WAIT`."""
+    """Return on how many servers of *version* a core can count: before 15 they mostly `WAIT`."""
     return 1 if version.major >= (15,) else _SLEEPERS
 
 

@@ -51,7 +51,8 @@ _TRIES = 2
 _DRIFTED = 0.01
 # The most by which two counts of one server may differ, as a logarithm.
 _REPEATS = 0.001
-_LATEST = 5
+# Builds become cheaper as the candidates come closer; counts of different workloads differ.
+_LATEST_BUILDS, _LATEST_RUNS = 5, 50
 
 
 Number = PositiveInt | Annotated[float, Gt(0), AllowInfNan(False)]
@@ -206,8 +207,8 @@ class Journal:
         # GOOD and BAD are far apart, and may have been built before: the first two builds say
         # little about neighbours.
         return Costs(
-            run=_mean(runs[-_LATEST:]) or estimate.run,
-            build=_mean(builds[2:][-_LATEST:]) or estimate.build,
+            run=_mean(runs[-_LATEST_RUNS:]) or estimate.run,
+            build=_mean(builds[2:][-_LATEST_BUILDS:]) or estimate.build,
         )
 
     def observations(self, commits: CommitRange, sign: int, *, counted: bool) -> Observations:

@@ -24,7 +24,7 @@ def estimate(atlas: Atlas) -> dict[str, Any]:
     question = atlas.question
     builds, counts = work_left(question, atlas.known())
     data = min(builds * _DATA_BYTES, template_limit(dict(os.environ)))
-    depth = ceil(log(max(2, question.spacing), 2))
+    depth = ceil(log(max(2, min(question.spacing, question.last)), 2))
     return {
         "commits": atlas.request.span,
         "candidates": question.last,

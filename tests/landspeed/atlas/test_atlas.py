@@ -211,6 +211,8 @@ def test_a_dry_run_says_what_is_left_and_does_nothing(made, monkeypatch):
     planned = facts(search(made, "--dry-run", "--json"))
     assert (planned["commits"], planned["builds"], planned["counts"]) == (COUNT, 5, 5 * 6)
     assert planned["disk_gb"] == 3.6
+    assert planned["builds_per_change"] == 4
+    assert facts(search(made, "--dry-run", "--json", "--grid", "3000"))["builds_per_change"] == 6
     assert counting.counted == []
     text = search(made, "--dry-run").stdout
     assert "5 builds and 30 counts" in text

@@ -59,6 +59,7 @@ from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import RunDirectory
 from benchmarks.workloads.catalog import PGBENCH, PROCESSES, WALSENDER, Workload
 from benchmarks.workloads.custom_scripts import Script
+from benchmarks.workloads.dialect import Dialect
 from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import CacheState, Cell
 
@@ -67,6 +68,7 @@ _FIRST_LOOK = (2, 1, 3)
 _OPTIONS = (f"--dump-before={MARK}", f"--zero-before={FORKED}")
 # On a busy machine statistics may be reported within a series; another try rarely meets that again.
 _TRIES = 3
+_SLEEPERS = 3
 
 
 def count(
@@ -120,6 +122,12 @@ class Counter:
     stop: threading.Event
     at_once: int = 1
     cache: bool = False
+
+    @property
+    def servers_per_core(self) -> int:
+        """On how many servers a core can count: where statistics lag, sessions mostly `WAIT`."""
+        lag = Dialect.of(known_settings(self.build)).database_statistics_lag
+        return _SLEEPERS if lag else 1
 
     def load(self, cell: Cell) -> None:
         """Load the data of *cell* now, if they are not loaded yet."""

@@ -22,7 +22,6 @@ from types import MappingProxyType
 from typing import Self
 
 from base.errors import MeasureError
-from base.version import Version
 from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.settings import clocked
 from benchmarks.workloads.catalog import Workload
@@ -41,8 +40,6 @@ WAIT = "\\sleep 600 ms\nSELECT 1;\n\\sleep 600 ms\n"
 """Before 15 they are reported when 0.5 s have passed, and the collector may answer with a file of
 up to 0.5 s ago, see PGSTAT_STAT_INTERVAL in its pgstat.c.
 """
-
-_SLEEPERS = 3  # servers on a core when their sessions sleep for three quarters of the time
 
 READING = """\\set aid random(1, 100000 * :scale)
 \\set bid random(1, 1 * :scale)
@@ -192,11 +189,6 @@ class SeriesPlan:
                 )
             )
         return found
-
-
-def servers_per_core(version: Version) -> int:
-    """Return on how many servers of *version* a core can count: before 15 they mostly `WAIT`."""
-    return 1 if version.major >= (15,) else _SLEEPERS
 
 
 def drawn(script: str) -> str:

@@ -16,7 +16,6 @@ from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.cells import count_environment, workload_cell
 from benchmarks.counted.count import Counter
-from benchmarks.counted.series import servers_per_core
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
@@ -183,7 +182,7 @@ def count_side_by_side(
     )
     for cell in {isinstance(one.scenario.mode, Workload): one for one in cells}.values():
         counter.load(cell)
-    servers = counter.machine.cores * servers_per_core(counter.build.version)
+    servers = counter.machine.cores * counter.servers_per_core
     lock, at_once = threading.Lock(), min(servers, len(cells))
 
     def share(number: int) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from base.build import Build, Origin, Variant
 from base.errors import BuildError, LandspeedError, MeasureError, StorageError
+from benchmarks.counted import count
 from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
@@ -41,11 +42,12 @@ class Servers:
     unloadable: str = ""
     interrupted_at: str = ""
     counted: list[str] = field(default_factory=list)
+    servers_per_core: int = 1
     shares: list[int] = field(default_factory=list)
 
     def of(self, _session: Any, build: Build, _pgbench: Any, _preset: str) -> Any:
         return SimpleNamespace(
-            build=build,
+            servers_per_core=self.servers_per_core,
             machine=MACHINE,
             stop=threading.Event(),
             load=lambda _cell: self._load(build),
@@ -167,12 +169,30 @@ def test_ctrl_c_keeps_what_is_counted_and_the_same_command_goes_on(
     assert len(set(servers.counted)) == len(servers.counted) == len(NAMES)
 
 
-@pytest.mark.parametrize(("release", "shares"), [("14", [1, 1, 1]), ("15", [3])])
-def test_where_sessions_sleep_for_their_statistics_a_core_has_several_servers(
-    session: Any, servers: Servers, release: str, shares: list[int]
+@pytest.mark.parametrize(("several", "shares"), [(1, [3]), (3, [1, 1, 1])])
+def test_a_core_has_as_many_servers_as_keep_it_busy(
+    session: Any, servers: Servers, several: int, shares: list[int]
 ) -> None:
-    counted(session, release)
+    servers.servers_per_core = several
+    counted(session, "14")
     assert servers.shares == shares
+
+
+@pytest.mark.parametrize(("known", "several"), [({"stats_fetch_consistency"}, 1), (set(), 3)])
+def test_before_15_sessions_sleep_for_their_statistics(
+    monkeypatch: pytest.MonkeyPatch, known: set[str], several: int
+) -> None:
+    monkeypatch.setattr(count, "known_settings", lambda _: known)
+    nothing: Any = None
+    counter = count.Counter(
+        build=build("14"),
+        pgbench=nothing,
+        machine=MACHINE,
+        paths=nothing,
+        context={},
+        stop=threading.Event(),
+    )
+    assert counter.servers_per_core == several
 
 
 def test_what_a_version_does_not_have_and_what_is_only_timed_is_named_and_left_out(

@@ -68,6 +68,7 @@ _FIRST_LOOK = (2, 1, 3)
 _OPTIONS = (f"--dump-before={MARK}", f"--zero-before={FORKED}")
 # On a busy machine statistics may be reported within a series; another try rarely meets that again.
 _TRIES = 3
+# Servers on a core where sessions sleep most of the time.
 _SLEEPERS = 3
 
 
@@ -125,7 +126,7 @@ class Counter:
 
     @property
     def servers_per_core(self) -> int:
-        """On how many servers a core can count: where statistics lag, sessions mostly `WAIT`."""
+        """How many servers keep a core busy: several where sessions `WAIT` for statistics."""
         lag = Dialect.of(known_settings(self.build)).database_statistics_lag
         return _SLEEPERS if lag else 1
 

@@ -50,7 +50,7 @@ from landspeed.console.format import counted, percent
 from landspeed.console.progress import Meter, meter, say
 
 _clock = time.monotonic
-# Before anything was built or counted. A count with the loading of its data, several side by side.
+# Used until something was built and counted. A count includes the loading of data, several at once.
 _ESTIMATE = Costs(run=6.0, build=120.0)
 
 
@@ -206,7 +206,7 @@ class Atlas:
             self.request.session.records.seal()
 
     def _progress(self, shown: Meter, known: KnownLevels) -> Callable[[str], None]:
-        """Return what shows, at every count, how much is left of what is asked now."""
+        """Return a function that shows how much is left; call it after every count."""
         builds, counts = work_left(self.question, known)
         before = self._made
 

@@ -41,8 +41,8 @@ class AtlasQuestion:
 
     Positions are 0 … ``last``; the grid's points are at most ``spacing`` apart. ``build`` and
     ``count`` are the seconds that one more build and one more count take, with the loading of data
-    and with several counts side by side. Only positions of the ``share``, its
-    first and its last, are counted; those of other shares are for other machines.
+    and with several counts side by side. Only positions of the ``share``, its first and its last,
+    are counted; those of other shares are for other machines.
     """
 
     last: int

@@ -288,6 +288,10 @@ class Build:
         return directory / name
 
     def environment(self) -> dict[str, str]:
-        """Return the environment in which its programs find this prefix's libraries."""
+        """Return the environment in which its programs find this prefix's libraries.
+
+        The libraries may be anybody's: no program of ours may have it, least of all one that takes
+        privileges away.
+        """
         libraries = self.external.libdir if self.external else str(self.prefix / "lib")
         return {"LD_LIBRARY_PATH": libraries, "LC_ALL": "C", "TZ": "UTC"}

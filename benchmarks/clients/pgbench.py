@@ -21,7 +21,7 @@ from benchmarks.clients.pgbench_output import (
     parse_statements,
     parse_summary,
 )
-from benchmarks.machine.spawn import clean_environment
+from benchmarks.machine.spawn import CLEAN_ENVIRONMENT
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script
@@ -198,7 +198,7 @@ class Pgbench:
     ) -> ClientResult:
         return run_client(
             argv,
-            environment=clean_environment(self.build),
+            environment={**CLEAN_ENVIRONMENT, **self.build.environment()},
             account=self.account,
             cwd=cwd,
             timeout=timeout,

@@ -11,10 +11,14 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from base.build import Build
 from base.confinement import can_confine, confined_server
 from base.errors import ClusterError, LandspeedError, StorageError
+
+CLEAN_ENVIRONMENT = MappingProxyType({"PATH": "/usr/bin:/bin", "HOME": "/"})
+"""All that a program may see of our environment: none of the caller's PGHOST or PGOPTIONS."""
 
 
 def guarded(
@@ -89,9 +93,13 @@ def installed(program: str, *, package: str, does: str, error: type[LandspeedErr
     return found
 
 
-def clean_environment(build: Build) -> dict[str, str]:
-    """Return all that a program of *build* may see: none of the caller's PGHOST or PGOPTIONS."""
-    return {"PATH": "/usr/bin:/bin", "HOME": "/", **build.environment()}
+def finding_libraries(build: Build, argv: Sequence[str | Path]) -> list[str | Path]:
+    """Return *argv*, which starts a program of *build*, so that this program finds its libraries.
+
+    Nothing before *argv* may find them: they may be anybody's, and setpriv and bubblewrap would
+    load them while they still have our privileges.
+    """
+    return ["env", *map("=".join, build.environment().items()), *argv]
 
 
 def is_disk_full(output: str) -> bool:

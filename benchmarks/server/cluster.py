@@ -24,9 +24,10 @@ from base.paths import server_user
 from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.processes import children, cpu_seconds
 from benchmarks.machine.spawn import (
+    CLEAN_ENVIRONMENT,
     can_sandbox,
-    clean_environment,
     disk_full,
+    finding_libraries,
     guarded,
     is_disk_full,
     sandboxed,
@@ -124,13 +125,13 @@ def _said(build: Build, program: str, *arguments: str, written: Sequence[Path] =
     """
     done = subprocess.run(
         sandboxed(
-            [build.program(program), *arguments],
+            finding_libraries(build, [build.program(program), *arguments]),
             death=signal.SIGKILL,
             user=server_user(),
             written=written,
             read=parts_of(build),
         ),
-        env=clean_environment(build),
+        env=CLEAN_ENVIRONMENT,
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -267,7 +268,8 @@ class Cluster:
         self.run.serve(self.data)
         if self.memory_limit is not None:
             self._group = self.run.limit_memory(self.memory_limit)
-        server: list[str | Path] = [*self._under, self.build.program("postgres"), "-D", self.data]
+        program = self.build.program("postgres")
+        server = finding_libraries(self.build, [*self._under, program, "-D", self.data])
         # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
         argv = guarded(server, death=signal.SIGQUIT, user=self.run.user)
         if self._confined:
@@ -282,7 +284,7 @@ class Cluster:
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
                 argv,
-                env=clean_environment(self.build),
+                env=CLEAN_ENVIRONMENT,
                 cwd=self.run.path,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

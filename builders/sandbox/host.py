@@ -104,7 +104,7 @@ def refusal_of(build: Build) -> str:
     A container's server may ask for a libc that is newer than ours.
     """
     argv: tuple[str, ...] = (str(build.program("postgres")), "--version")
-    environment = build.environment()
+    environment: Mapping[str, str] | None = build.environment()
     if can_confine():
         argv = confined(
             argv,
@@ -113,6 +113,7 @@ def refusal_of(build: Build) -> str:
             read=(build.prefix,),
             environment=environment,
         )
+        environment = None  # bubblewrap itself must not find the build's libraries
     try:
         printed(*argv, environment=environment)
     except OSError as error:

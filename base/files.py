@@ -80,6 +80,24 @@ def read_text(path: Path) -> str:
         return ""
 
 
+def read_untrusted(path: Path) -> str:
+    """Return the text of the file at *path*, in a directory where measured code can write.
+
+    StorageError if it is a link, which could lead to a file that the code may not read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise StorageError(
+            f'"{path}" is a symbolic link',
+            detail="A file was expected here. Where the link leads to is not read.",
+        ) from error
+    with os.fdopen(handle, errors="replace") as stream:
+        return stream.read()
+
+
 def digest_file(path: Path) -> str:
     """Return the sha256 of the file at *path* in hex."""
     with path.open("rb") as stream:
@@ -133,11 +151,11 @@ def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as stream:
+                os.fchmod(handle, 0o644)
                 yield stream
                 if durable:
                     stream.flush()
                     os.fsync(stream.fileno())
-            temporary.chmod(0o644)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)

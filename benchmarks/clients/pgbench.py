@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from base.build import Build
 from base.errors import LandspeedError, UsageError
-from base.files import storage_errors
+from base.files import write_atomic
 from benchmarks.clients.client import GRACE_SECONDS, ClientResult, Outcome, run_client
 from benchmarks.clients.pgbench_output import (
     parse_log,
@@ -126,7 +126,8 @@ class Pgbench:
         if done.status != 0:
             raise _failed("pgbench was aborted", done)
         series, messages = parse_progress(done.stderr)
-        logs = sorted(scratch.glob(f"{_LOG_PREFIX}.*"))
+        # measured code may have put a link there
+        logs = sorted(one for one in scratch.glob(f"{_LOG_PREFIX}.*") if not one.is_symlink())
         latencies = parse_log(path.read_bytes() for path in logs)
         for path in logs:
             path.unlink()
@@ -239,10 +240,8 @@ def _files(parts: Mapping[str, tuple[str, int]], scratch: Path) -> list[str]:
     options = []
     for stem, (text, weight) in parts.items():
         name = f"{stem}.sql"
-        with storage_errors(f'write "{scratch / name}"', scratch):
-            # pgbench 18 reads past a variable at the very end of a file
-            (scratch / name).write_text(f"{text}\n")
-            (scratch / name).chmod(0o644)
+        # pgbench 18 reads past a variable at the very end of a file
+        write_atomic(scratch / name, f"{text}\n", durable=False)
         options += ["-f", f"{name}@{weight}"]
     return options
 

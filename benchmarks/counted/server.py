@@ -11,7 +11,7 @@ from typing import Self
 
 from base.build import Build
 from base.errors import ClusterError, MeasureError
-from base.files import storage_errors
+from base.files import read_untrusted, remove_tree, storage_errors, write_atomic
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile, is_whole
 from benchmarks.counted.relay import Relay
@@ -34,9 +34,7 @@ _POLL_SECONDS = 0.01
 def written_script(run: RunDirectory, text: str) -> Path:
     """Write *text* where pgbench can read it, and return the path."""
     path = run.scratch / "series.sql"
-    with storage_errors(f'write "{path}"', path):
-        path.write_text(text)
-        path.chmod(0o644)
+    write_atomic(path, text, durable=False)
     return path
 
 
@@ -84,10 +82,8 @@ class CountedServer:
         """
         counts = run.path / "counts"
         with storage_errors(f'create "{counts}"', counts):
-            counts.mkdir(exist_ok=True)
+            remove_tree(counts)
             run.own(counts)
-        for left_over in counts.iterdir():
-            left_over.unlink()
         placed = _at_fixed_place(build, run)
         cluster = Cluster(
             build=placed,
@@ -99,6 +95,7 @@ class CountedServer:
             confined=True,
             # its own are links
             read=parts_of(build),
+            written=[counts],
         )
         with explained(cluster), cluster:
             require_fixed_addresses([cluster.pid, *children(cluster.pid)])
@@ -179,7 +176,7 @@ class CountedServer:
             ended = process is None or process.state in "ZX"
             # PID is the last part of a process, PID.1 and so on are those before it
             paths = [*self.counts.glob(f"{backend}"), *self.counts.glob(f"{backend}.*")]
-            texts = [path.read_text(errors="replace") for path in paths]
+            texts = [*map(read_untrusted, paths)]
             if len(texts) >= wanted and all(map(is_whole, texts)):
                 return texts
             if not ended:
@@ -198,7 +195,7 @@ class CountedServer:
         The first to end comes first.
         """
         ends = sorted(
-            (path.stat().st_mtime_ns, path.read_text(errors="replace"))
+            (path.stat().st_mtime_ns, read_untrusted(path))
             for path in self.counts.iterdir()
             if path.name.isdigit()
         )

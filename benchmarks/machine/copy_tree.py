@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 
 _FICLONE = 0x40049409  # linux/fs.h: share the blocks of a whole file, see ioctl_ficlone(2)
 _CANNOT_CLONE = (errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS)
@@ -47,12 +48,12 @@ def _remove_others(directory: Path, *, directories: list[str], files: list[str])
                 Path(entry.path).unlink()
 
 
-def _like(source: Path, target: Path) -> None:
-    """Give *target* the mode and times of *source*, and its owner where we may."""
+def _like(source: Path, target: Path | int) -> None:
+    """Give *target*, a path or a descriptor, mode and times of *source*; its owner where we may."""
     status = source.stat()
     if os.geteuid() == 0:
         os.chown(target, status.st_uid, status.st_gid)
-    target.chmod(status.st_mode & 0o7777)
+    os.chmod(target, status.st_mode & 0o7777)  # noqa: PTH101  it may be a descriptor
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -64,14 +65,17 @@ def _clone_file(source: Path, target: Path, shares_blocks: bool) -> bool:
         return shares_blocks
     if _same(source.stat(), target):
         return shares_blocks
-    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with source.open("rb") as reader, os.fdopen(handle, "wb") as writer:
+    if target.is_symlink() or not target.is_file():
+        # measured code may have put a link to a file of ours there, or a pipe
+        target.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with source.open("rb") as reader, os.fdopen(os.open(target, flags, 0o600), "wb") as writer:
         if shares_blocks:
             shares_blocks = _share_blocks(reader.fileno(), writer.fileno())
         if not shares_blocks:
             _copy_blocks(reader.fileno(), writer.fileno())
         writer.truncate(source.stat().st_size)
-    _like(source, target)
+        _like(source, writer.fileno())
     return shares_blocks
 
 
@@ -80,7 +84,8 @@ def _same(wanted: os.stat_result, target: Path) -> bool:
         seen = target.lstat()
     except FileNotFoundError:
         return False
-    return (seen.st_size, seen.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
+    same = (seen.st_size, seen.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
+    return same and S_ISREG(seen.st_mode)
 
 
 def _share_blocks(reader: int, writer: int) -> bool:

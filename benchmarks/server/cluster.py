@@ -19,7 +19,7 @@ import psycopg
 
 from base.build import Build
 from base.errors import ClusterError, LandspeedError, last_lines
-from base.files import read_text, storage_errors, write_atomic
+from base.files import read_text, read_untrusted, storage_errors, write_atomic
 from base.paths import server_user
 from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.processes import children, cpu_seconds
@@ -74,8 +74,7 @@ def initdb(build: Build, data: Path, run: RunDirectory, options: Sequence[str] =
     options = [*Dialect.of(known_settings(build)).initdb_options, *options]
     arguments = ["-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"]
     _said(build, "initdb", *arguments, *options, written=(data,))
-    conf = data / "postgresql.conf"
-    write_atomic(data / _STOCK_CONF, conf.read_text())
+    write_atomic(data / _STOCK_CONF, read_untrusted(data / "postgresql.conf"))
     write_atomic(data / _MARKER, "Made by landspeed, which may remove it at any time.\n")
 
 
@@ -176,7 +175,7 @@ class Cluster:
     are the words of a program that becomes the server, or runs it, such as valgrind's. With
     *memory_limit* all its processes and what they read into the page cache have so many bytes.
     One that is *confined* reaches no network, and of our files only its build's and those that it
-    may *read*, where we may do that.
+    may *read*, where we may do that. It writes its data, its sockets and what is *written*.
     """
 
     def __init__(
@@ -192,6 +191,7 @@ class Cluster:
         beside: bool = False,
         confined: bool = False,
         read: Sequence[Path] = (),
+        written: Sequence[Path] = (),
         database: str = DATABASE,
     ) -> None:
         self.build = build
@@ -203,6 +203,7 @@ class Cluster:
         self.memory_limit = memory_limit
         self._beside = beside
         self._read = read
+        self._written = written
         self._confined = confined and can_sandbox(run.user)
         self.database = database
         self._group: Cgroup | None = None
@@ -273,13 +274,13 @@ class Cluster:
         # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
         argv = guarded(server, death=signal.SIGQUIT, user=self.run.user)
         if self._confined:
-            written = (self.run.path, self.run.sockets, self.data)
             argv = sandboxed(
                 server,
                 death=signal.SIGQUIT,
                 user=self.run.user,
-                written=written,
-                read=[*parts_of(self.build), *self._read],
+                written=[self.run.sockets, self.data, *self._written],
+                # the run directory covers what it has links to, which must be there by then
+                read=[*parts_of(self.build), *self._read, self.run.path],
             )
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
@@ -308,7 +309,7 @@ class Cluster:
         lines = [
             "{} = '{}'\n".format(name, value.replace("'", "''")) for name, value in settings.items()
         ]
-        stock = (self.data / _STOCK_CONF).read_text()
+        stock = read_untrusted(self.data / _STOCK_CONF)
         write_atomic(self.data / "postgresql.conf", stock + "".join(lines))
 
     def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:

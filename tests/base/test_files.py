@@ -21,6 +21,7 @@ from base.files import (
     digest_tree,
     exchange,
     locked,
+    read_untrusted,
     remove_tree,
     require_free,
     write_atomic,
@@ -276,3 +277,13 @@ def test_a_tree_that_was_made_unreadable_is_removed_and_nothing_that_it_links_to
     os.waitpid(child, 0)
     assert list(scratch.rglob("*")) == [kept, kept / "file"]
     shutil.rmtree(scratch)
+
+
+def test_where_measured_code_can_write_a_link_is_refused_and_a_pipe_is_empty(tmp_path):
+    (tmp_path / "plain").write_text("text")
+    (tmp_path / "link").symlink_to(tmp_path / "plain")
+    os.mkfifo(tmp_path / "pipe")
+    assert read_untrusted(tmp_path / "plain") == "text"
+    assert read_untrusted(tmp_path / "pipe") == ""
+    with pytest.raises(StorageError, match="is a symbolic link"):
+        read_untrusted(tmp_path / "link")

@@ -47,6 +47,35 @@ def test_a_clone_is_the_same(source: Path, tmp_path: Path) -> None:
     assert content(tmp_path / "copy") == content(source)
 
 
+@pytest.mark.parametrize("forged", [False, True])
+def test_what_a_link_in_a_clone_leads_to_is_left_alone(
+    source: Path, tmp_path: Path, forged: bool
+) -> None:
+    copy, ours = tmp_path / "copy", tmp_path / "ours"
+    clone_tree(source, copy)
+    ours.write_text("ours")
+    ours.chmod(0o600)
+    planted = copy / "base" / "1" / "none"
+    planted.unlink()
+    planted.symlink_to(ours)
+    if forged:  # it looks like the file that was there
+        (source / "base" / "1" / "none").write_bytes(b"x" * planted.lstat().st_size)
+        times = planted.lstat().st_mtime_ns
+        os.utime(source / "base" / "1" / "none", ns=(times, times))
+    clone_tree(source, copy)
+    assert content(copy) == content(source)
+    assert (ours.read_text(), ours.stat().st_mode & 0o777) == ("ours", 0o600)
+
+
+def test_a_pipe_in_a_clone_is_replaced(source: Path, tmp_path: Path) -> None:
+    clone_tree(source, tmp_path / "copy")
+    planted = tmp_path / "copy" / "base" / "1" / "none"
+    planted.unlink()
+    os.mkfifo(planted)
+    clone_tree(source, tmp_path / "copy")
+    assert content(tmp_path / "copy") == content(source)
+
+
 def test_whatever_was_done_to_a_clone_is_undone_by_cloning_again(
     source: Path, tmp_path: Path
 ) -> None:

@@ -69,6 +69,10 @@ class BuildError(LandspeedError):
     exit_code = 6
 
 
+class BuildInterruptedError(BuildError):
+    """A build ran out of disk or memory, or was killed: the source may well build."""
+
+
 class StorageError(LandspeedError):
     """A directory cannot be written: full, read-only or not ours."""
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 from pathlib import Path
 
-from base.errors import BuildError
+from base.errors import BuildError, BuildInterruptedError
 from builders.recipe import BuildStep, Recipe
 
 SETUP_HINT = 'Install what building needs with "make setup".'
@@ -24,7 +24,11 @@ _KILLED = re.compile(
 _KILL_CODES = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _HINTS = (
     (re.compile("No space left on device|Disk quota exceeded"), _SPACE_HINT),
-    (re.compile("Cannot allocate memory|out of memory"), _MEMORY_HINT),
+    # not any "out of memory": a warning may show a line of PostgreSQL's source that says so
+    (
+        re.compile("Cannot allocate memory|out of memory allocating|LLVM ERROR: out of memory"),
+        _MEMORY_HINT,
+    ),
     (
         # a shell's, configure's and meson's way to say so; and a header of a missing package
         re.compile(
@@ -34,6 +38,8 @@ _HINTS = (
         SETUP_HINT,
     ),
 )
+# These causes are not the source's.
+_INTERRUPTED = (_SPACE_HINT, _MEMORY_HINT, _KILLED_HINT)
 _SHOWN_LINES = 10
 # With make -j the cause may be far from the end.
 _SEARCHED_LINES = 200
@@ -46,16 +52,17 @@ def failure(
 ) -> BuildError:
     """Return the error for *step*, which ended with *code* (negative: minus the signal's number).
 
-    While the build ran, *memory_kills* processes were killed for memory.
+    While the build ran, *memory_kills* processes were killed for memory. It is a
+    BuildInterruptedError if the source is not to blame.
     """
     lines = log.read_text(errors="replace").splitlines()
     tail = "\n".join(lines[-_SHOWN_LINES:])
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    return BuildError(
+    hint = _hint(lines[-_SEARCHED_LINES:], source, code=code, memory_kills=memory_kills)
+    return (BuildInterruptedError if hint in _INTERRUPTED else BuildError)(
         f"could not build PostgreSQL {recipe.version} {recipe.variant}",
         detail=f'Step "{step.name}" {how}.\ntree: {source}\nlog:  {log}\n{tail}',
-        hint=_hint(lines[-_SEARCHED_LINES:], source, code=code, memory_kills=memory_kills)
-        or f"Read the log's first error; the recipe: landspeed plan {recipe.version}.",
+        hint=hint or f"Read the log's first error; the recipe: landspeed plan {recipe.version}.",
     )
 
 

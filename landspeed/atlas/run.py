@@ -12,10 +12,10 @@ from math import log
 from base.build import Build
 from base.errors import (
     BuildError,
+    BuildInterruptedError,
     ClusterError,
     LandspeedError,
     MeasureError,
-    SourceError,
 )
 from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
@@ -255,13 +255,18 @@ class Atlas:
             self._skip(probe.position, error, 0.0)
 
     def built(self, position: int) -> Build | None:
-        """Return the build of the commit at *position*, made now if need be; None if it fails."""
+        """Return the build of the commit at *position*, made now if need be; None if it fails.
+
+        A failure that may be gone the next time is raised: what is skipped is never tried again.
+        """
         request, began = self.request, _clock()
         session, candidate = request.session, request.commits[position]
         try:
             source = session.builder.sources.resolve(candidate.ref)
             build = session.build(source, request.variant, title=f"building {candidate.name}")
-        except (BuildError, SourceError) as error:
+        except BuildInterruptedError:
+            raise
+        except BuildError as error:
             self._skip(position, error, _since(began))
             return None
         if (candidate.ref, build.digest) not in self._built_here:

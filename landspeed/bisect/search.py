@@ -10,11 +10,18 @@ from functools import cached_property
 from typing import Any
 
 from base.build import Build, Variant
-from base.errors import BuildError, ClusterError, LandspeedError, MeasureError, SourceError
+from base.errors import (
+    BuildError,
+    BuildInterruptedError,
+    ClusterError,
+    LandspeedError,
+    MeasureError,
+    SourceError,
+)
 from base.files import canonical_json, digest_text
 from benchmarks.counted.valgrind import count_epoch
 from benchmarks.workloads.points import Comparable
-from landspeed.bisect.commit_range import Candidate, CommitRange
+from landspeed.bisect.commit_range import Candidate, CommitRange, RangeKind
 from landspeed.bisect.decide import BisectProgress, decide, other_changes, progress_of
 from landspeed.bisect.journal import Event, Journal
 from landspeed.bisect.model import Costs, Culprit, Decision, Hypothesis, Observations, Probe
@@ -193,16 +200,24 @@ class Search:
         self.journal.add(Event(candidate=candidate.ref, seconds=seconds, **facts))
 
     def built(self, position: int) -> Build | None:
-        """Return the build at *position*, made if necessary; None if it cannot be built."""
+        """Return the build at *position*, made if necessary; None if it cannot be built.
+
+        A failure that may be gone the next time is raised: what is skipped is never tried again.
+        """
         candidate, session = self.request.commits[position], self.request.sampler.session
         ref = candidate.ref
         if ref in self._builds:
             return self._builds[ref]
+        # A release may have no source within reach; that of a commit is only missing for now.
+        is_commit = self.request.commits.kind is RangeKind.COMMITS
+        lasting = BuildError if is_commit else (BuildError, SourceError)
         began = _clock()
         try:
             source, title = session.builder.sources.resolve(ref), f"building {candidate.name}"
             build = session.build(source, self.request.variant, title=title)
-        except (BuildError, SourceError) as error:
+        except BuildInterruptedError:
+            raise
+        except lasting as error:
             self._note(candidate, began, event="skipped", reason=error.message)
             self._skip(position, error, "cannot be built")
             return None

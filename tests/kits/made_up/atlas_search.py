@@ -47,6 +47,7 @@ class Counting:
         self.refused: set[tuple[int, str]] = set()
         self.fails_once: set[tuple[int, str]] = set()
         self.crashing: set[int] = set()
+        self.crashes_once: set[int] = set()
         self.crashes_again = False  # the server that counts again what failed
         self.interrupt_after: int | None = None
         self.is_never_again = False
@@ -63,6 +64,9 @@ class Counting:
         number = int(counter.build.identifier.removeprefix("commit-"))
         names = {(number, str(cell.scenario.mode.value)) for cell in cells}
         if number in self.crashing or (self.crashes_again and names <= self.fails_once):
+            raise MeasureError("the server does not start")
+        if number in self.crashes_once:
+            self.crashes_once.remove(number)
             raise MeasureError("the server does not start")
         for cell in cells:
             name = str(cell.scenario.mode.value)

@@ -1,0 +1,53 @@
+"""What a search over all workloads does when something fails that may work the next time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from base.build import Build
+from base.errors import BuildInterruptedError, LandspeedError, SourceError
+from landspeed.cli.bisect import bisect_
+from landspeed.session.session import Session
+from tests.kits.made_up.atlas_search import Counting
+from tests.kits.made_up.bisect_project import MadeUp, Pretence, facts, pretend
+
+FIRST, CHANGED, LAST = 28, 30, 32
+OFFLINE = SourceError("git read-tree failed", detail="could not resolve host")
+
+
+def search(made: MadeUp, first: int = FIRST, last: int = LAST) -> Result:
+    ends = made.commits[first], made.commits[last]
+    return CliRunner().invoke(bisect_, [*ends, "--all", "--workload", "sort-text", "--json"])
+
+
+def found_by(result: Result) -> list[str]:
+    return [one["commit"]["subject"] for one in facts(result)["changes"]]
+
+
+@pytest.mark.parametrize("error", [OFFLINE, BuildInterruptedError("could not build commit 30")])
+def test_a_commit_whose_source_or_build_fails_for_now_is_tried_again(made, monkeypatch, error):
+    pretend(Pretence(), monkeypatch.setattr)
+    Counting(monkeypatch)
+    failing: dict[int, LandspeedError] = {CHANGED: error}
+    build = Session.build
+
+    def built(self: Session, source: Any, variant: Any, **how: Any) -> Build:
+        made_up = build(self, source, variant, **how)
+        if failure := failing.get(int(made_up.identifier.removeprefix("commit-"))):
+            raise failure
+        return made_up
+
+    monkeypatch.setattr(Session, "build", built)
+    assert search(made).exception is error
+    failing.clear()
+    result = search(made)
+    assert found_by(result) == [f"commit {CHANGED}"]
+    assert facts(result)["skipped"] == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "ends", "side"), [([30], (28, 30), "BAD"), ([29, 31], (29, 31), "GOOD")]
+)

@@ -1,0 +1,62 @@
+"""What a bisection does when something fails that may work the next time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from base.build import Build
+from base.errors import (
+    BuildError,
+    BuildInterruptedError,
+    LandspeedError,
+    MeasureError,
+    SourceError,
+)
+from landspeed.cli.bisect import bisect_
+from landspeed.session.session import Session
+from tests.kits.made_up.bisect_project import MadeUp, Pretence, facts, pretend
+
+LAST, CULPRIT, MIDDLE = 8, 6, 4
+OFFLINE = SourceError("git read-tree failed", detail="could not resolve host")
+
+
+def bisect(
+    made: MadeUp,
+    monkeypatch: pytest.MonkeyPatch,
+    failing: dict[int, LandspeedError],
+    *words: str,
+    crashing: Sequence[int] = (),
+) -> Result:
+    """Count the commits 0 … LAST; the builds of those in *failing* end with its errors."""
+    pretence = Pretence(steps={str(CULPRIT): 1.01}, crashing=crashing)
+    pretend(pretence, monkeypatch.setattr)
+    build = Session.build
+
+    def built(self: Session, source: Any, variant: Any, **how: Any) -> Build:
+        made_up = build(self, source, variant, **how)
+        if error := failing.get(int(made_up.identifier.removeprefix("commit-"))):
+            raise error
+        return made_up
+
+    monkeypatch.setattr(Session, "build", built)
+    ends = made.commits[0], made.commits[LAST]
+    return CliRunner().invoke(bisect_, [*ends, "--metric", "instructions", "--json", *words])
+
+
+@pytest.mark.parametrize("error", [OFFLINE, BuildInterruptedError("could not build commit 4")])
+def test_a_commit_whose_source_or_build_fails_for_now_is_tried_again(made, monkeypatch, error):
+    assert bisect(made, monkeypatch, {MIDDLE: error}).exception is error
+    found = facts(bisect(made, monkeypatch, {}))
+    assert found["culprit"]["ref"] == made.commits[CULPRIT]
+    assert found["skipped"] == []
+
+
+def test_a_commit_that_does_not_build_is_skipped(made, monkeypatch):
+    failing = {MIDDLE: BuildError("commit 4 does not compile")}
+    found = facts(bisect(made, monkeypatch, failing))
+    assert found["culprit"]["ref"] == made.commits[CULPRIT]
+    assert [row["position"] for row in found["skipped"]] == [MIDDLE]

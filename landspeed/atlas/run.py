@@ -239,20 +239,29 @@ class Atlas:
         build = self.built(probe.position)
         if build is None:
             return
+        # A server that fails to start once may start the next time; a skipped commit stays skipped.
+        for is_last in (False, True):
+            due = self._due(probe)
+            if not due:
+                note_identical_builds(self.request.session, [build])
+                return
+            say(f"counting {counted(len(due), 'workload')} on {build.label}")
+            try:
+                return self._count(build, due, show)
+            except (MeasureError, ClusterError) as error:
+                if is_last:
+                    self._skip(probe.position, error, 0.0)
+                else:
+                    say(str(error))
+
+    def _due(self, probe: AtlasProbe) -> list[str]:
+        """Return the workloads of *probe* that have no count yet."""
         known = self.known()
-        due = [
+        return [
             one.name
             for one in self.request.workloads
             if one.name in probe.series and known.can_count(one.name, probe.position)
         ]
-        if not due:
-            note_identical_builds(self.request.session, [build])
-            return
-        say(f"counting {counted(len(due), 'workload')} on {build.label}")
-        try:
-            self._count(build, due, show)
-        except (MeasureError, ClusterError) as error:
-            self._skip(probe.position, error, 0.0)
 
     def built(self, position: int) -> Build | None:
         """Return the build of the commit at *position*, made now if need be; None if it fails.

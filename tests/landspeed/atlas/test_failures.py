@@ -48,6 +48,10 @@ def test_a_commit_whose_source_or_build_fails_for_now_is_tried_again(made, monke
     assert facts(result)["skipped"] == []
 
 
-@pytest.mark.parametrize(
-    ("broken", "ends", "side"), [([30], (28, 30), "BAD"), ([29, 31], (29, 31), "GOOD")]
-)
+def test_a_server_that_fails_to_start_once_is_started_again(made, monkeypatch):
+    pretend(Pretence(), monkeypatch.setattr)
+    counting = Counting(monkeypatch)
+    counting.crashes_once = {FIRST, CHANGED}
+    result = search(made)
+    assert found_by(result) == [f"commit {CHANGED}"]
+    assert facts(result)["skipped"] == []

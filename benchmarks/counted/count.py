@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from base.build import Build
-from base.errors import LandspeedError, MeasureError, UsageError
+from base.errors import LandspeedError, MeasureError, StorageError, UsageError
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import SIMULATED_CACHE
@@ -244,6 +244,8 @@ class Counter:
                 return self._record(cell, counted, sample, started, time.monotonic() - began)
             except NotRepeatedError as differs:
                 error = differs
+            except StorageError:
+                raise  # nothing else can be counted either
             except LandspeedError as failed:
                 error = failed
                 break

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from base.build import Build, Origin, Variant
-from base.errors import MeasureError, UsageError
+from base.errors import MeasureError, StorageError, UsageError
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted import count as module
@@ -204,6 +204,31 @@ def test_that_nothing_can_be_counted_is_said_before_any_data_is_loaded(
             paths=Paths(cache=tmp_path, project=tmp_path),
             context={},
         )
+
+
+def test_a_full_disk_is_no_failure_of_the_workload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    full = StorageError("not enough disk space to load a template (0.8 GB)")
+
+    def templates(*_: object, **__: object) -> None:
+        raise full
+
+    monkeypatch.setattr(module, "require_countable", lambda: None)
+    monkeypatch.setattr(module, "templates", templates)
+    origin = Origin(release="18.1", commit=None, tree="a" * 40, date="2025-11-13")
+    server = made_up_build("18.1-bs8", origin)
+    scenario = Scenario(
+        mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE
+    )
+    with pytest.raises(StorageError) as caught:
+        count(
+            build=server,
+            pgbench=Pgbench(build=server),
+            cell=exact_cell(scenario, "default", CacheState.COLD),
+            machine=Machine.detect("elephant"),
+            paths=Paths(cache=tmp_path, project=tmp_path),
+            context={},
+        )
+    assert caught.value is full
 
 
 def test_where_randomisation_cannot_be_turned_off_the_error_says_what_to_allow(

@@ -11,6 +11,7 @@ from landspeed.bisect.model import Culprit
 from landspeed.bisect.search import PRESET, BisectRequest, Conclusion, Search
 from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.run import compare
+from landspeed.compare.timed import recorded_state
 from landspeed.compare.verdict import CountedValue, StoppingRule, judge_counts
 from landspeed.console.format import counted, percent
 from landspeed.console.progress import duration, say
@@ -59,7 +60,10 @@ def _announce(request: BisectRequest, journal: Journal) -> None:
 
 
 def _verify(request: BisectRequest, search: Search, found: Culprit) -> Verification | None:
-    """Compare the culprit with its parent; None if no time is left for it."""
+    """Compare the culprit with its parent; None if no time is left for it.
+
+    Blocks that are recorded are judged by the rule of today, and continued while there is time.
+    """
     refs = request.commits[found.first - 1].ref, request.commits[found.last].ref
     if request.hypothesis.counted:
         events = [search.measured(request.commits.positions[ref]) for ref in refs]
@@ -69,13 +73,14 @@ def _verify(request: BisectRequest, search: Search, found: Culprit) -> Verificat
             if event.value is not None
         ]
         return Verification.of(judge_counts(*counts), runs=2)
-    for event in search.journal.of("verified"):
-        if (event.parent, event.culprit) == refs:
-            return event.finding
+    verified = search.journal.of("verified")
+    earlier = [event for event in verified if (event.parent, event.culprit) == refs]
+    known = earlier[-1].finding if earlier else None
+    spent = sum(event.seconds or 0.0 for event in earlier)
     parent, culprit = search.built(found.first - 1), search.built(found.last)
-    left, how = request.budget - search.journal.spent, request.sampler
     if parent is None or culprit is None:
-        return None
+        return known
+    how = request.sampler
     # SAME means less than half the size that was asked for.
     rule = StoppingRule(
         precision=request.hypothesis.size / 2, confidence=request.hypothesis.confidence
@@ -86,18 +91,24 @@ def _verify(request: BisectRequest, search: Search, found: Culprit) -> Verificat
         metric=how.metric,
         rule=rule.of(how.metric),
         seconds=how.seconds,
-        budget=left,
+        budget=request.budget - search.journal.spent + spent,  # it counts all blocks
         preset=PRESET,
     )
-    if left < plan.block_estimate:
-        return None
+    recorded = recorded_state(how.session, plan)
+    if not recorded.recorded and plan.budget - recorded.spent < plan.block_estimate:
+        return known
     say(f"comparing {culprit.label} with its parent")
     state = compare(how.session, plan)
     (finding,) = state.comparison.findings
-    verified = Verification.of(finding, runs=2 * finding.blocks, comparison=state.identifier)
-    search.journal.add(
-        Event(
-            event="verified", parent=refs[0], culprit=refs[1], finding=verified, seconds=state.spent
+    now = Verification.of(finding, runs=2 * finding.blocks, comparison=state.identifier)
+    if now != known:
+        search.journal.add(
+            Event(
+                event="verified",
+                parent=refs[0],
+                culprit=refs[1],
+                finding=now,
+                seconds=max(0.0, state.spent - spent),
+            )
         )
-    )
-    return verified
+    return now

@@ -25,6 +25,7 @@ from landspeed.compare.plan import ComparePlan
 from landspeed.compare.prepare import plan_comparison
 from landspeed.compare.run import compare
 from landspeed.compare.side import CompareScenario, Side, parse_scenario
+from landspeed.compare.timed import recorded_state
 from landspeed.compare.verdict import StoppingRule
 from landspeed.console.progress import say
 from landspeed.session.session import Session
@@ -63,7 +64,7 @@ class ConfirmRun:
                 found.append(before)
                 continue
             if time.monotonic() >= self.end:
-                say(f"later, because the total time is spent: {changepoint}")
+                _later(changepoint)
                 continue
             try:
                 confirmation = self._one(changepoint)
@@ -91,6 +92,13 @@ class ConfirmRun:
         if first.key == second.key:
             reason = "both are the very same server"
             return _confirmation(changepoint, ChangepointStatus.REFUTED, reason=reason)
+        if not plan.metric.exact:
+            left = self.end - time.monotonic()
+            if left < plan.block_estimate:
+                return _later(changepoint)
+            # The budget of a comparison counts the blocks of earlier sessions, the total does not.
+            recorded = recorded_state(self.session, plan, fresh=self.fresh)
+            plan = replace(plan, budget=min(self.budget, recorded.spent + left))
         state = compare(self.session, plan, fresh=self.fresh)
         (finding,) = state.comparison.findings
         status, facts = status_of(changepoint, finding), finding.facts()
@@ -113,6 +121,12 @@ class ConfirmRun:
             preset=PRESET,
             rule=StoppingRule(precision=changepoint.precision),
         )
+
+
+def _later(changepoint: Changepoint) -> Confirmation:
+    reason = "the total time is spent"
+    say(f"later, because {reason}: {changepoint}")
+    return _confirmation(changepoint, ChangepointStatus.NOMINATED, reason=reason)
 
 
 def _ref(origin: Origin) -> str:

@@ -128,7 +128,7 @@ def changes_(
         words = f"would compare {counted(len(given), 'change')}, at most {duration(budget)} each"
         facts = {"changes": [one.facts() for one in given], "budget": spell_duration(budget)}
         return show_dry_run("\n".join([words, *map(str, given)]), facts)
-    end = time.monotonic() + (total or inf)
+    end = time.monotonic() + (inf if total is None else total)
     run = ConfirmRun(session=session, budget=budget, end=end, seconds=seconds, fresh=fresh)
     _confirm(run, given, bisect_too=bisect_too)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from shlex import join
 
@@ -41,6 +42,9 @@ def bisect_confirmed(
         chosen = max(group, key=lambda one: (metric_named(one.metric).exact, one.ratio))
         try:
             note = _bisect(run, chosen)
+            if note is None:
+                say(f"later, because the total time is spent: {chosen}")
+                continue
         except LandspeedError as error:
             run.errors.append(error)
             say(f"{chosen}\n{error}")
@@ -64,7 +68,8 @@ def _groups(confirmations: Iterable[Confirmation], machine: str) -> list[list[Ch
     return list(found.values())
 
 
-def _bisect(run: ConfirmRun, one: Changepoint) -> BisectionNote:
+def _bisect(run: ConfirmRun, one: Changepoint) -> BisectionNote | None:
+    """Return the note of a bisection; None if the total time ended it before its own budget."""
     sources, metric = run.session.builder.sources, metric_named(one.metric)
     ends = [str(origin.commit) for origin in (one.before, one.after)]
     scenario = parse_scenario(one.scenario, seconds=run.seconds)
@@ -73,12 +78,18 @@ def _bisect(run: ConfirmRun, one: Changepoint) -> BisectionNote:
         commits=commit_range(sources, *ends),
         variant=one.variant,
         size=COUNTED_DIFFERENCE if metric.exact else one.precision,
-        budget=min(run.budget, run.end - time.monotonic()),
+        budget=run.budget,
     )
+    # The budget of a bisection counts earlier sessions, the total does not.
+    with request.journal(fresh=False) as journal:
+        budget = min(run.budget, journal.spent + run.end - time.monotonic())
+    result = bisect(replace(request, budget=budget))
+    if result.conclusion.decision is None and budget < run.budget:
+        return None
     return BisectionNote(
         nomination=one.key,
         time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        report=report_of(bisect(request), sources.history, _command(one, ends)),
+        report=report_of(result, sources.history, _command(one, ends)),
     )
 
 

@@ -72,7 +72,7 @@ def plan_(
     track = TrackingConfig.load(
         session.paths.project / CONFIG_NAME,
         branches=branches,
-        budget=spell_duration(budget) if budget else None,
+        budget=None if budget is None else spell_duration(budget),
     )
     session.builder.sources.refresh()
     plan = tracking_plan(session, track, scan_records(session))

@@ -66,7 +66,8 @@ def _verify(request: BisectRequest, search: Search, found: Culprit) -> Verificat
     """
     refs = request.commits[found.first - 1].ref, request.commits[found.last].ref
     if request.hypothesis.counted:
-        events = [search.measured(request.commits.positions[ref]) for ref in refs]
+        with measuring(counting=True):
+            events = [search.measured(request.commits.positions[ref]) for ref in refs]
         counts = [
             CountedValue(event.value, event.value * (event.spread or 0.0))
             for event in events

@@ -166,12 +166,19 @@ class Search:
             self._measure(position, build)
 
     def measured(self, position: int) -> Event:
-        """Return the first run of the server at *position*, made now if there is none."""
+        """Return the first run of the server at *position*, made now if there is none.
+
+        MeasureError if it cannot be built or measured.
+        """
         find = (self.journal, self.request.commits, self.observations, position)
         while (event := first_run(*find)) is None:
-            build = self.built(position)
-            if build is None:
-                raise MeasureError(f"{self.request.commits[position].name} cannot be measured")
+            build, candidate = self.built(position), self.request.commits[position]
+            if build is None or candidate.ref in self.journal.skipped:
+                raise MeasureError(
+                    f"{candidate.name} cannot be measured",
+                    detail=self.journal.skipped.get(candidate.ref, ""),
+                    hint="Give the same command with --fresh to try it again.",
+                )
             self._measure(position, build)
         return event
 

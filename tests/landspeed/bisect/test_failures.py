@@ -60,3 +60,13 @@ def test_a_commit_that_does_not_build_is_skipped(made, monkeypatch):
     found = facts(bisect(made, monkeypatch, failing))
     assert found["culprit"]["ref"] == made.commits[CULPRIT]
     assert [row["position"] for row in found["skipped"]] == [MIDDLE]
+
+
+def test_a_culprit_known_by_earlier_counts_alone_that_cannot_be_counted_now_is_an_error(
+    made, monkeypatch
+):
+    bisect(made, monkeypatch, {})
+    error = bisect(made, monkeypatch, {}, "--fresh", crashing=[CULPRIT]).exception
+    assert isinstance(error, MeasureError)
+    assert error.message.endswith("cannot be measured")
+    assert "died under pgbench" in error.detail

@@ -20,6 +20,7 @@ from base.paths import Paths
 from benchmarks.counted.profiles import kept_profile
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import workloads
+from benchmarks.workloads.points import scheduled
 from builders.builder import Builder
 from landspeed.console.table import rich_table
 from landspeed.profiling.diff import whole_functions
@@ -200,7 +201,7 @@ def guards_table(guards: list[Guard]) -> RenderableType:
 def newest_counts(records: RecordStore) -> dict[str, str]:
     """Return the record of each workload's count on the newest server."""
     names = [one.name for one in workloads()]
-    table = records.table([*_COLUMNS, "instructions"]).filter(
+    table = scheduled(records.table([*_COLUMNS, "instructions", "preset"])).filter(
         pc.field("mode").isin(names) & pc.field("instructions").is_valid()
     )
     rows = sorted(zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True))

@@ -18,6 +18,7 @@ from benchmarks.counted.profiles import keep_profile
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import choose
+from benchmarks.workloads.points import RECOUNT
 from landspeed.cli import show
 from landspeed.cli.show import show_
 from landspeed.profiling import edited, guards
@@ -31,14 +32,16 @@ def project(tmp_path, monkeypatch):
     return Paths.find()
 
 
-def counted(paths: Paths, workload: str, date: str, own: Mapping[str, float]) -> None:
+def counted(
+    paths: Paths, workload: str, date: str, own: Mapping[str, float], preset: str = "catalog"
+) -> None:
     (found,) = choose([workload])
     origin = Origin(release=None, commit="a" * 40, tree="t", date=date)
     record = timed_record(
         build=made_up_build("b", origin, digest=date.replace("-", "")),
         cell=workload_cell(found),
         machine=Machine.detect(),
-        run={},
+        run={"preset": preset},
         sample={"instructions": sum(own.values())},
     )
     RecordStore(paths.records).add(record)
@@ -57,6 +60,13 @@ def test_the_workloads_that_execute_a_function_are_listed_by_their_newest_count(
     found = json.loads(CliRunner().invoke(show_, ["--guards", "*", "--json"]).stdout)
     assert [one["function"] for one in found[:2]] == ["main", "main"]
     assert found[0]["inclusive"] == 1.0
+
+
+def test_counts_with_other_settings_are_not_looked_at(project):
+    counted(project, "hash-join", "2024-01-01", {"main": 50.0, "ExecHash": 50.0})
+    counted(project, "hash-join", "2025-01-01", {"main": 50.0, "ExecSort": 50.0}, RECOUNT)
+    found = json.loads(CliRunner().invoke(show_, ["--guards", "Exec*", "--json"]).stdout)
+    assert [one["function"] for one in found] == ["ExecHash"]
 
 
 def test_a_function_that_no_workload_executes_is_an_error(project):

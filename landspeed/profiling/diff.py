@@ -228,7 +228,7 @@ def is_layout(paths: Paths, before: str, after: str) -> bool:
         if name in allocates or (_READS_STRINGS.search(name) and as_often(name))
     )
     change = sum(new.values()) - sum(old.values())
-    return change != 0 and moved / change >= _MOSTLY
+    return change != 0 and abs(change - moved) <= (1 - _MOSTLY) * abs(change)
 
 
 def incomparable(before: Record, after: Record) -> list[str]:

@@ -117,8 +117,10 @@ class Atlas:
         It does not depend on the order in which several machines found it.
         """
         at, servers = self.request.commits.positions, self.servers
+        # An earlier search may have skipped what is an end of this one: it is tried again.
+        ends = {0, self.request.commits.last}
         known = KnownLevels(
-            broken={at[ref] for ref in self.journal.skipped if ref in at},
+            broken={at[ref] for ref in self.journal.skipped if ref in at} - ends,
             built={at[ref] for ref, _ in self._built_here if ref in at},
         )
         refused = {

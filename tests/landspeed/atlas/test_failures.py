@@ -55,3 +55,15 @@ def test_a_server_that_fails_to_start_once_is_started_again(made, monkeypatch):
     result = search(made)
     assert found_by(result) == [f"commit {CHANGED}"]
     assert facts(result)["skipped"] == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "ends", "side"), [([30], (28, 30), "BAD"), ([29, 31], (29, 31), "GOOD")]
+)
+def test_an_end_that_an_earlier_search_skipped_is_an_error(made, monkeypatch, broken, ends, side):
+    pretend(Pretence(broken=broken), monkeypatch.setattr)
+    Counting(monkeypatch)
+    assert facts(search(made))["skipped"] != []
+    error = search(made, *ends).exception
+    assert isinstance(error, LandspeedError)
+    assert error.message.startswith(f"{side} (")

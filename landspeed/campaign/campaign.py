@@ -199,7 +199,7 @@ class Campaign:
         for number, (target, named) in enumerate(sources.items(), start=1):
             try:
                 build = self._built(named, target.variant, f"({number} of {len(sources)})")
-            except (BuildError, StorageError) as error:
+            except (BuildError, SourceError, StorageError) as error:
                 self.tally.report(error)
                 continue
             # The store deletes builds when it needs room; this one is still to be measured.

@@ -44,7 +44,7 @@ class TraceCache:
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 facts, numbers = json.loads(str(file["facts"])), file["numbers"]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
             return {}
         if facts["code"] != self.code:
             return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,6 +45,9 @@ class EditPrior:
         if key not in self._known:
             before, after = (self.record_of(interval.series, at) for at in key[1:])
             costs = changed_functions(self.paths, before, after, most=_FUNCTIONS)
-            changes = {_NESTED.sub("", cost.function): cost.own for cost in costs}
+            changes: dict[str, float] = defaultdict(float)
+            for cost in costs:
+                changes[_NESTED.sub("", cost.function)] += cost.own
+            changes = {name: change for name, change in changes.items() if change}
             self._known[key] = edit_weights(changes, self.edited)
         return self._known[key]

@@ -201,7 +201,8 @@ def _reproduce(report: BisectReport) -> Iterator[str]:
     commands = [plain(report.command, longest=_LONGEST_COMMAND)]
     if report.culprit:
         verb = "explain" if report.exact else f"compare --metric {report.metric}"
-        ends = f"{report.culprit.parent.name} {report.culprit.name}"
+        variant = "" if report.variant == "bs8" else f":{report.variant}"
+        ends = f"{report.culprit.parent.name}{variant} {report.culprit.name}{variant}"
         commands.append(f"landspeed {verb} {ends} --scenario {CellName.of(vars(report.cell))}")
     yield "\n".join(["```sh", *commands, "```"])
     yield f"Journal: `{report.state}`. Every run is kept as a raw record."

@@ -220,6 +220,12 @@ def test_ends_that_do_not_differ_come_first_with_what_would_find_the_difference(
     ]
 
 
+def test_to_reproduce_it_both_ends_are_named_in_their_variant():
+    told = markdown(bisect_report(variant="bs32"))
+    ends = f"{candidate(36)['name']}:bs32 {candidate(37)['name']}:bs32"
+    assert f"landspeed compare --metric latency {ends} --scenario" in told
+
+
 def test_the_functions_that_cost_more_are_told_by_name():
     before = Profile(own={"ExecProcNode": 100.0, "palloc.part.0": 50.0, "same": 7.0}, edges={})
     after = Profile(own={"ExecProcNode": 512.5, "palloc": 40.0, "same": 7.0}, edges={})

@@ -170,13 +170,20 @@ def write_atomic(path: Path, data: str | bytes, *, durable: bool = True) -> None
 
 
 @contextmanager
-def locked(path: Path, *, shared: bool = False, wait: bool = True, busy: str = "") -> Iterator[int]:
+def locked(
+    path: Path,
+    *,
+    shared: bool = False,
+    wait: bool = True,
+    waiting: Callable[[], None] = lambda: None,
+    busy: str = "",
+) -> Iterator[int]:
     """Hold an flock on *path*; the kernel drops it if we die. Yields its file descriptor.
 
     A process that inherits the descriptor holds the lock with us, and after us.
 
-    With ``wait=False`` a lock held elsewhere is a BusyError saying *busy* and
-    naming the process that holds it.
+    A lock held elsewhere is waited for, after a call of *waiting*. With ``wait=False`` it is a
+    BusyError saying *busy* and naming the process that holds it.
     """
     with storage_errors(f'lock "{path}"', path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,16 +191,19 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True, busy: str = "
     try:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
-            fcntl.flock(handle, kind | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = os.pread(handle, 64, 0).decode(errors="replace").strip()
-            raise BusyError(
-                busy or f'"{path}" is locked',
-                detail=f"The lock {path} is held by process {owner}."
-                if owner
-                else f"Lock: {path}.",
-                hint="Wait for it to end, or stop it with Ctrl-C where it runs.",
-            ) from None
+            if not wait:
+                owner = os.pread(handle, 64, 0).decode(errors="replace").strip()
+                raise BusyError(
+                    busy or f'"{path}" is locked',
+                    detail=f"The lock {path} is held by process {owner}."
+                    if owner
+                    else f"Lock: {path}.",
+                    hint="Wait for it to end, or stop it with Ctrl-C where it runs.",
+                ) from None
+            waiting()
+            fcntl.flock(handle, kind)
         if not shared:
             with storage_errors(f'lock "{path}"', path):
                 os.ftruncate(handle, 0)

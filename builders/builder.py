@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from base.build import Build, Variant
-from base.errors import BuildError, BusyError
+from base.errors import BuildError
 from base.files import (
     canonical_json,
     digest_text,
@@ -147,13 +147,8 @@ class Builder:
         if found:
             return found
         job = _Job(source=source, plan=plan, identifier=identifier, progress=progress)
-        lock = self.store.lock(identifier)
-        try:
-            with locked(lock, wait=False) as held:
-                return self._build_locked(job, held)
-        except BusyError:
-            job.tell("waiting for another landspeed that builds it")
-        with locked(lock) as held:
+        waiting = partial(job.tell, "waiting for another landspeed that builds it")
+        with locked(self.store.lock(identifier), waiting=waiting) as held:
             return self._build_locked(job, held)
 
     def _build_locked(self, job: _Job, lock: int) -> Build:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
 from base.build import Origin
-from base.errors import BusyError, RefError, SourceError
+from base.errors import RefError, SourceError
 from base.files import locked
 from base.paths import Paths
 from base.version import Version
@@ -369,16 +370,9 @@ class Sources:
         except SourceError as error:
             _log.info(": ".join(filter(None, (error.message, error.detail))))
 
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        path = self.paths.cache / "sources.lock"
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(locked(path, wait=False))
-            except BusyError:
-                _log.info("waiting for another landspeed that is fetching sources")
-                stack.enter_context(locked(path))
-            yield
+    def _lock(self) -> AbstractContextManager[int]:
+        waiting = partial(_log.info, "waiting for another landspeed that is fetching sources")
+        return locked(self.paths.cache / "sources.lock", waiting=waiting)
 
     # -- errors ----------------------------------------------------------------------------
 

@@ -139,6 +139,24 @@ def test_a_waiting_lock_comes_after_the_first(tmp_path):
     assert order.read_text() == "first second"
 
 
+def test_who_waits_for_a_lock_says_so_first_and_nobody_else_does(tmp_path):
+    path, said, go = (tmp_path / name for name in ("lock", "said", "go"))
+    said.touch()
+
+    def second() -> None:
+        eventually(go.exists, "the first holder")
+        with locked(path, waiting=partial(said.write_text, "waiting")):
+            pass
+
+    with forked(second) as pid:
+        with locked(path, waiting=partial(said.write_text, "not I")):
+            assert said.read_text() == ""
+            go.touch()
+            eventually(said.read_text, "the second to say that it waits")
+        assert ended(pid) == 0
+    assert said.read_text() == "waiting"
+
+
 def test_a_process_that_inherits_the_descriptor_keeps_the_lock(tmp_path):
     path, enough = tmp_path / "lock", tmp_path / "enough"
     with ExitStack() as children:

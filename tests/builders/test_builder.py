@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from base.build import Variant
-from base.errors import BuildError, StorageError
+from base.errors import BuildError, BusyError, StorageError
 from base.files import digest_tree
 from builders.builder import Builder
 from builders.recipe import Recipe
@@ -107,6 +107,18 @@ def test_the_store_makes_room_but_never_for_what_was_just_built(cache):
 
 
 # --- errors --------------------------------------------------------------------------------
+
+
+def test_what_is_busy_inside_a_build_is_not_taken_for_its_lock(cache):
+    class Busy(PretendedSources):
+        def export(self, source, directory):
+            raise BusyError("somebody else has the sources")
+
+    said = []
+    maker = replace(builder(cache), sources=Busy())
+    with pytest.raises(BusyError):
+        maker.build(maker.sources.resolve("13"), Variant(), progress=lambda p: said.append(p.step))
+    assert said == ["unpack"]
 
 
 def test_a_compiler_error_is_a_build_error_and_the_tree_and_log_are_kept(cache):

@@ -1,8 +1,8 @@
 """The sandbox that is a toolchain's image run by Docker.
 
 The exported source is mounted read-only and copied inside, because PostgreSQL builds in its
-tree; that tree, the stage and the ccache are mounted writable and belong to the caller. All are
-at constant places inside. Steps run without a network.
+tree; that tree, the stage and the ccache are mounted writable and belong to the caller. Builds for
+strangers have the ccache read-only. All are at constant places inside. Steps run without a network.
 """
 
 from __future__ import annotations
@@ -99,10 +99,11 @@ class Container(Sandbox):
         name = f"landspeed-{digest_text(str(stage))[:16]}"
         # the client of one that was killed may not have noticed yet
         run("rm", "--force", name)
-        writable = ((tree, _TREE), (stage, _STAGE), (self.ccache, _CCACHE), (log, _LOG))
+        writable = ((tree, _TREE), (stage, _STAGE), (log, _LOG))
         argv = (
             *("docker", "run", "--rm", "--interactive", "--name", name, *self._limits()),
             *mount(source, _SOURCE),
+            *mount(self.ccache, _CCACHE, writable=not self.for_strangers),
             *(word for pair in writable for word in mount(*pair, writable=True)),
             *(*_ours(), toolchain["image"], *_INSIDE),
         )

@@ -78,7 +78,6 @@ class Host(Sandbox):
             jobs=self.jobs,
             toolchain=self.toolchain(recipe.variant),
             counters=_COUNTERS,
-            variables={"CCACHE_READONLY": "1"} if self.for_strangers else {},
         )
 
 

@@ -197,6 +197,7 @@ class Sandbox(ABC):
             "argv": [fill(word, tokens) for word in words],
             "environment": {
                 **step_environment(place, self.ccache_limit),
+                **({"CCACHE_READONLY": "1"} if self.for_strangers else {}),
                 **(server.environment if server else {}),
                 **step.extra_environment(),
             },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from builders.docker.toolchain import DIRECTORY, load_toolchains, toolchain_name
 from landspeed.cli.options.sandbox import chosen_sandbox, runs_here
 from landspeed.console.params import parse_memory
 from tests.kits.builds.buildkit import (
+    PretendedSources,
     alive,
     build,
     builder,
@@ -74,6 +76,17 @@ def test_the_source_and_our_code_are_mounted_read_only_the_rest_is_writable(dock
         f"/landspeed/{name}" for name in ("tree", "stage", "ccache", "log")
     }
     assert places["/landspeed/ccache"] == f"source={cache}/ccache"
+
+
+def test_a_strangers_patch_cannot_write_to_the_compiler_cache(docker, cache):
+    class Strangers(PretendedSources):
+        def is_of_strangers(self, source):
+            return True
+
+    sources = Strangers(main='test "$CCACHE_READONLY" = 1')
+    build(replace(in_docker(docker, cache), sources=sources))
+    places = mounts(docker.calls("run")[-1])
+    assert places["/landspeed/ccache"] == f"source={cache}/ccache,readonly"
 
 
 def test_it_runs_as_the_caller_without_a_network_and_within_its_limits(docker, cache):

@@ -58,7 +58,8 @@ class Host(Sandbox):
                 argv,
                 hidden=(Path.home(), self.ccache.parent),
                 written=(source, stage, log),
-                read=(self.ccache, Path(inside.__file__).parent),
+                # the worker, and the modules that steps run
+                read=(self.ccache, Path(inside.__file__).parents[1]),
             )
         elif self.for_strangers:
             _log.warning(

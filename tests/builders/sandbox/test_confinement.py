@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from base.files import locked
 from base.version import Version
 from builders.recipe import BuildStep, Recipe
 from builders.recipe_table import BuildSystem
-from builders.sandbox import Host
+from builders.sandbox import Host, inside
 
 pytestmark = pytest.mark.skipif(not can_confine(), reason="bubblewrap is not installed or allowed")
 
@@ -148,6 +149,16 @@ def test_each_foothold_is_one_without_the_sandbox(machine, server):
     plain = Host(ccache=machine / "cache/ccache", jobs=1)
     tree, _ = build(machine, plain, attack(machine, port, some), "patch")
     assert len(traces(machine, tree, told)) >= len(some)
+
+
+def test_a_strangers_build_finds_our_own_modules_in_a_checkout_below_home(machine, monkeypatch):
+    project = Path(inside.__file__).parents[2]
+    monkeypatch.setenv("HOME", str(project))
+    sandbox = Host(ccache=machine / "cache/ccache", jobs=1, for_strangers=True)
+    script = "import builders.meson_prune as it; print(it.__file__)"
+    python = f"PYTHONPATH={project} {sys.executable} -c '{script}'"
+    _, log = build(machine, sandbox, python, "patch")
+    assert f"{project}/builders/meson_prune.py" in log
 
 
 def test_a_strangers_build_is_done_where_it_may_write_and_ends_with_us(machine):

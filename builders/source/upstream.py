@@ -101,16 +101,17 @@ class Upstream:
         """Fetch, unless that was done within *older_than* seconds; the caller holds the lock."""
         if self.age <= older_than:
             return
-        before = self._tips()
         upstream = f'the git upstream "{self.config.upstream}"'
         with _fetching(upstream, "Check [sources.git] upstream in landspeed.toml."):
             directory = self.config.upstream_directory
             if directory is not None:
                 self._borrow(directory)
+                self._forget_vanished()
                 location = [str(directory)]
             else:
                 self.configure()
                 location = ["--filter=blob:none", _REMOTE]
+            before = self._tips()
             self._git.run(*_FETCH, *location, *_REFSPECS)
         self._keep_rewritten(before)
         self.show(_SHOWN)
@@ -132,6 +133,13 @@ class Upstream:
             )
         former = [path for path in self._lenders() if path != found and Path(path).is_dir()]
         write_atomic(self._alternates, "\n".join([found, *former, ""]))
+
+    def _forget_vanished(self) -> None:
+        """Delete the refs to objects that the borrowed clone dropped: they make git fetch fail."""
+        names = self._git.run("for-each-ref", "--format=%(refname)")
+        found = self._git.run("cat-file", "--batch-check", stdin=names).splitlines()
+        gone = [line.removesuffix(b" missing") for line in found if line.endswith(b" missing")]
+        self._git.run("update-ref", "--stdin", stdin=b"".join(b"delete %s\n" % one for one in gone))
 
     @property
     def _alternates(self) -> Path:

@@ -152,6 +152,18 @@ def test_a_rewritten_branch_is_followed_and_its_old_commits_stay(
     assert (tmp_path / "out" / "note").read_text() == "third"
 
 
+def test_a_clone_that_was_rewritten_and_cleaned_in_between_is_fetched_again(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    sources.resolve("master")
+    postgres.git("reset", "--quiet", "--hard", "HEAD~1")
+    postgres.git("tag", "--delete", "REL_17_1")
+    postgres.git("reflog", "expire", "--expire=now", "--all")
+    postgres.git("gc", "--quiet", "--prune=now")
+    new = postgres.commit("18devel", "third, better")
+    assert sources.resolve("master").origin.commit == new
+
+
 def test_a_branch_upstream_no_longer_has_may_make_room_for_others(
     sources: Sources, postgres: GitUpstream
 ) -> None:

@@ -112,8 +112,11 @@ class Upstream:
                 self.configure()
                 location = ["--filter=blob:none", _REMOTE]
             before = self._tips()
-            self._git.run(*_FETCH, *location, *_REFSPECS)
-        self._keep_rewritten(before)
+            try:
+                self._git.run(*_FETCH, *location, *_REFSPECS)
+            finally:
+                # one that fails may have moved some of the branches
+                self._keep_rewritten(before)
         self.show(_SHOWN)
         write_atomic(self._stamp, f"{self.clock()} {self.config.upstream}")
 

@@ -152,6 +152,23 @@ def test_a_rewritten_branch_is_followed_and_its_old_commits_stay(
     assert (tmp_path / "out" / "note").read_text() == "third"
 
 
+def test_a_fetch_that_fails_in_part_keeps_the_old_commits_of_what_it_rewrote(
+    sources: Sources, postgres: GitUpstream
+) -> None:
+    old = sources.resolve("master").origin.commit
+    heads = sources._repository.directory / "refs/landspeed/heads"
+    for branch in ("REL_17_STABLE", "master"):
+        postgres.git("checkout", "--quiet", branch)
+        postgres.git("reset", "--quiet", "--hard", "HEAD~1")
+        new = postgres.commit("18devel", f"{branch}, better")
+    (heads / "REL_17_STABLE.lock").touch()
+    with pytest.raises(SourceError, match="could not be fetched"):
+        sources.refresh()
+    git = sources._repository.git
+    assert git.text("rev-parse", f"{upstream.HEADS}/master") == new
+    assert git.text("for-each-ref", "--format=%(objectname)", upstream.KEPT) == old
+
+
 def test_a_clone_that_was_rewritten_and_cleaned_in_between_is_fetched_again(
     sources: Sources, postgres: GitUpstream
 ) -> None:

@@ -36,6 +36,8 @@ _PATIENCE = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=600")
 # They lead git to a configuration that `Git.configure` did not write.
 _DETOURS = ("commondir", "config.worktree")
 _DISK = ("No space left on device", "Read-only file system", "Permission denied", "quota exceeded")
+# What git says last where it was another machine that refused, such as ssh a key.
+_REMOTE = "Could not read from remote repository"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +157,7 @@ class Git:
     def _failure(self, arguments: tuple[str, ...], stderr: bytes) -> LandspeedError:
         said = stderr.decode(errors="replace").strip()
         last = last_lines(said, 5) or "It said nothing."
-        if any(words in said for words in _DISK):
+        if _REMOTE not in said and any(words in said for words in _DISK):
             return StorageError(
                 f'could not write the source repository "{self.directory}"',
                 detail=last,

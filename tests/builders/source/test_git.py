@@ -111,6 +111,15 @@ def test_a_restored_repository_of_sources_is_configured_anew(tmp_path, planted, 
     assert not mark.exists()
 
 
+def test_a_key_that_ssh_refuses_is_no_trouble_with_the_disk(git: Git, tmp_path: Path) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'git@x: Permission denied (publickey).' >&2; exit 255")
+    ssh.chmod(0o755)
+    with pytest.raises(SourceError) as caught:
+        git.run("ls-remote", "git@example.org:pg.git", environment={"GIT_SSH": str(ssh)})
+    assert "Permission denied (publickey)" in caught.value.detail
+
+
 def test_a_server_that_never_answers_is_given_up(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
     assert git.text("config", "http.lowSpeedTime") == "600"
     patience = tuple(one.replace("600", "1") for one in git_module._PATIENCE)

@@ -100,6 +100,14 @@ def test_a_local_clone_is_borrowed_from(
     assert not list(objects.glob("pack/*.pack"))
 
 
+def test_a_clone_of_another_user_is_borrowed_from(
+    sources: Sources, postgres: GitUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tip = postgres.git("rev-parse", "master")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert sources.resolve("master").origin.commit == tip
+
+
 def test_a_clones_tracked_branches_go_before_its_own(
     harness: Harness, postgres: GitUpstream, tmp_path: Path
 ) -> None:

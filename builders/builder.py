@@ -157,6 +157,7 @@ class Builder:
         if found:
             return found
         with storage_errors(f"build {source.origin.name} {job.plan.variant}", self.paths.trees):
+            self._make_private_directories()
             sweep(self.paths.trees, self.store.lock)
             require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
             self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
@@ -170,6 +171,16 @@ class Builder:
                 build = self._build_afresh(job, lock)
         self.store.trim(keep={job.identifier})
         return build
+
+    def _make_private_directories(self) -> None:
+        """Let no other user enter where steps write: a step can leave setuid programs there."""
+        for directory in (self.paths.trees, self._logs):
+            directory.mkdir(parents=True, exist_ok=True)
+            directory.chmod(0o700)
+
+    @property
+    def _logs(self) -> Path:
+        return self.paths.cache / "logs"
 
     def _build_afresh(self, job: _Job, lock: int) -> Build:
         tree = self.paths.trees / job.identifier
@@ -213,7 +224,7 @@ class Builder:
 
     def _run(self, job: _Job, plan: Recipe, *, tree: Path, stage: Path, lock: int) -> float:
         """Run *plan*, all of *job*'s or what is left of it; return CPU seconds."""
-        log = self.paths.cache / "logs" / f"{job.identifier}.log"
+        log = self._logs / f"{job.identifier}.log"
         seconds = self.sandbox.run(
             plan, source=tree, stage=stage, log=log, progress=job.progress, lock=lock
         )
@@ -231,6 +242,7 @@ class Builder:
 
     def _stored(self, job: _Job, stage: Path, seconds: float) -> Build:
         plan, installed = job.plan, _prefix(job.plan, stage)
+        _clear_setuid(installed)
         build = Build(
             prefix=installed,
             identifier=job.identifier,
@@ -244,6 +256,13 @@ class Builder:
             cpu_seconds=round(seconds, 2),
         )
         return self.store.put(installed, build)
+
+
+def _clear_setuid(installed: Path) -> None:
+    """Clear the setuid and setgid bits of every file below *installed*: others can start these."""
+    for path in installed.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(path.stat().st_mode & 0o777)
 
 
 def _prefix(plan: Recipe, stage: Path) -> Path:

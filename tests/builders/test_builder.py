@@ -245,6 +245,14 @@ def test_a_strangers_patch_is_built_afresh_and_writes_to_no_compiler_cache(
     assert maker.build(source, Variant(), progress=lambda _: None).prefix.is_dir()
 
 
+def test_a_build_leaves_no_setuid_program_for_other_users(cache):
+    plant = 'install -D -m 6755 /dev/null "$HOME.stage/opt/pgsql/bin/x"'
+    made = build(builder(cache, main=plant))
+    assert (made.prefix / "bin/x").stat().st_mode & 0o7777 == 0o755
+    for name in ("trees", "logs"):
+        assert (cache / name).stat().st_mode & 0o777 == 0o700
+
+
 def test_a_build_whose_install_directory_leads_elsewhere_is_refused(cache, tmp_path, monkeypatch):
     maker = builder(cache)
     source = maker.sources.resolve("13")

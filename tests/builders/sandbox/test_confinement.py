@@ -62,6 +62,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).mkdir(parents=True)
     for name in ("home/.credentials", "home/runner/run.sh", "results/record", "ours.py"):
         (tmp_path / name).write_text("TOKEN=of-a-file\n")
+    (tmp_path / "cache/trees").mkdir(mode=0o700)
     (tmp_path / "cache/builds/kept/postgres").write_text("")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("SOME_TOKEN", "of-the-job")

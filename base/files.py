@@ -110,10 +110,10 @@ def digest_tree(root: Path) -> str:
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.is_symlink():
-            total.update(f"link {name} {path.readlink()}\n".encode())
+            total.update(os.fsencode(f"link {name} {path.readlink()}\n"))
         elif path.is_file():
             executable = bool(path.stat().st_mode & 0o100)
-            total.update(f"file {name} {executable} {digest_file(path)}\n".encode())
+            total.update(os.fsencode(f"file {name} {executable} {digest_file(path)}\n"))
     return total.hexdigest()
 
 

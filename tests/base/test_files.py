@@ -257,6 +257,17 @@ def test_a_tree_digest_sees_where_a_link_leads_and_not_what_is_there(tmp_path):
     assert digests[0] == digests[2] != digests[1]
 
 
+def test_a_tree_digest_is_of_names_that_are_no_utf8_too(tmp_path):
+    root = grow(tmp_path / "root", a="1")
+    digests = {digest_tree(root)}
+    for make in (lambda name: name.touch(), lambda name: name.symlink_to(name)):
+        for raw in (b"\xff", b"\xfe"):
+            make(name := root / os.fsdecode(raw))
+            digests.add(digest_tree(root))
+            name.unlink()
+    assert len(digests) == 5
+
+
 def test_a_file_and_its_text_have_one_digest(tmp_path):
     (tmp_path / "file").write_text("elephant")
     assert digest_file(tmp_path / "file") == digest_text("elephant")

@@ -16,7 +16,8 @@ from typing import IO, Any, ClassVar, Self
 
 from base.build import Variant
 from base.errors import BuildError
-from base.files import canonical_json, remove_tree
+from base.files import canonical_json, parse_json, remove_tree
+from base.typed import from_json
 from builders.recipe import BuildStep, Recipe
 from builders.sandbox import inside
 from builders.sandbox.build_progress import BuildProgress
@@ -26,6 +27,7 @@ from builders.sandbox.march_native import NATIVE_QUESTION, native_processor
 
 _TICK_SECONDS = 5.0
 _END_SECONDS = 20.0
+_MOST_BYTES, _SHOWN_BYTES = 4096, 100
 _JOBS = "-j{jobs}"
 
 
@@ -84,7 +86,10 @@ class Worker:
     stderr: IO[bytes]
 
     def do(self, request: dict[str, Any], tick: Callable[[], None]) -> StepResult | None:
-        """Return the result of *request*; None if the worker ended."""
+        """Return the result of *request*; None if the worker ended.
+
+        BuildError for an answer that is no result: a step can write to the worker's stdout, too.
+        """
         requests, answers = self.process.stdin, self.process.stdout
         if requests is None or answers is None:
             return None
@@ -92,8 +97,15 @@ class Worker:
             requests.write(json.dumps(request).encode() + b"\n")
         while not select.select([answers], [], [], _TICK_SECONDS)[0]:
             tick()
-        line = answers.readline()
-        return StepResult(**json.loads(line)) if line.endswith(b"\n") else None
+        line = answers.readline(_MOST_BYTES)
+        try:
+            return from_json(StepResult, parse_json(line.decode())) if line else None
+        except ValueError as error:
+            raise BuildError(
+                "the worker of a build sent an answer that cannot be read",
+                detail=f"It begins with {line[:_SHOWN_BYTES]!r}.",
+                hint="A build step can write such an answer: look at what the source changes.",
+            ) from error
 
     def ended(self) -> tuple[int, str]:
         """Return exit code and stderr of a worker that ended."""

@@ -135,6 +135,19 @@ def test_a_compiler_error_is_a_build_error_and_the_tree_and_log_are_kept(cache):
     assert builder(cache).store.all() == []
 
 
+@pytest.mark.parametrize(
+    "answer",
+    ["", "{", "[]", "1" * 9000, "[" * 4000, '{"code": "x"}', r"\377"],
+    ids=["empty", "no JSON", "no object", "long", "deep", "no number", "no UTF-8"],
+)
+def test_an_answer_that_a_step_writes_in_the_workers_place_is_a_build_error(cache, answer):
+    find_session = "read -r _ _ _ _ _ worker _ </proc/self/stat"
+    write = f"printf '{answer}\\n' >/proc/$worker/fd/1"
+    with pytest.raises(BuildError, match="an answer that cannot be read"):
+        build(builder(cache, main=f"{find_session}; {write}"))
+    assert builder(cache).store.all() == []
+
+
 def test_after_a_compiler_error_was_mended_the_next_build_is_whole(cache):
     with pytest.raises(BuildError):
         build(builder(cache, main="exit 1"))

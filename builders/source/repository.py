@@ -59,8 +59,9 @@ _PARTIAL = """[remote "upstream"]
 _READ_ERRORS = (tarfile.TarError, EOFError, OSError, UnicodeError)
 _NO_LAZY_FETCH = {"GIT_NO_LAZY_FETCH": "1"}
 _NOTES_DATE = re.compile(r"<title>Release date.*?(\d{4}-\d{2}-\d{2})", re.DOTALL)
-_CONFIGURE = re.compile(rb"^(?:PACKAGE_VERSION|VERSION)='([^']+)'", re.MULTILINE)
-_MESON = re.compile(rb"^project\(.*?^\s*version:\s*'([^']+)'", re.MULTILINE | re.DOTALL)
+# The name of a build holds its version: what is longer than any version is none.
+_CONFIGURE = re.compile(rb"^(?:PACKAGE_VERSION|VERSION)='([^']{1,20})'", re.MULTILINE)
+_MESON = re.compile(rb"^project\(.*?^\s*version:\s*'([^']{1,20})'", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)

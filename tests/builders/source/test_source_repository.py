@@ -242,6 +242,8 @@ def test_a_repository_is_made_whole_or_not_at_all(
         ("configure", "#!\nPACKAGE_VERSION='9.6beta1'\n", "9.6beta1"),
         ("meson.build", "project('postgresql',\n  ['c'],\n  version: '18.6',\n)\n", "18.6"),
         ("configure", "PACKAGE_VERSION='of mine'\n", None),
+        ("configure", f"PACKAGE_VERSION='{'1' * 21}'\n", None),
+        ("meson.build", f"project('postgresql',\n  version: '{'1' * 21}',\n)\n", None),
         ("README", "PACKAGE_VERSION='17.1'\n", None),
     ],
 )

@@ -182,8 +182,8 @@ def _dotted(table: dict[str, Any]) -> dict[str, Any]:
     """Return *table* with the keys of its own tables joined to theirs by dots."""
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        inner = value.items() if isinstance(value, dict) else ()
-        flat |= {f"{key}.{name}": one for name, one in inner} or {key: value}
+        is_table = isinstance(value, dict)
+        flat |= {f"{key}.{name}": one for name, one in value.items()} if is_table else {key: value}
     return flat
 
 

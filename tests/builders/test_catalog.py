@@ -118,6 +118,12 @@ def test_a_relative_upstream_is_beside_the_configuration(tmp_path: Path) -> None
     assert config.upstream_directory == tmp_path / "clone"
 
 
+def test_a_table_whose_keys_are_all_commented_out_has_the_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "landspeed.toml"
+    path.write_text('[sources]\n[sources.git]\n[sources.tarball]\n# url = "https://example.org"\n')
+    assert SourceConfig.load(path) == SourceConfig()
+
+
 @pytest.mark.parametrize("upstream", ["https://example.org/pg.git", "git@example.org:pg.git"])
 def test_a_url_is_no_directory(upstream: str) -> None:
     assert SourceConfig(upstream=upstream).upstream_directory is None

@@ -23,6 +23,7 @@ from base.typed import problem
 
 CONFIG_NAME = "landspeed.toml"
 _SCHEMES = ("https://", "http://", "ssh://", "git://", "file://")
+_TARBALL_SCHEMES = ("https://", "http://", "file://")
 _SCP_LIKE = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:")
 _SUITE = re.compile(r"[a-z][a-z0-9-]*")
 _REMOTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -126,6 +127,9 @@ class SourceConfig(BaseModel):
     def _check(self) -> Self:
         if self.tarball_url and "{version}" not in self.tarball_url:
             raise _invalid("sources.tarball.url", self.tarball_url, "It must hold {version}.")
+        if self.tarball_url and not self.tarball_url.startswith(_TARBALL_SCHEMES):
+            why = f"URLs begin with {', '.join(_TARBALL_SCHEMES)}."
+            raise _invalid("sources.tarball.url", self.tarball_url, why)
         for suite in self.debian_suites:
             if not _SUITE.fullmatch(suite):
                 raise _invalid("sources.debian.suites", suite, "A suite is spelled like bookworm.")

@@ -138,6 +138,8 @@ def test_a_url_is_no_directory(upstream: str) -> None:
         '[sources.git]\nupstream = "ext::sh -c evil"',
         '[sources.git]\nupstream = "gopher://example.org"',
         '[sources.tarball]\nurl = "https://example.org/latest.tar.bz2"',
+        '[sources.tarball]\nurl = "/srv/postgresql-{version}.tar.bz2"',
+        '[sources.tarball]\nurl = "ssh://example.org/postgresql-{version}.tar.bz2"',
         '[sources.debian]\nsuites = ["Not A Suite"]',
         '[sources.debian]\nmirror = "somewhere"',
         'sources = "all"',

@@ -159,18 +159,27 @@ class GitHub:
         """Return what at most *pages* of the list at *path* (with its query) hold below *key*."""
         found: list[Some] = []
         for page in range(1, pages + 1):
-            answer = self._ask("GET", f"{path}&per_page={_PAGE}&page={page}")
-            try:
-                some = TypeAdapter(list[kind]).validate_python(answer[key] if key else answer)  # type: ignore[valid-type]
-            except (ValidationError, KeyError, TypeError) as error:
-                raise RemoteError(
-                    f"the answer of {self.api} could not be understood",
-                    detail=f"GET {path.partition('?')[0]}: {error}",
-                ) from error
+            where = f"{path}&per_page={_PAGE}&page={page}"
+            some = self._read(where, TypeAdapter(list[kind]), key)  # type: ignore[valid-type]
             found += some
             if len(some) < _PAGE:
                 break
         return found
+
+    def found(self, path: str, kind: type[Some]) -> Some:
+        """Return the object at *path*."""
+        one: Some = self._read(path, TypeAdapter(kind))
+        return one
+
+    def _read(self, path: str, kind: TypeAdapter[Any], key: str = "") -> Any:
+        answer = self._ask("GET", path)
+        try:
+            return kind.validate_python(answer[key] if key else answer)
+        except (ValidationError, KeyError, TypeError) as error:
+            raise RemoteError(
+                f"the answer of {self.api} could not be understood",
+                detail=f"GET {path.partition('?')[0]}: {error}",
+            ) from error
 
     def download(self, path: str, file: Path) -> None:
         """Write what is at *path* to *file*; GitHub redirects to a server that gets no token."""

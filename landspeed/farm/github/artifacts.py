@@ -12,6 +12,7 @@ import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Self
 from zipfile import BadZipFile, ZipFile
@@ -28,6 +29,9 @@ COMPLETE = "landspeed-results"
 _MOST_BYTES = 8 << 30
 _PARTIAL = re.compile(r"results-[\w.-]+")
 _TRACK = re.compile(r"(.*/)?track\.yml(@.*)?")
+_COMPARE = re.compile(r"(.*/)?compare\.yml(@.*)?")
+# The job of a comparison that shares its results, which it does if nothing in it is a patch.
+_PUBLISHES = "Publish / Results"
 # Events that only people with write access can cause. A pull request can leave an artifact of any
 # name, from a workflow of its own.
 _TRUSTED = ("schedule", "workflow_dispatch", "repository_dispatch")
@@ -61,8 +65,19 @@ class WorkflowRun(Answer):
         """Whether only people with write access can have started it."""
         return self.event in _TRUSTED and self.head_repository == self.repository
 
+    @property
+    def is_comparison(self) -> bool:
+        """Whether it may have run a patch of anybody, whatever its artifacts are called."""
+        return _COMPARE.fullmatch(self.path) is not None
+
+
+class _Job(Answer):
+    name: str
+    conclusion: str | None
+
 
 class _Origin(Answer):
+    id: int
     repository_id: int
     head_repository_id: int | None
 
@@ -97,7 +112,7 @@ class Artifacts:
         """Return the results of unsuccessful runs, which may or may not have been pushed.
 
         Only of runs that ended after the last successful run of track.yml began: that one
-        recovered what there was before.
+        recovered what there was before. Never of comparisons, whose patch may be anybody's.
         """
         listed = self.github.listed(
             "actions/runs?status=completed", WorkflowRun, "workflow_runs", pages=1
@@ -105,7 +120,8 @@ class Artifacts:
         runs = [run for run in listed if run.is_trusted and run.id != self.run]
         good = [run for run in runs if run.conclusion == "success" and _TRACK.fullmatch(run.path)]
         since = max((run.created_at for run in good), default="")
-        bad = [r for r in runs if r.conclusion != "success" and r.updated_at >= since]
+        own = [run for run in runs if not run.is_comparison]
+        bad = [r for r in own if r.conclusion != "success" and r.updated_at >= since]
         found: list[Artifact] = []
         for run in bad:
             found += self.github.listed(f"actions/runs/{run.id}/artifacts?", Artifact, "artifacts")
@@ -122,7 +138,19 @@ class Artifacts:
             if not one.expired
             and one.workflow_run.head_repository_id == one.workflow_run.repository_id
         ]
-        return sorted(own, key=lambda one: one.created_at, reverse=True)[:count]
+        newest = sorted(own, key=lambda one: one.created_at, reverse=True)
+        return list(islice(filter(self._is_published, newest), count))
+
+    def _is_published(self, one: Artifact) -> bool:
+        """Return whether publish.yml made *one*, not a patch that a comparison ran."""
+        number = one.workflow_run.id
+        if number == self.run:
+            return True
+        run = self.github.found(f"actions/runs/{number}", WorkflowRun)
+        if not run.is_trusted or not run.is_comparison:
+            return run.is_trusted
+        jobs = self.github.listed(f"actions/runs/{number}/jobs?", _Job, "jobs")
+        return any((job.name, job.conclusion) == (_PUBLISHES, "success") for job in jobs)
 
     def unpack(self, one: Artifact, target: Path) -> None:
         """Write the results in an artifact below *target*; UsageError if it holds anything else."""

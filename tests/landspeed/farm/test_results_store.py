@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 
 from benchmarks.records.record import Record
 from tests.kits.farm.farm_kit import Farm
@@ -49,6 +51,7 @@ class Job:
         place = self.api.stubs / "artifacts" / str(run) / "landspeed-results"
         place.mkdir(parents=True)
         shutil.copy(self.farm.project / "landspeed-results.tar", place)
+        self.api.ended(run, datetime.now(UTC), "success")
 
     @property
     def count(self) -> int:
@@ -147,6 +150,36 @@ def test_an_artifact_of_a_fork_is_not_ours(tmp_path, api, monkeypatch):
 
     monkeypatch.setattr(GitHubApi, "artifacts", of_a_fork)
     assert "nothing new there" in Job(tmp_path, "b", 'keep = "artifact"', api).results("fetch")
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        ({"event": "pull_request"}, "nothing new there"),
+        ({"path": ".github/workflows/compare.yml"}, "nothing new there"),
+        (
+            {
+                "path": ".github/workflows/compare.yml",
+                "jobs": [{"name": "Publish / Results", "conclusion": "success"}],
+            },
+            "1 file new here",
+        ),
+    ],
+)
+def test_only_what_publish_uploaded_counts_as_the_farms_results(tmp_path, api, run, says):
+    one = Job(tmp_path, "a", 'keep = "artifact"', api)
+    one.measure(1)
+    one.results("push")
+    one.upload(1)
+    api.runs[0] |= run
+    assert says in Job(tmp_path, "b", 'keep = "artifact"', api).results("fetch")
+
+
+def test_the_names_of_the_jobs_that_publish_a_comparison_are_those_we_look_for() -> None:
+    workflows = Path(__file__).parents[3] / ".github" / "workflows"
+    caller = yaml.safe_load((workflows / "compare.yml").read_text())["jobs"]["publish"]
+    called = yaml.safe_load((workflows / "publish.yml").read_text())["jobs"]["results"]
+    assert f"{caller['name']} / {called['name']}" == "Publish / Results"
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,13 @@ def test_what_others_can_start_leaves_nothing_for_us(farm, api, more):
     assert recovered(farm, api) == 0
 
 
+def test_a_comparison_leaves_nothing_whatever_its_artifact_is_called(farm, api):
+    left(api, 1, "results-compare")
+    left(api, 1)
+    ended(api, 1, "cancelled", workflow="compare.yml", event="workflow_dispatch")
+    assert recovered(farm, api) == 0
+
+
 def test_only_results_are_recovered_and_what_is_damaged_keeps_nothing_else_out(farm, api):
     ended(api, 1, "failure")
     left(api, 1)

@@ -75,11 +75,12 @@ class Coverage:
     def _read(self, table: pa.Table, preset: Preset) -> None:
         is_count = pc.is_valid(table["instructions"])
         is_timing = pc.and_(pc.invert(is_count), pc.equal(table["preset"], preset.name))
+        timings = _grouped(table.filter(is_timing), _TIMED)
         for found, columns, rows in (
-            (self.counted, _COUNTED, table.filter(is_count)),
-            (self.timed, _TIMED, table.filter(is_timing)),
+            (self.counted, _COUNTED, _grouped(table.filter(is_count), _COUNTED)),
+            (self.timed, _TIMED, _of_preset(timings, preset)),
         ):
-            for row in _grouped(rows, columns):
+            for row in rows:
                 if name := row["release"] or row["commit"]:
                     self.digests[name, variant_of(row).name].add(row["digest"])
                 cell = tuple(row[name] for name in columns)
@@ -113,9 +114,24 @@ class Coverage:
         )
 
 
+def _of_preset(rows: Iterable[dict[str, Any]], preset: Preset) -> list[dict[str, Any]]:
+    """Return the *rows* of cells of *preset*, of each tier with the machine's newest scale.
+
+    A run by hand can have other clients or scales under the preset's name. Tracking measures none
+    of them, so they would stay due on every other server.
+    """
+    names = ("mode", "protocol", "tier", "clients", "profile")
+    axes = (preset.modes, preset.protocols, preset.tiers, preset.client_counts, preset.profiles)
+    wanted = {tuple(map(str, one)) for one in product(*axes)}
+    own = [row for row in rows if tuple(str(row[name]) for name in names) in wanted]
+    by_age = sorted(own, key=lambda row: str(row["id_max"]))
+    scales = {(row["machine"], row["mode"], row["tier"]): row["scale"] for row in by_age}
+    return [r for r in own if r["scale"] == scales[r["machine"], r["mode"], r["tier"]]]
+
+
 def _grouped(table: pa.Table, cell: Iterable[str]) -> list[dict[str, Any]]:
     keys = ["digest", "release", "commit", "machine", "preset", *VARIANT_COLUMNS, *cell]
-    return list(table.group_by(keys).aggregate([("id", "count")]).to_pylist())
+    return list(table.group_by(keys).aggregate([("id", "count"), ("id", "max")]).to_pylist())
 
 
 def cost_estimate(records: RecordStore, cores: int) -> tuple[float, float, float]:

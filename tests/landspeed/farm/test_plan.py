@@ -219,11 +219,14 @@ def test_no_matrix_has_more_jobs_than_github_takes(farm, monkeypatch):
     assert len(track_outputs(session, track, made)["builds"]) == 3
 
 
-def timed(farm: Farm, commit: str, samples: int, machine: str) -> None:
+def timed(
+    farm: Farm, commit: str, samples: int, machine: str, *, day: int = 2, **more: Any
+) -> None:
     for clients in (1, 4, 16):
         for number in range(samples):
-            point = Point(release=None, commit=commit, machine=machine, clients=clients, seconds=2)
-            at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
+            cell = {"clients": clients, "seconds": 2, **more}
+            point = Point(release=None, commit=commit, machine=machine, **cell)
+            at = datetime(2026, 1, day, tzinfo=UTC) + timedelta(minutes=number)
             made = record(point, number=number, at=at)
             farm.records.add(Record.from_json(made | {"run": made["run"] | {"preset": "quick"}}))
 
@@ -235,6 +238,26 @@ def test_what_was_timed_in_every_cell_that_the_machine_has_is_not_due(farm):
     timed(farm, farm.commits[3], 2, "one")
     told = new(farm, LANDSPEED_TRACK_MACHINES="one")
     assert [row["targets"] for row in told["timings"]] == [f"{farm.commits[3]}:bs8"]
+
+
+@pytest.mark.parametrize("more", [{"clients": 8}, {"protocol": "simple"}, {"scale": 100}])
+def test_a_run_by_hand_of_other_cells_makes_nothing_due_again(farm, more):
+    farm.count(farm.commits)
+    for commit in farm.commits[:3]:
+        timed(farm, commit, 3, "one")
+    timed(farm, farm.commits[0], 2, "one", day=1, **more)
+    told = new(farm, LANDSPEED_TRACK_MACHINES="one")
+    assert [row["targets"] for row in told["timings"]] == [f"{farm.commits[3]}:bs8"]
+
+
+def test_a_new_scale_of_a_tier_is_what_is_measured_from_then_on(farm):
+    farm.count(farm.commits)
+    for commit in farm.commits:
+        timed(farm, commit, 3, "one", day=1)
+    timed(farm, farm.commits[3], 3, "one", scale=100)
+    told = new(farm, LANDSPEED_TRACK_MACHINES="one")
+    assert farm.commits[3] not in str(told["timings"])
+    assert farm.commits[0] in str(told["timings"])
 
 
 def test_steps_that_nobody_put_to_the_test_are_told_of_even_with_nothing_new(farm):

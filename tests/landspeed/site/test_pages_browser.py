@@ -231,6 +231,22 @@ def test_the_search_finds_a_version_a_commit_an_author_and_a_subject(
         page.get_by_role("heading", name=found).wait_for()
 
 
+def test_only_versions_that_changed_something_are_credited_with_a_changepoint(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    for asked, said in (
+        ("13.22", ""),
+        ("17.6", "changepoints here: "),
+        (hash_of(1)[:10], "1 changepoint here: bisected"),
+        (hash_of(2)[:10], ""),
+    ):
+        drawn(page, f"{address}/landspeed/search.html?q={asked}")
+        text = page.locator(".found").inner_text()
+        assert said in text
+        assert bool(said) == ("changepoint" in text)
+
+
 def test_what_is_not_measured_is_not_found_and_said(browser: tuple[Page, str]) -> None:
     page, address = browser
     drawn(page, f"{address}/landspeed/search.html?q=%3Cimg+src%3Dx%3E+none")

@@ -43,7 +43,8 @@ function matches(one, words) {
 function entry(one, rows) {
     const title = one.commit ? one.name : one.name.startsWith('@') ? one.name : `PostgreSQL ${one.name}`;
     const changed = rows.filter((row) => row.after.name === one.name
-        || row.bisection?.culprit?.ref === one.commit).filter((row) => row.current);
+        || (one.commit && row.state === 'bisected' && row.bisection.culprit.ref === one.commit))
+        .filter((row) => row.current);
     const facts = [one.date, one.line, one.version, `${count(one.runs, 'run')}`,
         one.variants.join(', '), one.machines.join(', ')].filter(Boolean);
     return h('article', {class: 'found'},
@@ -52,7 +53,7 @@ function entry(one, rows) {
         one.author ? h('p', {}, one.author) : null,
         h('p', {class: 'small quiet'}, facts.join(' · ')),
         h('p', {class: 'small'}, one.before
-            ? h('a', {href: compareAddress({a: one.before, b: one.name})},
+            ? h('a', {href: compareAddress({machine: one.machines[0], a: one.before, b: one.name})},
                 `Compare with ${one.before}, measured before it`) : null,
         changed.length ? ` ${count(changed.length, 'changepoint')} here: `
             + [...new Set(changed.map((row) => row.state))].join(', ') : null));

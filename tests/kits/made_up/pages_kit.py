@@ -136,9 +136,12 @@ def confirmed(step: Any, fate: ChangepointStatus, *, ratio: float = 1.2) -> Conf
 
 
 def bisected(
-    step: Any, *, answer: str = "culprit", ref: str | None = None, **changes: Any
+    step: Any, *, answer: str = "culprit", ref: str | None = None, count: int = 1, **changes: Any
 ) -> BisectionNote:
-    """The note that *step* was bisected to *ref*, with *changes* to its report."""
+    """The note that *step* was bisected to *ref* or *count* commits up to it.
+
+    *changes* are made to its report.
+    """
     culprit = {
         "name": (ref or hash_of(1))[:10],
         "ref": ref or hash_of(1),
@@ -147,7 +150,7 @@ def bisected(
         "author": AUTHORS[1],
         "email": "a@example.org",
         "parent": candidate(0) | {"name": hash_of(0)[:10]},
-        "steps": span(1),
+        "steps": span(1) | {"count": count},
     }
     facts = {
         "answer": answer,
@@ -155,6 +158,6 @@ def bisected(
         "variant": step.variant.name,
         "metric": step.metric,
         "machine": {"name": step.machine, "cpu": "", "cores": 2},
-        "culprit": culprit if answer in ("culprit", "range") else None,
+        "culprit": culprit if answer in ("culprit", "range", "refuted") else None,
     }
     return bisection(step.key, **facts | changes)

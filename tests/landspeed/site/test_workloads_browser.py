@@ -20,7 +20,7 @@ from landspeed.site.guards import guard_files
 from landspeed.site.pages.data import PAGES_DATA, PageInputs, page_files
 from landspeed.site.pages.page_files import sync
 from landspeed.site.publish import publish
-from tests.kits.made_up.pages_kit import bisected, confirmed, releases, runs
+from tests.kits.made_up.pages_kit import SUBJECTS, bisected, confirmed, hash_of, releases, runs
 from tests.kits.made_up.synthetic import RELEASES
 from tests.kits.made_up.synthetic_project import Project
 from tests.kits.made_up.workload_counts import counts
@@ -65,7 +65,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.add(runs(releases(), count=6))
     project.derive()
     steps = project.scan().changepoints
-    one = next(one for one in steps if one.mode == "sort-unique" and one.after.release == "18.1")
+    at = {(one.mode, one.after.release): one for one in steps}
+    one, two = at["sort-unique", "18.1"], at["sort-unique", "17.6"]
+    refuted = at["sort-text", "18.1"]
     failed = Origin(release="9.0.1", commit=None, tree="t", date="2011-01-01")
     profiles = {}
     for record in made:
@@ -76,8 +78,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         profiles[record["id"]] = path
     inputs = PageInputs(
         steps=steps,
-        confirmations=[confirmed(one, ChangepointStatus.CONFIRMED)],
-        bisections=[bisected(one)],
+        confirmations=[
+            confirmed(each, ChangepointStatus.CONFIRMED) for each in (one, two, refuted)
+        ],
+        bisections=[
+            bisected(one),
+            bisected(two, answer="range", count=3),
+            bisected(refuted, answer="refuted"),
+        ],
         failures=[
             FailedBuild(
                 origin=failed,
@@ -216,7 +224,12 @@ def test_the_overview_says_what_changed_per_family_and_names_the_cause(
     assert f"joins: 1 of {joins} needs more (up to +5.0 %: sort-unique), 1 fewer" in text
     assert "writing: insert-one did not change." in text
     assert "sort-unique needs +5.0 % instructions" in text
-    assert "Cause: " in text
+    changes = [line for line in text.splitlines() if " needs " in line and "Cause" in line]
+    assert sorted(line.partition("Cause: ")[2][:17] for line in changes) == [
+        f"{hash_of(1)[:10]} {SUBJECTS[1][:6]}",
+        "one of 3 commits ",
+    ]
+    assert "The cause is not found yet." in text
     assert "1 build failed" in text
     page.get_by_role("link", name="sort-unique").first.click()
     page.get_by_role("dialog").get_by_text("sort-unique, 18.1").wait_for()

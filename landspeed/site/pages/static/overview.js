@@ -119,13 +119,19 @@ function latest(rows) {
         return h('p', {}, `None is confirmed yet; ${current} are nominated. `, all);
     }
     return h('ul', {}, newest.map((row) => {
-        const cause = row.bisection?.culprit;
+        /* A bisection can have refuted its culprit; the change itself stays confirmed. */
+        const cause = row.state === 'bisected' ? row.bisection.culprit : null;
         const side = (one) => h('a', {href: commitAddress(one.commit || one.name)}, one.name);
         return h('li', {}, `${time(row).slice(0, 10)}: ${row.mode} needs `,
             h('strong', {class: row.worse ? 'worse' : 'better'}, change(row.ratio)),
             ` ${row.metric.replaceAll('_', ' ')} from `, side(row.before), ' to ', side(row.after),
             ` on ${row.machine}. `,
-            ...(cause ? ['Cause: ', h('a', {href: commitAddress(cause.ref)}, cause.name),
-                ` ${cause.subject} (${cause.author}).`] : ['The cause is not found yet.']));
+            ...(cause ? ['Cause: ', among(cause), h('a', {href: commitAddress(cause.ref)}, cause.name),
+                ` ${cause.subject}${cause.author ? ` (${cause.author})` : ''}.`]
+                : ['The cause is not found yet.']));
     }), h('li', {}, all));
 }
+
+/* What precedes the last of several commits or releases that cannot be told apart. */
+const among = ({candidates, author}) => (candidates > 1
+    ? `one of ${count(candidates, author ? 'commit' : 'release')} up to ` : '');

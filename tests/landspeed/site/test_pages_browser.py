@@ -280,6 +280,25 @@ def test_a_against_b_has_the_ratio_and_the_interval_of_welch(
     assert "better in" in page.locator("#summary").inner_text()
 
 
+def test_a_version_that_has_no_runs_is_not_replaced_by_another(browser: tuple[Page, str]) -> None:
+    page, address = browser
+    drawn(page, f"{address}/landspeed/compare.html?a=13.22:bs8&b=17.6:bs4")
+    assert "No runs of 17.6:bs4 in this choice" in page.locator("#view").inner_text()
+    assert page.locator("tbody tr").count() == 0
+    page.locator("select[data-key=B]").select_option("17.6 bs8")
+    page.locator("tbody tr").first.wait_for()
+
+
+def test_links_to_a_comparison_name_a_machine_that_has_the_version(
+    browser: tuple[Page, str],
+) -> None:
+    page, address = browser
+    for where in (f"commit.html#{hash_of(2)}", f"landspeed/search.html?q={hash_of(2)[:10]}"):
+        drawn(page, f"{address}/{where}")
+        link = page.get_by_role("link", name="Compare with").get_attribute("href")
+        assert "machine=elephant&" in str(link)
+
+
 def _percent(text: str) -> float:
     match = re.fullmatch(r"([+−])([\d.]+) %", text)
     assert match is not None, text

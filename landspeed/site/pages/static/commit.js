@@ -51,15 +51,16 @@ function find(asv, asked) {
 function about({release, hash, name, known, names, found}) {
     const date = known?.date ?? new Date(names.date).toISOString().slice(0, 10);
     const variants = known?.variants ?? ['bs8'];
+    const on = known ? {machine: known.machines[0]} : {};
     const parts = [
         known?.subject ? h('p', {class: 'strong'}, known.subject) : null,
         h('p', {}, [`${date}`, known?.author, known?.line && `on ${known.line}`,
             known && `${count(known.runs, 'run')} on ${known.machines.join(', ')}`]
             .filter(Boolean).join(' · ')),
         elsewhere(release, hash),
-        known?.before ? h('p', {}, h('a', {href: compareAddress({a: known.before, b: name})},
+        known?.before ? h('p', {}, h('a', {href: compareAddress({...on, a: known.before, b: name})},
             `Compare with ${known.before}, measured before it`)) : null,
-        release ? h('p', {}, h('a', {href: compareAddress({b: name})}, 'Compare with another version')) : null,
+        release ? h('p', {}, h('a', {href: compareAddress({...on, b: name})}, 'Compare with another version')) : null,
         ...changed(found),
         h('h2', {}, 'The runs behind its dots'),
         h('p', {}, 'Run this in the checkout that published the site:'),

@@ -27,23 +27,28 @@ run(async function draw(index, place) {
         return;
     }
     const [first, second] = likely(sides);
-    const a = find(sides, asked('a')) || first;
-    const b = find(sides, asked('b')) || second;
-    const rows = compared({index, loaded, metric, a, b});
-    const list = sides.map((one) => ({value: one.key, text: one.label}));
+    const a = asked('a') ? find(sides, asked('a')) : first;
+    const b = asked('b') ? find(sides, asked('b')) : second;
+    const missing = [a ? null : asked('a'), b ? null : asked('b')].filter(Boolean);
+    const rows = missing.length ? [] : compared({index, loaded, metric, a, b});
+    const list = [...missing.map((one) => ({value: one, text: `${one} (no runs)`})),
+        ...sides.map((one) => ({value: one.key, text: one.label}))];
+    const [left, right] = [a?.key ?? asked('a'), b?.key ?? asked('b')];
     put(place,
         form(
             controls(fields, chosen, again),
-            select('A, the baseline', list, a.key, chooses('a', again)),
-            select('B', list, b.key, chooses('b', again)),
+            select('A, the baseline', list, left, chooses('a', again)),
+            select('B', list, right, chooses('b', again)),
             h('button', {type: 'button', onclick: () => {
-                remember({a: b.key, b: a.key});
+                remember({a: right, b: left});
                 again();
             }}, 'Swap'),
             metricControl(index, metrics, metric, again)),
         ...(rows.length ? shown({index, rows, metric, a, b})
-            : [h('p', {class: 'note'}, `No cell has ${spellMetric(index, metric)} for both.`)]),
-        proof(a, b));
+            : [h('p', {class: 'note'}, missing.length
+                ? `No runs of ${missing.join(' and ')} in this choice. Make another one above.`
+                : `No cell has ${spellMetric(index, metric)} for both.`)]),
+        missing.length ? null : proof(a, b));
 });
 
 /* All builds of all versions on the machine, in the order of versions. */

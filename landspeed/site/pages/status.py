@@ -38,12 +38,15 @@ def status_facts(
         .to_pylist()
     )
     judged: dict[str, dict[str, dict[str, Any]]] = {}
+    measured: set[str] = set()
     done: dict[tuple[str | None, str], str] = {
         (None, f"{note.origin.name}:{note.variant}"): note.time for note in failures
     }
     for row in servers:
         for name, origin in dots.servers.get(row["digest"], {}).items():
-            done[row["machine"], f"{name}:{variant_of(row)}"] = row["time_max"]
+            target = f"{name}:{variant_of(row)}"
+            measured.add(target)
+            done[row["machine"], target] = row["time_max"]
             position = place_of(origin)
             if position and position.branch != RELEASES_LINE:
                 own = judged.setdefault(row["machine"], {})
@@ -55,7 +58,6 @@ def status_facts(
     for name in sorted({*dots.machines, *newest}):
         queue = _queue(newest[name], done) if name in newest else None
         machines.append(_machine(dots, name, judged.get(name, {})) | {"queue": queue})
-    measured = {origin.name for origin in dots.origins}
     return {"machines": machines, "failures": _failures(failures, measured)}
 
 
@@ -125,7 +127,7 @@ def _failures(notes: Iterable[FailedBuild], measured: set[str]) -> list[dict[str
             "reason": plain(note.message),
         }
         for note in notes
-        if note.origin.name not in measured
+        if f"{note.origin.name}:{note.variant}" not in measured
     ]
     return sorted(rows, key=lambda row: str(row["time"]), reverse=True)[:_MOST_FAILURES]
 

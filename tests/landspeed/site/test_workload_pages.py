@@ -125,13 +125,17 @@ def test_a_delay_is_that_of_commits_made_since_the_branch_is_followed() -> None:
 
 
 def test_a_failed_build_is_listed_until_its_source_is_measured(table: pa.Table) -> None:
-    def note(release: str, time: str) -> FailedBuild:
+    def note(release: str, time: str, variant: str = "bs8") -> FailedBuild:
         origin = Origin(release=release, commit=None, tree="t", date="2026-01-01")
-        return FailedBuild(origin=origin, variant=Variant(), time=time, message="gcc\u202e failed")
+        of = {"origin": origin, "variant": Variant.parse(variant)}
+        return FailedBuild(**of, time=time, message="gcc\u202e failed")
 
-    notes = [note("18.1", "2026-01-01"), note("9.0.1", "2026-01-02"), note("9.1.1", "2026-01-03")]
+    notes = [
+        *(note("18.1", "2026-01-01"), note("9.0.1", "2026-01-02"), note("9.1.1", "2026-01-03")),
+        note("18.1", "2026-01-04", "bs4"),  # only its other variant is measured
+    ]
     failures = status_facts(Dots(table), place_of, notes, [])["failures"]
-    assert [one["name"] for one in failures] == ["9.1.1", "9.0.1"]
+    assert [one["name"] for one in failures] == ["18.1", "9.1.1", "9.0.1"]
     assert "\u202e" not in failures[0]["reason"]
 
 

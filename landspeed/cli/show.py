@@ -52,7 +52,12 @@ def show_(point: str | None, guards: str | None) -> None:
     records = session.records.records([run.id for p in points for run in p.runs])
     if as_json():
         by_id = {record.id: record.to_json() for record in records}
-        emit_json([p.facts() | {"records": [by_id[run.id] for run in p.runs]} for p in points])
+        emit_json(
+            [
+                p.facts() | {"records": [by_id[r.id] for r in p.runs if r.id in by_id]}
+                for p in points
+            ]
+        )
         return
     shown = details(points[0], list(records)) if len(points) == 1 else overview(points)
     emit(shown)

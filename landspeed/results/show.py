@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from base.build import Origin
-from base.errors import RefError
+from base.errors import RecordError, RefError
 from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.identical_builds import IdenticalBuild, Origins
 from benchmarks.records.record import BuildFacts, EpochFacts, Record
@@ -195,7 +195,13 @@ def details(point: PointRuns, records: Sequence[Record]) -> RenderableType:
     """Return the estimates and runs of *point*, and what its *records* tell.
 
     The latter are where the time went, warnings, and the provenance of the first record.
+    RecordError if no run of the point has a record that can be read.
     """
+    if not records:
+        raise RecordError(
+            f'no record of "{point.name}" can be read',
+            hint='"landspeed farm results check" lists what is damaged.',
+        )
     columns = _COUNTED_COLUMNS if point.runs[0].buffers else _RUN_COLUMNS
     titles = ("run", "time", "round", *(title for title, _, _ in columns))
     rows = (

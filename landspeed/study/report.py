@@ -56,7 +56,7 @@ _Exhibit = TypeVar("_Exhibit", PlotExhibit, TableExhibit, EvidenceExhibit)
 
 @dataclass(frozen=True, kw_only=True)
 class StudyReport:
-    """The content of a report: the plan, the samples, and their records by id.
+    """The content of a report: the plan, the samples, and their records by id, but damaged ones.
 
     ``names`` maps each REF to what was measured; ``errors`` says what was not measured and why.
     """
@@ -265,7 +265,8 @@ def _evidence(report: StudyReport, exhibit_: EvidenceExhibit) -> Iterator[str]:
 
 
 def _records(report: StudyReport, rows: Iterable[StudyRow]) -> list[Record]:
-    return [report.records[identifier] for identifier in {row.scalars["id"]: 0 for row in rows}]
+    ids = dict.fromkeys(row.scalars["id"] for row in rows)
+    return [report.records[one] for one in ids if one in report.records]  # not the damaged ones
 
 
 def _misleading(report: StudyReport) -> Iterator[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from rich.table import Table
 
@@ -21,6 +23,7 @@ from landspeed.results.show import Estimate, PointRuns, details, find_points, ov
 from tests.kits.made_up.synthetic import START, Point, counted_record, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 from tests.kits.made_up.workload_counts import counts
+from tests.kits.verbs import called
 
 SYNTHETIC_HASH = "abcdef0123"
 
@@ -152,6 +155,28 @@ def test_details_show_every_run_and_where_it_came_from(store: RecordStore) -> No
         assert run.time in text
     for fact in ("shared_buffers = 16384", "gcc", "glibc 2.36", point.runs[0].digest):
         assert fact in text
+
+
+def test_a_record_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    damaged = RecordStore(tmp_path / "results" / "records")
+    for number in range(2):
+        damaged.add(Record.from_json(record(Point(), number=number)))
+    damaged.seal()
+    (segment,) = damaged.root.rglob("*.parquet")
+    (tmp_path / "asv.conf.json").write_text("{}")
+
+    def show(*words: str) -> subprocess.CompletedProcess[str]:
+        return called(["show", "18.1:bs8/read-only", *words], {"COLUMNS": "200"}, tmp_path)
+
+    for left in (1, 0):
+        table = pq.read_table(segment)
+        texts = [*table["record"].to_pylist()[:left], *["{"] * (2 - left)]
+        at = table.schema.get_field_index("record")
+        pq.write_table(table.set_column(at, "record", [texts]), segment)
+        (point,) = json.loads(show("--json").stdout)
+        assert (len(point["runs"]), len(point["records"])) == (2, left)
+        assert ("sha256" in show().stdout) == bool(left)
+    assert "error:  no record of" in show().stderr
 
 
 def test_runs_of_another_epoch_are_a_point_of_their_own(tmp_path: Path) -> None:

@@ -35,6 +35,16 @@ def report(tmp_path: Path) -> StudyReport:
     return reported(planned(tmp_path, "page-size"))
 
 
+def test_a_record_that_cannot_be_read_keeps_nothing_else_out(
+    report: StudyReport, tmp_path: Path
+) -> None:
+    for left in ([*report.records][1:], []):
+        some = replace(report, records={one: report.records[one] for one in left})
+        page = write_report(some, tmp_path / "page-size/quick")
+        text = (page.parent / "report.md").read_text()
+        assert "\n## Block sizes\n" in text
+
+
 def of(report: StudyReport, part: str, **axes: Any) -> list[StudyRow]:
     wanted = axes.items()
     return [r for r in report.rows if r.part == part and wanted <= r.axes.items()]

@@ -154,6 +154,23 @@ def test_a_cell_leads_to_its_trend_and_shows_which_functions_differ(
     assert page.evaluate(plotted) == [len(RELEASES)]
 
 
+def test_an_address_of_a_cell_can_name_a_registered_server_or_a_version_that_is_not_shown(
+    browser: tuple[Page, str], site: Path
+) -> None:
+    page, address = browser
+    data = (site / "landspeed/data/workloads.json").read_text().replace('"17.6"', '"@debian15"')
+    facts = json.loads(data)
+    next(one for one in facts["versions"] if one["name"] == "16.10")["kind"] = "commit"
+    page.route("**/workloads.json", lambda route: route.fulfill(json=facts))
+    dialog = page.get_by_role("dialog")
+    for version, before in (("@debian15", "15.14"), ("16.10", "15.14")):
+        cell = f"sort-unique/prepared/small-1/1/default@{version}"
+        page.goto(f"{address}/landspeed/workloads.html?versions=releases&cell={cell}")
+        dialog.get_by_role("heading", name=f"sort-unique, {version}").wait_for()
+        assert f" in {before}: +" in dialog.locator("p.strong").inner_text()
+    page.unroute("**/workloads.json")
+
+
 def test_a_directory_leads_to_its_files_functions_and_the_workloads_that_execute_them(
     browser: tuple[Page, str],
 ) -> None:

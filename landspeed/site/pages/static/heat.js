@@ -24,8 +24,8 @@ export const buffersOf = (metric) => (metric.endsWith('_cold') ? 'cold' : 'warm'
    with a count that may be compared. */
 export function baseline(row, metric, place, versions, against) {
     const values = row.values[metric];
-    const before = versions.slice(0, versions.indexOf(place)).filter(
-        (one) => values[one] !== null && row.toolchain[one] === row.toolchain[place]);
+    const before = versions.filter((one) => one < place
+        && values[one] !== null && row.toolchain[one] === row.toolchain[place]);
     return against === 'first' ? before[0] : before[before.length - 1];
 }
 

@@ -58,7 +58,8 @@ run(async function draw(index, place) {
                 chooses('flat', again, (value) => (value ? 'yes' : '')))),
         legend(), heat(view), h('dialog', {id: 'cell', 'aria-label': 'One cell',
             onclose: () => remember({cell: ''})}));
-    const [key, version] = (asked('cell') ?? '').split('@');
+    /* At the first @: the name of a registered server begins with one. */
+    const [key, version] = (asked('cell') ?? '').split(/@(.*)/);
     const row = view.rows.find((one) => keyOf(one) === key);
     if (row && map.versions.includes(version)) {
         await open(view, row, map.versions.indexOf(version));

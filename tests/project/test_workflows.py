@@ -260,6 +260,12 @@ def test_the_action_for_forks_needs_no_secret_and_saves_a_cache_before_the_branc
         assert "github.sha" not in str(step) or "--dry-run" in step["run"], step["name"]
 
 
+def test_a_report_that_nobody_wrote_stops_no_comment():
+    downloads = [step for _, step in steps() if step["name"] == "Download the report"]
+    assert len(downloads) == 2
+    assert all(step["continue-on-error"] for step in downloads)
+
+
 def test_a_job_after_one_that_may_be_skipped_says_itself_when_it_runs():
     # Without a status function in "if", success() is assumed, which is false after a skipped job.
     # https://docs.github.com/actions/reference/workflows-and-actions/expressions#status-check-functions

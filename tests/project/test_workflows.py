@@ -266,6 +266,13 @@ def test_a_report_that_nobody_wrote_stops_no_comment():
     assert all(step["continue-on-error"] for step in downloads)
 
 
+def test_the_cache_of_the_action_for_forks_is_of_the_workloads_and_of_the_base():
+    named = {step["name"]: step for step in workflow(IN_A_FORK)["runs"]["steps"]}
+    keys = [named[f"{verb} the base's counts"]["with"]["key"] for verb in ("Restore", "Save")]
+    counted, before = "${{ inputs.workloads || inputs.suite }}", "${{ steps.base.outputs.before }}"
+    assert keys == [f"landspeed-{counted}-{before}"] * 2
+
+
 def test_a_job_after_one_that_may_be_skipped_says_itself_when_it_runs():
     # Without a status function in "if", success() is assumed, which is false after a skipped job.
     # https://docs.github.com/actions/reference/workflows-and-actions/expressions#status-check-functions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from base.build import Build
 from base.errors import MeasureError, UsageError, raise_if
@@ -28,6 +28,8 @@ from landspeed.campaign.workloads import cells_of, count_workloads
 from landspeed.profiling.edited import EditedFunctions, edited_functions, executed_of
 from landspeed.session.session import Session, built
 
+_Cost = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteChange:
@@ -38,8 +40,8 @@ class SuiteChange:
 
     workload: str
     state: str
-    before: float
-    after: float
+    before: _Cost
+    after: _Cost
     parts: tuple[ChangePart, ...]
 
     @property

@@ -138,7 +138,7 @@ def _comment(number: int, file: Path) -> None:
     hint = 'Write it with "landspeed bisect --json" or "landspeed compare --suite … --json".'
     facts = read_json(str(file), hint=hint) if file.exists() else None
     github, run = GitHub.find(say), os.environ.get("GITHUB_RUN_ID", "")
-    if facts is None or "changes" in facts:
+    if facts is None or (isinstance(facts, dict) and "changes" in facts):
         text = f"There is no report. The log of workflow run {run} says why."
         if facts is not None:
             # the job that wrote it ran code of others: nothing in it may be Markdown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from base.errors import UsageError
+from base.files import parse_json
 from benchmarks.machine.cgroup import Cgroup
 from landspeed.console.params import spell_duration
 from landspeed.session.session import Session
@@ -81,7 +81,7 @@ def read_json(path: str, hint: str) -> Any:
     try:
         with click.open_file(path) as stream:
             text = stream.read()
-        return json.loads(text) if text.strip() else None
+        return parse_json(text) if text.strip() else None
     except OSError as error:
         raise UsageError(f'could not read "{path}"', detail=str(error.strerror)) from error
     except ValueError as error:

@@ -143,3 +143,16 @@ def test_the_report_of_a_suite_is_a_comment_that_holds_no_markdown_of_others(
     assert lines[0] == suite_mail(found).splitlines()[0]
     with pytest.raises(UsageError, match="no comparison over a suite"):
         SuiteComparison.parse({"changes": 1})
+    for cost in (0, -1, float("inf"), float("nan")):
+        changes = [facts["changes"][0] | {"before": cost}]
+        with pytest.raises(UsageError, match="no comparison over a suite"):
+            SuiteComparison.parse(facts | {"changes": changes})
+
+
+@pytest.mark.parametrize("text", ["5", "true", '"changes"', pytest.param("[" * 100_000, id="deep")])
+def test_a_file_that_is_no_report_is_one_error(api, tmp_path: Path, text: str):
+    file = tmp_path / "report.json"
+    file.write_text(text)
+    with pytest.raises(LandspeedError):
+        issues_.main(["--comment", "42", str(file)], standalone_mode=False)
+    assert api.comments == {}

@@ -99,8 +99,9 @@ def test_the_budget_cuts_and_what_is_left_comes_later(farm):
     assert "2 later" in done.stderr
 
 
-def test_a_budget_that_is_too_small_for_anything_does_one(farm):
-    assert refs(farm, "--budget", "1s") == [3]
+@pytest.mark.parametrize("budget", ["0", "1s"])
+def test_a_budget_that_is_too_small_for_anything_does_one(farm, budget):
+    assert refs(farm, "--budget", budget) == [3]
 
 
 def test_what_records_say_it_costs_is_what_the_budget_goes_by(farm):

@@ -72,6 +72,7 @@ def forcing_settings(
             keep=True,
             confined=True,
         ) as (cluster, *_),
+        cluster.answering(),
     ):
         for chosen in _choices(candidates(wanted, known, features)):
             with cluster.connect(database) as connection:

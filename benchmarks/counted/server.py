@@ -223,7 +223,8 @@ class CountedServer:
 def explained(cluster: Cluster) -> Iterator[None]:
     """Turn what goes wrong into a MeasureError with the last words of the server of *cluster*."""
     try:
-        yield
+        with cluster.answering():
+            yield
     except (MeasureError, ClusterError) as error:
         said = server_error(error.message, cluster.log_text()).detail
         raise MeasureError(

@@ -42,9 +42,12 @@ class DatasetLoader:
     def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
         """Make and fill the databases; MeasureError if that fails."""
         del scale
-        with _connected(host, user, database) as connection:
-            said = connection.info.parameter_status("server_version") or ""
-        version = Version.said_in(said)
+        try:
+            with _connected(host, user, database) as connection:
+                said = connection.info.parameter_status("server_version") or ""
+            version = Version.said_in(said)
+        except (psycopg.Error, ValueError) as error:
+            raise MeasureError("could not load the datasets", detail=str(error).strip()) from error
         for name in dataset_names():
             dataset = dataset_for(name, version)
             if dataset is None:

@@ -251,6 +251,7 @@ class Templates:
     def _fill(self, servers: Sequence[Cluster], scale: int) -> None:
         """Load the first of fresh *servers* at *scale*, and have it give its workers their part."""
         with ExitStack() as stack:
+            stack.enter_context(servers[0].answering())
             connections = [stack.enter_context(server.connect()) for server in servers]
             first = connections[0]
             if self.topology:

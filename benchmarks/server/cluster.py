@@ -111,6 +111,7 @@ def setting_defaults(build: Build, home: ServerHome) -> dict[str, tuple[str, str
             Cluster(
                 build=build, data=data, run=run, settings={}, keep=False, confined=True
             ) as cluster,
+            cluster.answering(),
             cluster.connect() as connection,
         ):
             rows = connection.execute(_DEFAULTS).fetchall()

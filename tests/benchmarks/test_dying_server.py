@@ -114,3 +114,10 @@ def forced(cluster: Cluster, patch: Callable[..., None], known: dict[str, str]) 
 def test_when_it_is_asked_for_a_plan(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClusterError, match="died"):
         forced(cluster, monkeypatch.setattr, {"enable_indexscan": ""})
+
+
+def test_a_setting_that_it_does_not_know_is_not_tried(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # enable_incremental_sort was enable_incrementalsort at first
+    assert forced(cluster, monkeypatch.setattr, {"enable_sort": ""}) is None

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.records.record import Record
-from benchmarks.records.segments import write_segment
+from benchmarks.records.segments import pack_segment, write_segment
 from benchmarks.records.store import RecordStore
 from landspeed.results.points import Dots
 from landspeed.site.asv_results import AsvLayout, derive
@@ -93,7 +93,7 @@ def synthetic_year(runs: int, root: Path) -> Iterator[Figure]:
         rows = {row["id"]: json.dumps(row, separators=(",", ":")) for row in session}
         texts += sum(map(len, rows.values()))
         with sealing:
-            write_segment(_directory(store, session[0]), rows)
+            write_segment(*pack_segment(_directory(store, session[0]), rows))
     files = [path.stat().st_size for path in store.root.rglob("*.parquet")]
     yield Figure(figure="records_year.runs", value=runs, unit="runs")
     yield Figure(figure="records_year.files", value=len(files), unit="files")

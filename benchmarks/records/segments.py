@@ -51,8 +51,8 @@ def _readable(path: Path) -> Iterator[None]:
         raise _damaged(path, reason(error)) from error
 
 
-def write_segment(directory: Path, texts: Mapping[str, str]) -> Path:
-    """Write records (id → JSON text) to *directory* as one durable Segment; its path.
+def pack_segment(directory: Path, texts: Mapping[str, str]) -> tuple[Path, bytes]:
+    """Return path in *directory* and content of the Segment of records (id → JSON text).
 
     Rows are in the order of their ids, so equal records make an equal file.
     """
@@ -76,9 +76,13 @@ def write_segment(directory: Path, texts: Mapping[str, str]) -> Path:
     )
     data = sink.getvalue().to_pybytes()
     path = directory / f"{hashlib.sha256(data).hexdigest()[:_NAME_DIGITS]}{SUFFIX}"
+    return path, data
+
+
+def write_segment(path: Path, data: bytes) -> None:
+    """Write a Segment that was packed for *path*; it is durable then."""
     write_atomic(path, data)
-    sync_directory(directory)
-    return path
+    sync_directory(path.parent)
 
 
 def sync_directory(directory: Path) -> None:

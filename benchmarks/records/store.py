@@ -30,6 +30,7 @@ from benchmarks.records.notes import NoteStore
 from benchmarks.records.record import Record
 from benchmarks.records.segments import (
     SUFFIX,
+    pack_segment,
     read_scalars,
     read_texts,
     sync_directory,
@@ -104,9 +105,12 @@ class RecordStore:
                 known = set(read_scalars(_segments_in(directory), ["id"])["id"].to_pylist())
                 fresh = {i: text for i, (_, text) in loose.items() if i not in known}
                 if fresh:
-                    segments.append(write_segment(directory, fresh))
+                    path, data = pack_segment(directory, fresh)
+                    # first: what has a Segment is not sealed, so not signed, again
+                    sign(self.root, [path])
+                    write_segment(path, data)
+                    segments.append(path)
                     count += len(fresh)
-                    sign(self.root, segments[-1:])
                 for path, _ in loose.values():
                     path.unlink(missing_ok=True)
         return Sealed(segments=tuple(segments), records=count)

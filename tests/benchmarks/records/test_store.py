@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from base.errors import RecordError, StorageError
+from base.errors import RecordError, StorageError, UsageError
 from benchmarks.records.columns import COLUMNS, SCALARS, TEXT, VARIANT_COLUMNS, variant_of
 from benchmarks.records.record import Record
 from benchmarks.records.segments import check_segment, read_scalars
+from benchmarks.records.signatures import unsigned_segments
 from benchmarks.records.store import RecordStore, new_id
 from landspeed.farm.merge import merge_results
 from tests.kits.builds.buildkit import forked
@@ -283,6 +284,18 @@ def test_a_full_disk_loses_nothing(store: RecordStore, monkeypatch: pytest.Monke
     assert path.exists()
     assert not list((store.root / "segments").rglob("*.*"))
     assert len(ids(store)) == 1
+
+
+def test_a_seal_that_could_not_sign_is_repeated_and_signs(
+    store: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add(Record.from_json(record(Point())))
+    monkeypatch.setenv("LANDSPEED_MACHINE_KEYS", "elephant x")
+    with pytest.raises(UsageError, match="keys of machines"):
+        store.seal()
+    monkeypatch.setenv("LANDSPEED_MACHINE_KEYS", "elephant " + "5e" * 32)
+    assert store.seal().records == 1
+    assert unsigned_segments(store.root) == []
 
 
 def _add_and_seal(arguments: tuple[Path, int]) -> None:

@@ -28,7 +28,7 @@ from base.build import BUILD_JSON
 from base.errors import LandspeedError
 from base.files import canonical_json, digest_text, digest_tree
 from benchmarks.records.identical_builds import IdenticalBuild
-from benchmarks.records.segments import write_segment
+from benchmarks.records.segments import pack_segment, write_segment
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import preset_named
 from builders.source import Position
@@ -202,7 +202,7 @@ def test_segments_of_mutated_records_stop_nothing(valid: Path, chance: Random) -
         for number in range(BATCH):
             facts = changed(chance, record(Point(), number=99 + number))
             with suppress(Exception):  # only a Segment that can be written is of interest
-                write_segment(directory, {facts["id"]: json.dumps(facts)})
+                write_segment(*pack_segment(directory, {facts["id"]: json.dumps(facts)}))
         require_rest(theirs, valid)
 
 

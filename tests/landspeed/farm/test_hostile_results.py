@@ -19,7 +19,7 @@ from base.files import canonical_json, digest_text
 from base.typed import to_json
 from benchmarks.records.identical_builds import IdenticalBuild
 from benchmarks.records.record import Record
-from benchmarks.records.segments import write_segment
+from benchmarks.records.segments import pack_segment, write_segment
 from benchmarks.records.signatures import unsigned_segments
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.scenario import preset_named
@@ -76,7 +76,8 @@ def segment(machine: str = "elephant", month: str = "2026-01", **wrong: object) 
     def made(results: Path) -> str:
         facts = record(Point(), number=77) | wrong
         directory = results / "records" / "segments" / machine / month
-        path = write_segment(directory, {facts["id"]: json.dumps(facts)})
+        path, data = pack_segment(directory, {facts["id"]: json.dumps(facts)})
+        write_segment(path, data)
         return path.relative_to(results).as_posix()
 
     return made

@@ -16,8 +16,8 @@ from pyarrow import feather
 
 from base.errors import StorageError
 from base.files import write_atomic, writing
-from benchmarks.records.columns import COLUMNS, SCALARS
-from benchmarks.records.segments import read_scalars
+from benchmarks.records.columns import SCALARS
+from benchmarks.records.segments import read_sound
 
 _SEGMENTS = b"segments"
 # Fewer Segments, or rows, are read as quickly as the cache is written.
@@ -53,14 +53,16 @@ def cached_scalars(root: Path, segments: Sequence[Path]) -> pa.Table:
         known, table = set(), SCALARS.empty_table()
     fresh = [segment for name, segment in names.items() if name not in known]
     if fresh:
-        new = read_scalars(fresh, [column.name for column in COLUMNS])
+        new, sound = read_sound(fresh)
+        # a damaged one is read, and told of, each time: it may be mended
+        known |= {segment.relative_to(root).as_posix() for segment in sound}
         table = each_once(pa.concat_tables([table, new]).unify_dictionaries())
         if len(fresh) >= _WORTHWHILE_SEGMENTS or new.num_rows >= _WORTHWHILE_ROWS:
             del new
-            _save(path, list(names), table)
+            _save(path, sorted(known), table)
             saved, mapped = _load(path)
             # A file that is mapped takes memory only for the columns that are read.
-            table = mapped if saved == names.keys() else table
+            table = mapped if saved == known else table
             pa.default_memory_pool().release_unused()
     return table
 

@@ -96,15 +96,22 @@ def sync_directory(directory: Path) -> None:
 
 def read_scalars(paths: Sequence[Path], columns: Sequence[str]) -> pa.Table:
     """Return the scalar *columns* of the Segments at *paths*, without those of damaged ones."""
-    tables = [SCALARS.empty_table()]
+    return read_sound(paths)[0].select(columns)
+
+
+def read_sound(paths: Sequence[Path]) -> tuple[pa.Table, list[Path]]:
+    """Return all scalar columns of those Segments at *paths* that are not damaged, and these."""
+    tables, sound = [SCALARS.empty_table()], list[Path]()
     for begin in range(0, len(paths), _READ_AT_ONCE):
-        tables += _some_scalars(paths[begin : begin + _READ_AT_ONCE])
-    return pa.concat_tables(tables).select(columns)
+        for some, table in _some_scalars(paths[begin : begin + _READ_AT_ONCE]):
+            tables.append(table)
+            sound += some
+    return pa.concat_tables(tables), sound
 
 
-def _some_scalars(paths: Sequence[Path]) -> Iterator[pa.Table]:
+def _some_scalars(paths: Sequence[Path]) -> Iterator[tuple[Sequence[Path], pa.Table]]:
     try:
-        yield _sound_scalars([*paths])
+        yield paths, _sound_scalars([*paths])
     except RecordError as error:
         if len(paths) == 1:
             warn_set_aside(paths[0], error)

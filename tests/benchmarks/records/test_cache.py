@@ -9,6 +9,7 @@ import pytest
 from benchmarks.records import cache as module
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore, new_id
+from tests.kits.made_up.synthetic import Point, record
 from tests.kits.made_up.synthetic import records as synthetic_records
 
 
@@ -45,3 +46,20 @@ def test_the_cache_gives_what_the_segments_hold(
     next(store.root.glob("segments/*/*/*.parquet")).unlink()
     for one in (store, RecordStore(store.root)):
         assert one.table().num_rows < len(with_cache)
+
+
+def test_a_damaged_segment_is_not_in_the_cache_and_read_when_it_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_WORTHWHILE_SEGMENTS", 1)
+    store = RecordStore(tmp_path / "records")
+    for number in range(2):
+        store.add(Record.from_json(record(Point(), number=number)))
+        store.seal()
+    damaged, _ = store.root.glob("segments/*/*/*.parquet")
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:-50])
+    for _ in range(2):
+        assert RecordStore(store.root).table().num_rows == 1
+    damaged.write_bytes(content)
+    assert RecordStore(store.root).table().num_rows == 2

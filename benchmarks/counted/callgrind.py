@@ -52,15 +52,14 @@ class Profile:
     @classmethod
     def parse(cls, text: str) -> Self:
         """The Profile in callgrind's output *text*; MeasureError if it is not a whole one."""
-        reader = _Reader()
-        for line in text.splitlines():
-            reader.read(line)
-        if not is_whole(text) or not reader.own:
+        try:
+            reader = _Reader.of(text)
+        except (KeyError, ValueError, IndexError) as error:
             raise MeasureError(
                 "callgrind's output cannot be understood",
                 detail=text[-200:].strip() or "The file is empty.",
                 hint="It is whole only if the process ended by itself.",
-            )
+            ) from error
         edges = {
             pair: Edge(calls=calls, inclusive=cost) for pair, (calls, cost) in reader.edges.items()
         }
@@ -173,6 +172,16 @@ class _Reader:
     _function: str = ""
     _callee: str = ""
     _calls: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return what has read *text*; KeyError, ValueError or IndexError if it is not whole."""
+        reader = cls()
+        for line in text.splitlines() if is_whole(text) else ():
+            reader.read(line)
+        if not reader.own:
+            raise ValueError("nothing was executed")
+        return reader
 
     def read(self, line: str) -> None:
         if named := _NAMED.match(line):

@@ -157,7 +157,7 @@ class SeriesPlan:
         """Return the series, from callgrind's *parts* and the *answers* of the marks.
 
         What other processes executed *beside*, by the number of the part, counts as well.
-        MeasureError if there are more or fewer than there were marks.
+        MeasureError if there are more or fewer than there were marks, or they make no sense.
         """
         if len(parts) != self.marks + 1:
             raise MeasureError(
@@ -168,8 +168,14 @@ class SeriesPlan:
         if len(answers) != self.marks:
             raise MeasureError(f"{len(answers)} of {self.marks} marks were answered")
         texts = sorted(parts, key=_part_number)[_MARKS::_MARKS]
-        wal = [self.dialect.wal_bytes(answer.split()[0]) for answer in answers]
-        looks = [list(map(int, answer.split()[1:])) for answer in answers[1::_MARKS]]
+        try:
+            wal = [self.dialect.wal_bytes(answer.split()[0]) for answer in answers]
+            told = map(str.split, answers[1::_MARKS])
+            looks = [(int(fetched), int(hit)) for _, fetched, hit in told]
+        except (ValueError, IndexError) as error:
+            raise MeasureError(
+                "the answers of the marks cannot be understood", detail=", ".join(answers)
+            ) from error
         found = []
         for number, (executions, text) in enumerate(zip(self.lengths, texts, strict=False)):
             (fetched, hit), (fetched_then, hit_then) = looks[number : number + 2]

@@ -118,8 +118,25 @@ def test_a_profile_survives_being_kept_but_for_what_is_too_small():
     }
 
 
-@pytest.mark.parametrize("text", ["", output(1)[:400], "totals: 7\n"])
+FORGED = {
+    "a number without a name": "fn=(5)\n0 1\n",
+    "calls without a number": "calls=\n",
+    "calls without a count": "calls=many 0\n",
+    "a number too long for int": f"fn=(1) f\n0 {'1' * 5000}\n",
+}
+
+
+@pytest.mark.parametrize("text", ["", output(1)[:400], output(1)[:200] + "\nfn=(9)", "totals: 7\n"])
 def test_a_file_that_is_not_whole_is_an_error(text: str):
+    refused(text)
+
+
+@pytest.mark.parametrize("lines", FORGED.values(), ids=FORGED)
+def test_a_file_that_callgrind_did_not_write_is_an_error(lines: str):
+    refused(f"{lines}totals: 7\n")
+
+
+def refused(text: str) -> None:
     with pytest.raises(MeasureError) as caught:
         Profile.parse(text)
     assert caught.value.message == "callgrind's output cannot be understood"

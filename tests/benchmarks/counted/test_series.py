@@ -112,6 +112,14 @@ def test_a_mark_too_many_or_too_few_is_an_error() -> None:
         made.series(parts(made), answers(made)[:-1])
 
 
+@pytest.mark.parametrize("forged", ["0/64", "0/64 3", "0/64 3 2 1", "", "0/64/0 3 2"])
+def test_an_answer_that_no_mark_gives_is_an_error(forged: str) -> None:
+    made = plan()
+    before, _, *after = answers(made)
+    with pytest.raises(MeasureError, match="answers of the marks cannot be understood"):
+        made.series(parts(made), [before, forged, *after])
+
+
 def test_the_answer_of_a_mark_is_recognised_among_messages() -> None:
     row = b"D\x00\x00\x00\x17\x00\x02\x00\x00\x00\x0f0/1A2B3C8 12 10\x00\x00\x00\x044242"
     data = b"T\x00\x00\x00\x05x" + row + b"C\x00\x00\x00\x0dSELECT 1\x00"

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from base.errors import UsageError
 from base.files import canonical_json, digest_text, read_text
+from base.typed import MACHINE
 from benchmarks.machine.cgroup import memory_hierarchies
 from benchmarks.machine.copy_tree import tree_bytes
 
@@ -90,11 +91,20 @@ class Machine:
         """Return this machine, called *name*, else $LANDSPEED_MACHINE, else its host name.
 
         A runner that GitHub hosts is "github-hosted": its host name is another one each time.
+        UsageError if no record could have that name.
         """
         hosted = os.environ.get("RUNNER_ENVIRONMENT") == _HOSTED
         own = _HOSTED if hosted else socket.gethostname()
+        name = name or os.environ.get("LANDSPEED_MACHINE") or own
+        if not re.fullmatch(MACHINE, name):
+            raise UsageError(
+                f'"{name}" cannot be the name of a machine',
+                detail="It has letters, digits, dots, hyphens and underscores, 100 at most, "
+                "and begins with a letter or digit.",
+                hint="Set LANDSPEED_MACHINE to such a name.",
+            )
         return cls(
-            name=name or os.environ.get("LANDSPEED_MACHINE") or own,
+            name=name,
             cpu=cpu_model(),
             cores=len(os.sched_getaffinity(0)),
             memory_bytes=memory_bytes(),

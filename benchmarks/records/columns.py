@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from base.build import Origin, Variant
 from base.errors import RecordError, VariantError
-from base.typed import from_json
+from base.typed import MACHINE, from_json
 from base.version import Version
-from benchmarks.records.record import ID, MACHINE, TIME
+from benchmarks.records.record import ID, TIME
 
 # Values of few kinds are kept as dictionaries: a million rows then fit in little memory.
 _WORD = pa.dictionary(pa.int32(), pa.string())

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from base.errors import RecordError
+from base.typed import MACHINE
 
 SCHEMA = 1
 """The ``schema`` of every record that this version reads and writes."""
 
 ID, TIME = r"[0-9a-z]{26,32}", r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z"
-MACHINE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 _Item = TypeVar("_Item")
 Array = Annotated[tuple[_Item, ...], Strict(False)]

@@ -20,10 +20,11 @@ from pydantic import AfterValidator, Field
 
 from base.errors import LandspeedError, RecordError, reason
 from base.files import digest_file, warn_set_aside, write_atomic
+from base.typed import MACHINE
 from benchmarks.counted.profiles import read_profile
 from benchmarks.records.identical_builds import FailedBuild, IdenticalBuild
 from benchmarks.records.notes import NoteStore, read_note
-from benchmarks.records.record import ID, MACHINE
+from benchmarks.records.record import ID
 from benchmarks.records.segments import check_segment
 from benchmarks.records.signatures import SIGNATURES, Signature
 from benchmarks.records.store import check_loose

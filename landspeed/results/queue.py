@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from benchmarks.records.record import MACHINE
+from base.typed import MACHINE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from base.errors import UsageError
 from benchmarks.machine.machine import Epoch, Limits, Machine, cpu_model, memory_bytes
 
 GIB = 1 << 30
@@ -101,6 +102,15 @@ def test_a_machine_is_called_as_told_or_as_the_environment_says(
     assert Machine.detect("told").name == "told"
     monkeypatch.delenv("LANDSPEED_MACHINE")
     assert Machine.detect().name != ""
+
+
+@pytest.mark.parametrize("name", ["bench 1", "-bench", "../up", "b" * 101, "bench\n"])
+def test_a_name_that_no_record_can_have_is_refused_before_anything_is_measured(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANDSPEED_MACHINE", name)
+    with pytest.raises(UsageError, match="cannot be the name of a machine"):
+        Machine.detect()
 
 
 def test_the_record_has_the_machine_without_its_epoch() -> None:

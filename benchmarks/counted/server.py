@@ -101,6 +101,8 @@ class CountedServer:
             require_fixed_addresses([cluster.pid, *children(cluster.pid)])
             with cluster.connect() as connection:
                 known = non_defaults(connection)
+            # who counts on it starts another one when it is ill: never for ever
+            cluster.check()
             yield cls(cluster=cluster, run=run, counts=counts, settings=known)
 
     def database(self, name: str) -> CountedDatabase:

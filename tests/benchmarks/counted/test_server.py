@@ -6,12 +6,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
+from base.build import Origin
 from base.errors import MeasureError
+from benchmarks.counted import server as module
 from benchmarks.counted.server import CountedServer
+from benchmarks.server.cluster import Cluster
+from tests.kits.made_up.stand_ins import made_up_build
 
 WHOLE = "part: 1\nsummary: 5\ntotals: 5\n"
 
@@ -42,6 +46,29 @@ def test_nobody_waits_for_what_an_ended_backend_has_not_written(
     with pytest.raises(MeasureError, match="left no profile") as failed:
         counted_server(tmp_path).parts(ended, 2)
     assert failed.value.detail == f"{ended} ended and had not written it."
+
+
+def test_a_server_that_is_ill_at_once_is_an_error_and_not_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    class Ill(Cluster):
+        def start(self) -> None:
+            self.run.log.write_text("PANIC:  it begins anew\n")
+
+        connect = MagicMock()
+        pid = 0
+
+    for name in ("counting", "parts_of", "require_fixed_addresses", "children", "non_defaults"):
+        monkeypatch.setattr(module, name, MagicMock(return_value=[]))
+    monkeypatch.setattr(module, "Cluster", Ill)
+    build = made_up_build("18.1-bs8", Origin(release="18.1", commit=None, tree="a" * 40, date=""))
+    run = Mock(path=tmp_path, log=tmp_path / "log", user=None)
+    with (
+        pytest.raises(MeasureError, match="died, under valgrind") as failed,
+        CountedServer.start(build, data=tmp_path, run=run, settings={}),
+    ):
+        pytest.fail("it was counted on")
+    assert "begins anew" in failed.value.detail
 
 
 def test_what_workers_executed_belongs_to_the_part_in_which_they_ended(tmp_path: Path):

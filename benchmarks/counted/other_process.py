@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import psycopg
 from psycopg import pq
+from psycopg.conninfo import make_conninfo
 
 from base.errors import MeasureError
 from benchmarks.clients.pgbench import Pgbench
@@ -58,12 +59,19 @@ def make_changes(
 def take_changes(server: CountedServer, database: str) -> None:
     """Have a walsender of *server* send all changes in *database*; MeasureError if it does not."""
     cluster = server.cluster
-    where = f"host={cluster.host} port={PORT} user={SUPERUSER} dbname={database} connect_timeout=30"
+    where = make_conninfo(
+        host=str(cluster.host),
+        port=PORT,
+        user=SUPERUSER,
+        dbname=database,
+        connect_timeout=30,
+        replication="database",
+    )
     with _talking("a walsender did not send all changes"):
         with cluster.connect(database) as connection:
             ((position,),) = connection.execute(wal_position(connection).encode()).fetchall()
         high, low = (int(half, 16) for half in position.split("/"))
-        sender = pq.PGconn.connect(f"{where} replication=database".encode())
+        sender = pq.PGconn.connect(where.encode())
         try:
             begun = sender.exec_(f"START_REPLICATION SLOT {_SLOT} LOGICAL 0/0".encode())
             if begun.status != pq.ExecStatus.COPY_BOTH:

@@ -31,7 +31,7 @@ _POLL_SECONDS = 0.005
 _DIRECTORY = "p"
 # auth_type any: whoever reaches the socket, in a directory of the server's user alone, is let in.
 _INI = """[databases]
-{database} = host={host} port={port} dbname={database} user={user}
+{database} = host='{host}' port={port} dbname={database} user={user}
 [pgbouncer]
 listen_addr =
 listen_port = {port}
@@ -90,7 +90,7 @@ def pooling(
         ini.write_text(
             _INI.format(
                 database=database,
-                host=run.sockets,
+                host=str(run.sockets).replace("'", "''"),
                 port=PORT,
                 user=user,
                 sockets=sockets,

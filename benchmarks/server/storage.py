@@ -128,10 +128,15 @@ def _type_of(place: Path, *, exactly: bool = False) -> str | None:
     See proc_pid_mounts(5). Not *exactly*: of the one that *place* is on.
     """
     path = place.resolve()
-    wanted = {str(path)} if exactly else {str(path), *map(str, path.parents)}
+    wanted = {_as_mounted(one) for one in ([path] if exactly else [path, *path.parents])}
     rows = (line.split() for line in _MOUNTS.read_text().splitlines())
     found = [(len(row[1]), row[2]) for row in rows if row[1] in wanted]
     return max(found, default=(0, None))[1]
+
+
+def _as_mounted(path: Path) -> str:
+    """Return *path* as the kernel spells it in /proc/self/mounts."""
+    return "".join(f"\\{ord(one):03o}" if one in " \t\n\\" else one for one in str(path))
 
 
 def _do(argv: list[str], failure: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import MagicMock, Mock
 
 import pytest
 from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict
 
 from base.build import Build
 from base.errors import MeasureError
@@ -102,6 +104,9 @@ def test_all_changes_are_there_when_the_walsender_has_reached_the_end(
     sender.get_copy_data.side_effect = messages(
         alive(0x1A2B3B), b"w" + b"\xff" * 24, alive(0x1A2B3C), alive(0)
     )
+    server.cluster.host = Path("/it's a place")
     take_changes(server, "decoding")
+    ((where,), _) = other_process.pq.PGconn.connect.call_args
+    assert conninfo_to_dict(where.decode())["host"] == "/it's a place"
     assert sender.get_copy_data.call_count == 3
     server.parts.assert_called_once_with(77)

@@ -21,6 +21,8 @@ from base.errors import ClusterError, LandspeedError, StorageError
 from base.paths import Paths
 from benchmarks.machine.processes import Process, cpu_seconds
 from benchmarks.server.cluster import (
+    DATABASE,
+    SUPERUSER,
     Cluster,
     initdb,
     is_ours,
@@ -29,6 +31,7 @@ from benchmarks.server.cluster import (
     setting_defaults,
 )
 from benchmarks.server.home import RunDirectory, ServerHome
+from benchmarks.server.pooler import pooler_reason, pooling
 from tests.kits.servers.cluster_kit import is_root, processes_in, server_paths
 
 pytestmark = pytest.mark.postgres
@@ -246,6 +249,21 @@ def test_a_cache_with_a_long_path_gets_a_short_socket_directory(
         assert sockets.stat().st_mode & 0o777 == 0o700
         assert ask(cluster, "SELECT 1") == 1
     assert not sockets.exists()
+
+
+@pytest.mark.skipif(pooler_reason() is not None, reason="pgbouncer is not installed")
+def test_data_may_lie_in_a_place_whose_name_has_spaces_and_quotes(
+    paths: Paths, newest_build: Build
+) -> None:
+    home = ServerHome.open(paths, paths.cache / "it's a place")
+    with (
+        fresh(home, newest_build) as cluster,
+        pooling(
+            cluster.run, user=SUPERUSER, database=DATABASE, cores=1, max_connections=9
+        ) as pooler,
+        psycopg.connect(host=str(pooler.host), user=SUPERUSER, dbname=DATABASE) as connection,
+    ):
+        assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
 @pytest.mark.skipif(not is_root(), reason="only root's servers run as another user")

@@ -70,12 +70,15 @@ def test_without_root_no_file_system_is_mounted(
     assert "only root" in (STORAGES["xfs"].reason(tmp_path / "home") or "")
 
 
+@pytest.mark.parametrize("name", ["home", "a home", "a\thome", r"a\home"])
 def test_a_file_system_is_made_in_a_file_mounted_and_given_back(
-    shared_memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    home = tmp_path / "home"
+    home = tmp_path / name
     root = STORAGES["ext4-writeback"].root(home)
-    mounted = f'echo "loop {root} ext4 rw 0 0" >> {tmp_path}/mounts'
+    # see proc_pid_mounts(5)
+    spelled = str(root).replace("\\", r"\134").replace(" ", r"\040").replace("\t", r"\011")
+    mounted = f"printf '%s\\n' 'loop {spelled} ext4 rw 0 0' >> {tmp_path}/mounts"
     gone = f"echo > {tmp_path}/mounts"
     log = pretend(tmp_path, monkeypatch, mkfs_ext4="", mount=mounted, umount=gone)
     for _ in range(2):

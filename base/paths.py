@@ -76,7 +76,7 @@ class Paths:
         """
         override = os.environ.get("LANDSPEED_DATA")
         if override:
-            return Path(override)
+            return Path(override).absolute()
         if os.geteuid() != 0 or reachable_by_others(self.cache):
             return self.cache / "data"
         name = f"landspeed-{digest_text(str(self.cache))[:8]}"

@@ -39,3 +39,12 @@ def test_a_home_with_a_long_name_has_runs_all_the_same(roots: list[Path]) -> Non
     home = ServerHome.open(Paths(project=long, cache=long), long)
     with home.run_directory() as run:
         assert len(run.path.name) == 8
+
+
+def test_a_place_for_data_is_named_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LANDSPEED_DATA", "data")
+    # programs of a server are started in another directory
+    assert Paths(cache=tmp_path, project=tmp_path).server_root == tmp_path / "data"

@@ -347,7 +347,7 @@ class Cluster:
         another server or change how this one is used, so it is forgotten.
         """
         for name in [name for name in os.environ if re.fullmatch(r"PG[A-Z]+", name)]:
-            del os.environ[name]
+            os.environ.pop(name, None)  # another thread may have been here
         try:
             return psycopg.connect(
                 host=str(self.host),

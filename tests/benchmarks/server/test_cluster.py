@@ -204,6 +204,20 @@ def test_what_the_callers_environment_says_of_postgresql_is_not_seen(
         assert ask(cluster, "SHOW work_mem") == "4MB"
 
 
+def test_threads_that_forget_the_environment_at_once_do_not_disturb_each_other(
+    tmp_path: Path, newest_build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Forgotten(dict[str, str]):
+        def __iter__(self) -> Iterator[str]:
+            yield "PGHOST"  # another thread forgets it now
+
+    run = RunDirectory(path=tmp_path, sockets=tmp_path, user=None)
+    cluster = Cluster(build=newest_build, data=tmp_path, run=run, settings={}, keep=False)
+    monkeypatch.setattr(os, "environ", Forgotten())
+    with pytest.raises(ClusterError, match="died"):
+        cluster.connect()
+
+
 def test_a_data_directory_landspeed_did_not_make_is_refused_and_left_alone(
     paths: Paths, newest_build: Build
 ) -> None:

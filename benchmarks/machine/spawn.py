@@ -104,8 +104,9 @@ def finding_libraries(build: Build, argv: Sequence[str | Path]) -> list[str | Pa
 
 def is_disk_full(output: str) -> bool:
     """Whether a PostgreSQL program's *output* says that a disk is full."""
-    # semget(2) has the same words for too few semaphores; a short write has only the hint
-    lines = [line for line in output.splitlines() if "semaphores" not in line]
+    # too few semaphores and a full /dev/shm have the same words; a short write has only the hint
+    others = ("semaphores", 'shared memory segment "/PostgreSQL')
+    lines = [line for line in output.splitlines() if not any(other in line for other in others)]
     words = (os.strerror(errno.ENOSPC), "Check free disk space")
     return any(word in line for line in lines for word in words)
 

@@ -49,6 +49,7 @@ _POLL_SECONDS = 0.005
 _HINTS = (
     ("could not create semaphores", "Raise kernel.sem, or stop other servers on this machine."),
     ("could not create shared memory", "Raise kernel.shmmax and kernel.shmall."),
+    ("could not resize shared memory", "Make /dev/shm larger (in Docker: --shm-size 1g)."),
     ("could not map anonymous shared memory", "Free some memory, or choose another profile."),
     ("Cannot allocate memory", "Free some memory, or choose another profile."),
     ("Too many open files", 'Raise the limit of open files ("ulimit -n").'),

@@ -17,7 +17,7 @@ import pytest
 
 from base.build import Build
 from base.confinement import can_confine
-from base.errors import ClusterError, LandspeedError, StorageError
+from base.errors import ClusterError, StorageError
 from base.paths import Paths
 from benchmarks.machine.processes import Process, cpu_seconds
 from benchmarks.server.cluster import (
@@ -329,12 +329,23 @@ def test_a_full_disk_is_one_clear_error(paths: Paths, newest_build: Build) -> No
         assert processes_in(paths.cache) == {}
 
 
-def test_a_kernel_limit_gets_a_hint() -> None:
-    error = server_error(
-        "it failed", "FATAL:  could not create semaphores: No space left on device"
-    )
-    assert isinstance(error, LandspeedError)
-    assert "kernel.sem" in error.hint
+@pytest.mark.parametrize(
+    ("what", "hint"),
+    [
+        ("create semaphores", "kernel.sem"),
+        ('resize shared memory segment "/PostgreSQL.307" to 8388608 bytes', "--shm-size"),
+    ],
+)
+def test_a_kernel_limit_is_no_full_disk_and_gets_a_hint(what: str, hint: str) -> None:
+    error = server_error("it failed", f"FATAL:  could not {what}: No space left on device")
+    assert isinstance(error, ClusterError)
+    assert hint in error.hint
+
+
+def test_shared_memory_in_a_file_of_the_data_is_on_the_disk() -> None:
+    what = 'resize shared memory segment "pg_dynshmem/mmap.307" to 8388608 bytes'
+    error = server_error("it failed", f"FATAL:  could not {what}: No space left on device")
+    assert isinstance(error, StorageError)
 
 
 def test_a_process_name_with_spaces_and_parentheses_is_read() -> None:

@@ -82,9 +82,7 @@ class Counters:
             moment=time.monotonic(),
             cpu=cpu,
             context_switches=int(switches.split()[1]),
-            disk={n: int(c) for n, c in zip(_DISK, fields[3:], strict=False) if n}
-            if fields
-            else None,
+            disk=_disk(fields) if fields else None,
         )
 
 

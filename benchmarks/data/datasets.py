@@ -10,7 +10,7 @@ import psycopg
 from base.errors import MeasureError
 from base.files import digest_text
 from base.version import Version
-from benchmarks.server.home import PORT, ServerHome
+from benchmarks.server.home import PORT
 from benchmarks.workloads.catalog import (
     DATASETS_SIZE,
     Dataset,
@@ -33,11 +33,6 @@ class DatasetLoader:
     def data(self) -> str:
         """What tells these data from others."""
         return digest_text("\n".join([_STATISTICS_TARGET, *dataset_texts()]))
-
-    def at_home(self, home: ServerHome) -> DatasetLoader:
-        """Return what loads data where servers live: no program, so the same."""
-        del home
-        return self
 
     def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
         """Make and fill the databases; MeasureError if that fails."""

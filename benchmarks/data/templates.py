@@ -165,7 +165,7 @@ class Templates:
         if not (boot.exists() and boot.read_text() == _boot_id()):
             remove_tree(template.work)
         if not template.work.exists():
-            self._make_room(tree_bytes(template.data) + CLUSTER_BYTES, keep=template)
+            self._make_room(tree_bytes(template.data) + CLUSTER_BYTES)
         with storage_errors(f'copy "{template.data}"', template.work):
             clone_tree(template.data, template.work)
             sync_file_system(template.work)
@@ -298,8 +298,11 @@ class Templates:
         # all of it is on the coordinator first
         return disk_bytes(scale, 2 * size, servers=len(self.topology.servers))
 
-    def _make_room(self, needed: int, keep: Template | None = None) -> None:
-        """Remove templates but *keep*, the least recently used first, until *needed* bytes fit."""
+    def _make_room(self, needed: int) -> None:
+        """Remove templates, the least recently used first, until *needed* bytes fit.
+
+        Those that are locked, as the one that room is made for, stay.
+        """
         what = f"load a template ({needed / 1e9:.1f} GB)"
         for leftover in self.home.templates.glob("*/"):
             if not (leftover / TEMPLATE_JSON).exists():
@@ -309,8 +312,7 @@ class Templates:
                 require_free(self.home.root, needed, what)
                 if self.reclaimable_bytes() + needed <= self.limit_bytes:
                     return
-            if template != keep:
-                self._remove(template)
+            self._remove(template)
         require_free(self.home.root, needed, what)
 
     def _remove(self, template: Template) -> None:

@@ -141,6 +141,15 @@ def test_the_least_recently_used_template_makes_room(kit: Kit) -> None:
     assert not leftover.exists()
 
 
+def test_a_template_does_not_make_room_for_its_own_copy(kit: Kit) -> None:
+    template = kit.store.ensure(kit.build, SCALE)
+    shutil.rmtree(template.work, ignore_errors=True)
+    narrow = Templates(home=kit.store.home, client=kit.store.client, limit_bytes=1)
+    with narrow.lease(kit.build, SCALE, writes=True) as data:
+        assert data.exists()
+        assert template.is_whole()
+
+
 def test_a_load_that_would_fill_the_disk_is_not_begun(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

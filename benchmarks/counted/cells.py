@@ -14,7 +14,6 @@ from benchmarks.workloads.catalog import Workload, named
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell, Scenario, Tier
 
-_CONFIGURATION = "default"
 # Executions in a short and in a long series, and the instructions of an execution up to which five
 # series of them take some seconds.
 _LENGTHS = (((50, 300), 3e5), ((10, 60), 1.5e6), ((2, 10), 1e7), ((1, 3), inf))
@@ -23,16 +22,11 @@ _lengths: dict[Any, tuple[int, int]] = {}
 _looking = threading.Lock()
 
 
-def exact_cell(scenario: Scenario, configuration: str, state: CacheState) -> Cell:
-    """Return the cell in which *scenario* is counted: one client."""
-    return Cell(scenario=scenario, clients=1, profile=configuration, buffers=state)
-
-
 def workload_cell(workload: Workload) -> Cell:
     """Return the cell in which *workload* of the catalog is counted: warm, default settings."""
     # the datasets have one size
     scenario = Scenario(mode=workload, protocol=workload.protocol, tier=Tier.SMALL, scale=1)
-    return exact_cell(scenario, _CONFIGURATION, CacheState.WARM)
+    return Cell(scenario=scenario, clients=1, profile="default", buffers=CacheState.WARM)
 
 
 def work_of(cell: Cell) -> Workload:

@@ -19,7 +19,6 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted import count as module
 from benchmarks.counted import valgrind
 from benchmarks.counted.callgrind import Profile
-from benchmarks.counted.cells import exact_cell
 from benchmarks.counted.count import count
 from benchmarks.counted.profiles import keep_profile, kept_profile
 from benchmarks.counted.series import CountedSeries
@@ -29,7 +28,7 @@ from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import named
-from benchmarks.workloads.scenario import CacheState, Mode, Protocol, Scenario, Tier
+from benchmarks.workloads.scenario import CacheState, Cell, Mode, Protocol, Scenario, Tier
 from landspeed.session.session import Session
 from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.servers.cluster_kit import SCALE, cell, processes_in, server_paths
@@ -199,7 +198,7 @@ def test_that_nothing_can_be_counted_is_said_before_any_data_is_loaded(
         count(
             build=server,
             pgbench=Pgbench(build=server),
-            cell=exact_cell(scenario, "default", CacheState.WARM),
+            cell=Cell(scenario=scenario, clients=1, profile="default", buffers=CacheState.WARM),
             machine=Machine.detect("elephant"),
             paths=Paths(cache=tmp_path, project=tmp_path),
             context={},
@@ -223,7 +222,7 @@ def test_a_full_disk_is_no_failure_of_the_workload(monkeypatch: pytest.MonkeyPat
         count(
             build=server,
             pgbench=Pgbench(build=server),
-            cell=exact_cell(scenario, "default", CacheState.COLD),
+            cell=Cell(scenario=scenario, clients=1, profile="default", buffers=CacheState.COLD),
             machine=Machine.detect("elephant"),
             paths=Paths(cache=tmp_path, project=tmp_path),
             context={},
@@ -261,7 +260,7 @@ def counted(paths: Paths, newest_build: Build, pgbench_build: Build) -> Count:
         return count(
             build=build,
             pgbench=Pgbench(pgbench_build),
-            cell=exact_cell(scenario, "default", buffers),
+            cell=Cell(scenario=scenario, clients=1, profile="default", buffers=buffers),
             machine=Machine.detect("here"),
             paths=paths,
             context={"preset": "test", "round": 1},

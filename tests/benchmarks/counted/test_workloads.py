@@ -13,7 +13,7 @@ from base.errors import LandspeedError, UsageError
 from base.paths import Paths
 from base.version import VersionRange
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.cells import exact_cell, workload_cell
+from benchmarks.counted.cells import workload_cell
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure
 from benchmarks.records.record import Record
@@ -98,7 +98,7 @@ def test_a_script_of_ones_own_is_counted_and_timed_on_the_data_it_loads(
     scenario = Scenario(mode=own, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=1)
     with server_paths() as paths:
         (record,) = counter(newest_build, newest_build, paths).count(
-            [exact_cell(scenario, "default", CacheState.WARM)]
+            [Cell(scenario=scenario, clients=1, profile="default", buffers=CacheState.WARM)]
         )
         times = [
             timed(newest_build, paths, cell)

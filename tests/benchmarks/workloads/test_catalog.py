@@ -12,7 +12,7 @@ import pytest
 from base.errors import UsageError
 from base.version import Version
 from benchmarks.clients.pgbench import scripts_of
-from benchmarks.counted.cells import exact_cell, own_servers, together, workload_cell
+from benchmarks.counted.cells import own_servers, together, workload_cell
 from benchmarks.machine.machine import Limits, Machine
 from benchmarks.workloads.catalog import (
     FAMILIES,
@@ -26,6 +26,7 @@ from benchmarks.workloads.catalog import (
 from benchmarks.workloads.protocol import Protocol
 from benchmarks.workloads.scenario import (
     CacheState,
+    Cell,
     Mode,
     Planned,
     Scenario,
@@ -164,7 +165,8 @@ def test_a_workload_whose_cost_depends_on_its_past_has_servers_of_its_own() -> N
         (Mode.READ_WRITE, CacheState.WARM, True),
     ):
         scenario = Scenario(mode=mode, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=1)
-        assert own_servers(exact_cell(scenario, "default", state)) == own
+        cell = Cell(scenario=scenario, clients=1, profile="default", buffers=state)
+        assert own_servers(cell) == own
     alike = replace(named("insert-many-indexes"), own_servers=False)
     newest = Version.parse("18.0")
     assert alike.digest(newest) != named("insert-many-indexes").digest(newest)

@@ -13,9 +13,8 @@ import pytest
 from base.build import Build, Variant
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.cells import exact_cell
 from benchmarks.workloads.metrics import metric_named
-from benchmarks.workloads.scenario import CacheState, Mode, Protocol, Scenario, Tier
+from benchmarks.workloads.scenario import CacheState, Cell, Mode, Protocol, Scenario, Tier
 from builders.builder import Builder
 from landspeed.bisect.commit_range import range_between
 from landspeed.bisect.model import Culprit, NoCulprit
@@ -138,7 +137,7 @@ def bisected(
         BisectRequest(
             sampler=Sampler(
                 session=session,
-                cell=exact_cell(scenario, "default", CacheState.WARM),
+                cell=Cell(scenario=scenario, clients=1, profile="default", buffers=CacheState.WARM),
                 metric=metric_named("instructions"),
                 pgbench=Pgbench(build=pgbench_build),
                 seconds=0,

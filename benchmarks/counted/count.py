@@ -44,7 +44,7 @@ from benchmarks.counted.series import (
     SeriesPlan,
     drawn,
 )
-from benchmarks.counted.server import SEED, CountedServer, explained
+from benchmarks.counted.server import SEED, CountedServer, explained, written_script
 from benchmarks.counted.sessions import FORKED, count_sessions
 from benchmarks.counted.settings import exact_settings
 from benchmarks.counted.slope import NotRepeatedError, Slope, sample_of, slopes_of
@@ -352,7 +352,7 @@ class Counter:
             cell.scenario,
             database=database,
             transactions=plan.executions,
-            script=server.script(plan.script),
+            script=written_script(server.run, plan.script),
             variables=VARIABLES,
         )
         parts = server.parts(relay.backends[-1], plan.marks + 1)
@@ -371,7 +371,7 @@ class Counter:
             scenario=replace(cell.scenario, protocol=Protocol.PREPARED),
             transactions=executions,
             seed=SEED,
-            script=server.script(drawn(READING)),
+            script=written_script(server.run, drawn(READING)),
             variables=VARIABLES,
         )
 

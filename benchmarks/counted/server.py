@@ -126,10 +126,6 @@ class CountedServer:
                 )
         return self._databases[name]
 
-    def script(self, text: str) -> Path:
-        """Write *text* where pgbench can read it, and return the path."""
-        return written_script(self.run, text)
-
     def drive(
         self,
         pgbench: Pgbench,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.series import CountedSeries
-from benchmarks.counted.server import CountedServer
+from benchmarks.counted.server import CountedServer, written_script
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.scenario import Scenario
 
@@ -32,7 +32,7 @@ def count_sessions(
         scenario,
         database=workload.dataset,
         transactions=number,
-        script=server.script(workload.script),
+        script=written_script(server.run, workload.script),
         variables={},
         user=workload.role,
         connect=True,

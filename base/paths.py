@@ -12,6 +12,8 @@ from base.errors import StorageError
 from base.files import digest_text
 
 SERVER_USER = "landspeed"
+MACHINE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+"""The name of a machine, which is also a directory's."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,10 +23,6 @@ AnyVersion = Annotated[Version, PlainValidator(Version.parse), PlainSerializer(s
 """A version that files have as its text."""
 
 
-MACHINE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-"""The name of a machine, which is also a directory's."""
-
-
 class Row(BaseModel):
     """A row of a table; a key that it does not know is an error."""
 

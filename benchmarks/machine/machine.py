@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from base.errors import UsageError
 from base.files import canonical_json, digest_text, read_text
-from base.typed import MACHINE
+from base.paths import MACHINE
 from benchmarks.machine.cgroup import memory_hierarchies
 from benchmarks.machine.copy_tree import tree_bytes
 

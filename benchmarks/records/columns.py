@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from base.build import Origin, Variant
 from base.errors import RecordError, VariantError
-from base.typed import MACHINE, from_json
+from base.paths import MACHINE
+from base.typed import from_json
 from base.version import Version
 from benchmarks.records.record import ID, TIME
 

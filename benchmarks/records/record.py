@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from base.errors import RecordError
-from base.typed import MACHINE
+from base.paths import MACHINE
 
 SCHEMA = 1
 """The ``schema`` of every record that this version reads and writes."""

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, Field
 
 from base.errors import LandspeedError, RecordError, reason
 from base.files import digest_file, warn_set_aside, write_atomic
-from base.typed import MACHINE
+from base.paths import MACHINE
 from benchmarks.counted.profiles import read_profile
 from benchmarks.records.identical_builds import FailedBuild, IdenticalBuild
 from benchmarks.records.notes import NoteStore, read_note

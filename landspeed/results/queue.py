@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from base.typed import MACHINE
+from base.paths import MACHINE
 
 
 @dataclass(frozen=True, kw_only=True)

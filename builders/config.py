@@ -37,6 +37,7 @@ _SOURCE_KEYS = {
     "debian.mirror": "debian_mirror",
     "debian.suites": "debian_suites",
 }
+_SOURCE_TABLES = {key.partition(".")[0] for key in _SOURCE_KEYS if "." in key}
 
 
 def read_table(path: Path, name: str) -> dict[str, Any]:
@@ -183,11 +184,14 @@ class _SourceSettings(SourceConfig, EnvironmentFirst):
 
 
 def _dotted(table: dict[str, Any]) -> dict[str, Any]:
-    """Return *table* with the keys of its own tables joined to theirs by dots."""
+    """Return *table* with the keys of its own tables joined to theirs by dots.
+
+    An empty table that is not known stays, so that its name is not passed over.
+    """
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        is_table = isinstance(value, dict)
-        flat |= {f"{key}.{name}": one for name, one in value.items()} if is_table else {key: value}
+        inner = value if isinstance(value, dict) and (value or key in _SOURCE_TABLES) else None
+        flat |= {key: value} if inner is None else {f"{key}.{n}": one for n, one in inner.items()}
     return flat
 
 

@@ -196,7 +196,7 @@ class _Reader:
             else:
                 self._function = self._names[kind, number]
         elif line.startswith("calls="):
-            self._calls = int(line.removeprefix("calls=").split()[0])
+            self._calls = _number(line.removeprefix("calls=").split()[0])
         elif cost := _COST.fullmatch(line):
             self._cost(cost[1].split())
         elif line.startswith(_EVENTS):
@@ -212,12 +212,12 @@ class _Reader:
         return f"{self._objects.get(called, '?').rpartition('/')[2]}:{int(name, 16):#x}"
 
     def _cost(self, numbers: list[str]) -> None:
-        instructions = int(numbers[0])
+        instructions = _number(numbers[0])
         if self._calls is None:
             self.own[self._function] = self.own.get(self._function, 0) + instructions
             for level, columns in self._columns.items():
                 # zeros at the end are left out
-                missed = sum(int(numbers[one]) for one in columns if one < len(numbers))
+                missed = sum(_number(numbers[one]) for one in columns if one < len(numbers))
                 known = self.misses[level]
                 known[self._function] = known.get(self._function, 0) + missed
             return
@@ -227,3 +227,11 @@ class _Reader:
         self.edges[pair] = (calls + self._calls, inclusive + instructions)
         self._calls = None
         self._objects["c"] = self._objects.get("", "?")
+
+
+def _number(digits: str) -> int:
+    """Return the number of *digits*; ValueError if it has more than the 64 bits of callgrind's."""
+    number = int(digits)
+    if number >= 1 << 64:
+        raise ValueError(f"{digits[:20]}… is no count")
+    return number

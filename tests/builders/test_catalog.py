@@ -142,6 +142,7 @@ def test_a_url_is_no_directory(upstream: str) -> None:
         '[sources.tarball]\nurl = "ssh://example.org/postgresql-{version}.tar.bz2"',
         '[sources.debian]\nsuites = ["Not A Suite"]',
         '[sources.debian]\nmirror = "somewhere"',
+        "[sources.debain]",
         'sources = "all"',
         "[sources",
     ],

@@ -122,6 +122,7 @@ FORGED = {
     "a number without a name": "fn=(5)\n0 1\n",
     "calls without a number": "calls=\n",
     "calls without a count": "calls=many 0\n",
+    "more than 64 bits": f"fn=(1) f\n0 {1 << 64}\n",
     "a number too long for int": f"fn=(1) f\n0 {'1' * 5000}\n",
 }
 

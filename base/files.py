@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from base.errors import BusyError, LandspeedError, StorageError, reason
+from base.errors import BusyError, ClusterError, LandspeedError, StorageError, reason
 
 _RENAME_EXCHANGE = 2  # linux/fs.h
 _AT_FDCWD = -100
@@ -83,19 +83,25 @@ def read_text(path: Path) -> str:
 def read_untrusted(path: Path) -> str:
     """Return the text of the file at *path*, in a directory where measured code can write.
 
-    StorageError if it is a link, which could lead to a file that the code may not read.
+    ClusterError if it is a directory, or a link, which could lead to a file that the code may not
+    read.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(path, errors="replace", opener=_open_untrusted) as stream:
+            return stream.read()
     except OSError as error:
-        if error.errno != errno.ELOOP:
+        if error.errno not in (errno.ELOOP, errno.EISDIR):
             raise
-        raise StorageError(
-            f'"{path}" is a symbolic link',
-            detail="A file was expected here. Where the link leads to is not read.",
+        raise ClusterError(
+            f'"{path}" is no plain file',
+            detail="The server, which can write there, may have put a link or a directory in its "
+            "place. What a link leads to is not read.",
         ) from error
-    with os.fdopen(handle, errors="replace") as stream:
-        return stream.read()
+
+
+def _open_untrusted(path: str, flags: int) -> int:
+    # nobody may ever write to a pipe
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def digest_file(path: Path) -> str:

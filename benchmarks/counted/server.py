@@ -193,7 +193,7 @@ class CountedServer:
         The first to end comes first.
         """
         ends = sorted(
-            (path.stat().st_mtime_ns, read_untrusted(path))
+            (path.lstat().st_mtime_ns, read_untrusted(path))
             for path in self.counts.iterdir()
             if path.name.isdigit()
         )
@@ -205,7 +205,7 @@ class CountedServer:
         A session waits for the end of its parallel workers.
         """
         written = sorted(
-            (path.stat().st_mtime_ns, int(path.suffix[1:]))
+            (path.lstat().st_mtime_ns, int(path.suffix[1:]))
             for path in self.counts.glob(f"{backend}.*")
             # hostile code can name files anything
             if path.suffix[1:].isdecimal()

@@ -104,18 +104,14 @@ def refusal_of(build: Build) -> str:
     A container's server may ask for a libc that is newer than ours.
     """
     argv: tuple[str, ...] = (str(build.program("postgres")), "--version")
-    environment: Mapping[str, str] | None = build.environment()
-    if can_confine():
-        argv = confined(
-            argv,
-            hidden=(Path.home(),),
-            written=(),
-            read=(build.prefix,),
-            environment=environment,
-        )
-        environment = None  # bubblewrap itself must not find the build's libraries
+    environment = build.environment()
     try:
-        printed(*argv, environment=environment)
+        if not can_confine():
+            printed(*argv, environment=environment)
+        else:
+            # bubblewrap itself must not find the build's libraries
+            home, own = (Path.home(),), (build.prefix,)
+            printed(*confined(argv, hidden=home, written=(), read=own, environment=environment))
     except OSError as error:
         return str(error)
     return ""

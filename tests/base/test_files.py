@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from base.errors import BusyError, StorageError
+from base.errors import BusyError, ClusterError, StorageError
 from base.files import (
     canonical_json,
     digest_file,
@@ -311,8 +311,10 @@ def test_a_tree_that_was_made_unreadable_is_removed_and_nothing_that_it_links_to
 def test_where_measured_code_can_write_a_link_is_refused_and_a_pipe_is_empty(tmp_path):
     (tmp_path / "plain").write_text("text")
     (tmp_path / "link").symlink_to(tmp_path / "plain")
+    (tmp_path / "directory").mkdir()
     os.mkfifo(tmp_path / "pipe")
     assert read_untrusted(tmp_path / "plain") == "text"
     assert read_untrusted(tmp_path / "pipe") == ""
-    with pytest.raises(StorageError, match="is a symbolic link"):
-        read_untrusted(tmp_path / "link")
+    for name in ("link", "directory"):
+        with pytest.raises(ClusterError, match="is no plain file"):
+            read_untrusted(tmp_path / name)

@@ -18,6 +18,7 @@ from benchmarks.clients.pgbench_output import (
     parse_summary,
 )
 from benchmarks.server.home import ServerHome
+from benchmarks.workloads.catalog import named
 from benchmarks.workloads.scenario import Mode
 from tests.kits.servers.cluster_kit import cell, is_root, server_paths
 
@@ -252,3 +253,33 @@ def test_pgbench_sees_its_arguments_and_nothing_of_the_callers_environment(
         )
     assert "PGPORT" not in caught.value.detail
     assert "-n -N -M prepared -c 64 -j 8 -T 10 -P 1 --random-seed=42" in caught.value.detail
+
+
+def test_links_that_a_server_plants_beside_the_clients_files_are_not_followed(
+    tmp_path: Path,
+) -> None:
+    scratch, ours = tmp_path / "scratch", tmp_path / "ours"
+    scratch.mkdir()
+    ours.write_bytes(LOG)
+    workload = named("sort-text")
+    for name in (f"{workload.name}.sql", "transactions.2"):
+        (scratch / name).symlink_to(ours)
+    client = client_that_says(tmp_path, "")
+    log = "echo 0 1 2000 0 1795173195 770933 > transactions.1"
+    client.build.program("pgbench").write_text(
+        f"#!/bin/sh\ncat *.sql > script; {log}; cat <<END\n{REPORT}END\n"
+    )
+    outcome = client.run(
+        tmp_path / "sockets",
+        user="postgres",
+        database="postgres",
+        cell=cell(workload),
+        cores=2,
+        seconds=1,
+        seed=1,
+        scratch=scratch,
+    )
+    assert outcome.sample.transactions == 4705
+    assert outcome.sample.latency_p99_ms == 2.0
+    assert (scratch / "script").read_text() == f"{workload.script}\n"
+    assert ours.read_bytes() == LOG

@@ -182,6 +182,23 @@ def test_addresses_are_fixed_where_the_whole_machine_has_them_so(
     assert valgrind.counting(tmp_path, root)[0] == "/usr/bin/valgrind"
 
 
+def count_nowhere(directory: Path, buffers: CacheState) -> Record:
+    """Count a server that nobody built, with everything below *directory*."""
+    origin = Origin(release="18.1", commit=None, tree="a" * 40, date="2025-11-13")
+    server = made_up_build("18.1-bs8", origin)
+    scenario = Scenario(
+        mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE
+    )
+    return count(
+        build=server,
+        pgbench=Pgbench(build=server),
+        cell=Cell(scenario=scenario, clients=1, profile="default", buffers=buffers),
+        machine=Machine.detect("elephant"),
+        paths=Paths(cache=directory, project=directory),
+        context={},
+    )
+
+
 def test_that_nothing_can_be_counted_is_said_before_any_data_is_loaded(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
@@ -189,20 +206,8 @@ def test_that_nothing_can_be_counted_is_said_before_any_data_is_loaded(
     monkeypatch.setattr(valgrind, "_is_off_everywhere", lambda root: False)
     monkeypatch.setattr(valgrind, "valgrind", lambda: "/usr/bin/valgrind")
     monkeypatch.setattr(module, "templates", lambda *_: pytest.fail("data was loaded"))
-    origin = Origin(release="18.1", commit=None, tree="a" * 40, date="2025-11-13")
-    server = made_up_build("18.1-bs8", origin)
-    scenario = Scenario(
-        mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE
-    )
     with pytest.raises(MeasureError, match="address randomisation"):
-        count(
-            build=server,
-            pgbench=Pgbench(build=server),
-            cell=Cell(scenario=scenario, clients=1, profile="default", buffers=CacheState.WARM),
-            machine=Machine.detect("elephant"),
-            paths=Paths(cache=tmp_path, project=tmp_path),
-            context={},
-        )
+        count_nowhere(tmp_path, CacheState.WARM)
 
 
 def test_a_full_disk_is_no_failure_of_the_workload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -213,20 +218,8 @@ def test_a_full_disk_is_no_failure_of_the_workload(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(module, "require_countable", lambda: None)
     monkeypatch.setattr(module, "templates", templates)
-    origin = Origin(release="18.1", commit=None, tree="a" * 40, date="2025-11-13")
-    server = made_up_build("18.1-bs8", origin)
-    scenario = Scenario(
-        mode=Mode.READ_ONLY, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=SCALE
-    )
     with pytest.raises(StorageError) as caught:
-        count(
-            build=server,
-            pgbench=Pgbench(build=server),
-            cell=Cell(scenario=scenario, clients=1, profile="default", buffers=CacheState.COLD),
-            machine=Machine.detect("elephant"),
-            paths=Paths(cache=tmp_path, project=tmp_path),
-            context={},
-        )
+        count_nowhere(tmp_path, CacheState.COLD)
     assert caught.value is full
 
 

@@ -11,9 +11,9 @@ from unittest.mock import MagicMock, Mock
 import pytest
 
 from base.build import Origin
-from base.errors import MeasureError
+from base.errors import ClusterError, MeasureError
 from benchmarks.counted import server as module
-from benchmarks.counted.server import CountedServer
+from benchmarks.counted.server import CountedServer, written_script
 from benchmarks.server.cluster import Cluster
 from tests.kits.made_up.stand_ins import made_up_build
 
@@ -46,6 +46,27 @@ def test_nobody_waits_for_what_an_ended_backend_has_not_written(
     with pytest.raises(MeasureError, match="left no profile") as failed:
         counted_server(tmp_path).parts(ended, 2)
     assert failed.value.detail == f"{ended} ended and had not written it."
+
+
+@pytest.mark.parametrize("name", ["7", "7.1"])
+def test_a_link_among_the_counts_is_not_read(tmp_path: Path, name: str):
+    (tmp_path / "secret").write_text(WHOLE)
+    (tmp_path / name).symlink_to(tmp_path / "secret")
+    server = counted_server(tmp_path)
+    with pytest.raises(ClusterError, match="is no plain file"):
+        server.parts(7)
+    if name.isdigit():
+        with pytest.raises(ClusterError, match="is no plain file"):
+            server.processes("main")
+
+
+def test_a_script_does_not_go_where_a_planted_link_leads(tmp_path: Path):
+    (tmp_path / "ours").write_text("ours")
+    (tmp_path / "series.sql").symlink_to(tmp_path / "ours")
+    written = written_script(Mock(scratch=tmp_path), "SELECT 1")
+    assert written.read_text() == "SELECT 1"
+    assert written.stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "ours").read_text() == "ours"
 
 
 def test_a_server_that_is_ill_at_once_is_an_error_and_not_started_again(

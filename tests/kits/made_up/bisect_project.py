@@ -53,8 +53,9 @@ class Pretence:
     """How made-up servers behave, by the subject of their commit (``commit 7``).
 
     ``latency`` is that of commit 0 in ms; from each of ``steps`` on it is multiplied. What is in
-    ``broken`` does not build, in ``crashing`` does not run; ``same`` names servers that are one;
-    ``numbers`` gives other subjects a number. After ``kill_after`` Runs the process is killed.
+    ``broken`` does not build, in ``crashing`` does not run, and the builds of ``failing`` end with
+    its errors; ``same`` names servers that are one; ``numbers`` gives other subjects a number.
+    After ``kill_after`` Runs the process is killed.
     """
 
     latency: float = 0.1
@@ -62,6 +63,7 @@ class Pretence:
     steps: Mapping[str, float] = field(default_factory=dict)
     broken: Sequence[int] = ()
     crashing: Sequence[int] = ()
+    failing: Mapping[int, LandspeedError] = field(default_factory=dict)
     same: Sequence[Sequence[int]] = ()
     numbers: Mapping[str, int] = field(default_factory=dict)
     kill_after: int | None = None
@@ -73,6 +75,8 @@ class Pretence:
     def built(self, source: Source, number: int) -> Build:
         if number in self.broken:
             raise BuildError(f"commit {number} does not compile")
+        if error := self.failing.get(number):
+            raise error
         alike = next((group[0] for group in self.same if number in group), number)
         return made_up_build(
             f"commit-{number}", source.origin, digest=f"{alike:064d}", version=str(source.version)

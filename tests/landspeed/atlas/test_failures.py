@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from click.testing import CliRunner, Result
 
-from base.build import Build
 from base.errors import BuildInterruptedError, LandspeedError, SourceError
 from landspeed.cli.bisect import bisect_
-from landspeed.session.session import Session
 from tests.kits.made_up.atlas_search import Counting
 from tests.kits.made_up.bisect_project import MadeUp, Pretence, facts, pretend
 
@@ -29,18 +25,9 @@ def found_by(result: Result) -> list[str]:
 
 @pytest.mark.parametrize("error", [OFFLINE, BuildInterruptedError("could not build commit 30")])
 def test_a_commit_whose_source_or_build_fails_for_now_is_tried_again(made, monkeypatch, error):
-    pretend(Pretence(), monkeypatch.setattr)
-    Counting(monkeypatch)
     failing: dict[int, LandspeedError] = {CHANGED: error}
-    build = Session.build
-
-    def built(self: Session, source: Any, variant: Any, **how: Any) -> Build:
-        made_up = build(self, source, variant, **how)
-        if failure := failing.get(int(made_up.identifier.removeprefix("commit-"))):
-            raise failure
-        return made_up
-
-    monkeypatch.setattr(Session, "build", built)
+    pretend(Pretence(failing=failing), monkeypatch.setattr)
+    Counting(monkeypatch)
     assert search(made).exception is error
     failing.clear()
     result = search(made)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from base.build import Build
 from base.errors import (
     BuildError,
     BuildInterruptedError,
@@ -17,7 +15,6 @@ from base.errors import (
     SourceError,
 )
 from landspeed.cli.bisect import bisect_
-from landspeed.session.session import Session
 from tests.kits.made_up.bisect_project import MadeUp, Pretence, facts, pretend
 
 LAST, CULPRIT, MIDDLE = 8, 6, 4
@@ -32,17 +29,8 @@ def bisect(
     crashing: Sequence[int] = (),
 ) -> Result:
     """Count the commits 0 … LAST; the builds of those in *failing* end with its errors."""
-    pretence = Pretence(steps={str(CULPRIT): 1.01}, crashing=crashing)
+    pretence = Pretence(steps={str(CULPRIT): 1.01}, crashing=crashing, failing=failing)
     pretend(pretence, monkeypatch.setattr)
-    build = Session.build
-
-    def built(self: Session, source: Any, variant: Any, **how: Any) -> Build:
-        made_up = build(self, source, variant, **how)
-        if error := failing.get(int(made_up.identifier.removeprefix("commit-"))):
-            raise error
-        return made_up
-
-    monkeypatch.setattr(Session, "build", built)
     ends = made.commits[0], made.commits[LAST]
     return CliRunner().invoke(bisect_, [*ends, "--metric", "instructions", "--json", *words])
 

@@ -19,7 +19,6 @@ from landspeed.changepoints import confirm
 from landspeed.changepoints.changepoint import ChangepointStatus, Confirmation
 from landspeed.changepoints.confirm import ConfirmRun
 from landspeed.cli import changes
-from landspeed.cli.farm import plan
 from landspeed.farm import bisect_confirmed as bisecting
 from tests.kits.made_up.compare_kit import Bench, bench, session
 from tests.landspeed.changepoints.test_confirm import changepoint, inquiry
@@ -110,19 +109,3 @@ def test_a_total_of_zero_is_no_time_at_all(
     assert result.exception is None
     (end,) = asked
     assert least <= end <= least + time.monotonic()
-
-
-def test_a_plan_with_a_budget_of_zero_is_not_one_with_the_usual_budget(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    asked = []
-
-    def load(_: Path, *, budget: str | None, **__: Any) -> Any:
-        asked.append(budget)
-        raise KeyboardInterrupt
-
-    monkeypatch.setenv("LANDSPEED_PROJECT", str(tmp_path))
-    monkeypatch.setattr(plan, "TrackingConfig", SimpleNamespace(load=load))
-    for words in (["--budget", "0"], []):
-        CliRunner().invoke(plan.plan_, words)
-    assert asked == ["0", None]

@@ -107,9 +107,9 @@ class Atlas:
         return found
 
     @property
-    def _built_here(self) -> set[tuple[str, str]]:
+    def _built_here(self) -> set[tuple[str, str, str]]:
         built = (event for event in self.journal.events if event.event == "built")
-        return {(str(event.candidate), str(event.server)) for event in built}
+        return {(str(one.candidate), str(one.server), str(one.build)) for one in built}
 
     def known(self) -> KnownLevels:
         """Return everything that is known; identical servers have the same counts.
@@ -119,9 +119,11 @@ class Atlas:
         at, servers = self.request.commits.positions, self.servers
         # An earlier search may have skipped what is an end of this one: it is tried again.
         ends = {0, self.request.commits.last}
+        store = self.request.session.builder.store.root
         known = KnownLevels(
             broken={at[ref] for ref in self.journal.skipped if ref in at} - ends,
-            built={at[ref] for ref, _ in self._built_here if ref in at},
+            # the store may have deleted a build since
+            built={at[ref] for ref, _, b in self._built_here if ref in at and (store / b).exists()},
         )
         refused = {
             (event.workload, digest)
@@ -280,7 +282,7 @@ class Atlas:
         except BuildError as error:
             self._skip(position, error, _since(began))
             return None
-        if (candidate.ref, build.digest) not in self._built_here:
+        if (candidate.ref, build.digest, build.identifier) not in self._built_here:
             event = Event(
                 event="built",
                 candidate=candidate.ref,

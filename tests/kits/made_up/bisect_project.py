@@ -135,7 +135,9 @@ def pretend(pretence: Pretence, patch: Any) -> None:
     def build(self: Session, source: Source, variant: Variant, **_: object) -> Build:
         subject = self.builder.sources.history.commit(str(source.origin.commit)).subject
         number = pretence.numbers.get(subject)
-        return pretence.built(source, int(subject.split()[1]) if number is None else number)
+        made = pretence.built(source, int(subject.split()[1]) if number is None else number)
+        (self.builder.store.root / made.identifier).mkdir(parents=True, exist_ok=True)
+        return made
 
     client = Build(
         prefix=Path("/nowhere"),

@@ -18,6 +18,7 @@ from landspeed.atlas import run
 from landspeed.cli.bisect import bisect_
 from landspeed.console.progress import Meter
 from landspeed.farm.merge import merge_results
+from landspeed.session.session import Session
 from tests.kits.made_up.atlas_search import AGAIN, WORKLOADS, Counting, Done, named, search
 from tests.kits.made_up.bisect_project import COUNT, MadeUp, Pretence, facts, pretend
 
@@ -219,6 +220,19 @@ def test_a_dry_run_says_what_is_left_and_does_nothing(made, monkeypatch):
     assert "3.6 GB of disk (LANDSPEED_TEMPLATES_GB limits the data)" in text
     monkeypatch.setenv("LANDSPEED_TEMPLATES_GB", "1")
     assert facts(search(made, "--dry-run", "--json"))["disk_gb"] == 1.1
+
+
+def test_a_dry_run_says_how_many_builds_the_store_no_longer_has(made, monkeypatch):
+    pretend(Pretence(), monkeypatch.setattr)
+    Counting(monkeypatch, {})
+    search(made)
+    one_more = ["--dry-run", "--json", "--workload", "analyze"]
+    plan = facts(search(made, *one_more))
+    assert (plan["builds"], plan["counts"]) == (0, 5)
+    store = Session.open().builder.store.root
+    for build in sorted(store.glob("commit-*"))[:2]:
+        build.rmdir()
+    assert facts(search(made, *one_more))["builds"] == 2
 
 
 def share(made: MadeUp, monkeypatch: pytest.MonkeyPatch, results: Path, *words: str) -> Result:

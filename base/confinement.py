@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-# /run holds the sockets of services, such as Docker's and systemd's.
-_EMPTY = ("/tmp", "/var/tmp", "/run")  # noqa: S108  what runs there has its own
+# What is confined has its own. /run holds the sockets of services, such as Docker's and systemd's.
+_EMPTY = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108
 _BWRAP = (
     *("bwrap", "--die-with-parent", "--cap-drop", "ALL"),
     *("--ro-bind", "/", "/", "--dev", "/dev"),
     # anybody may write there, as usual: without it initdb takes another kind of shared memory
-    *(word for path in (*_EMPTY, "/dev/shm") for word in ("--perms", "1777", "--tmpfs", path)),  # noqa: S108
+    *(word for path in _EMPTY for word in ("--perms", "1777", "--tmpfs", path)),
 )
 _ALONE = ("--unshare-all", "--new-session", "--as-pid-1", "--clearenv", "--proc", "/proc")
 # A server's processes keep their ids, by which we signal, watch and count them.

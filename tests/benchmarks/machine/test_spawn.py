@@ -6,6 +6,7 @@ import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -58,6 +59,23 @@ def test_only_the_program_of_a_build_finds_its_libraries(planted: Build, alone: 
     # the planted ones would be loaded
     done = run(argv, {**CLEAN_ENVIRONMENT, **planted.environment()})
     assert "file too short" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/var/tmp", "/dev/shm"])
+def test_a_build_is_there_where_what_is_sandboxed_has_an_empty_directory(place: str) -> None:
+    if not can_sandbox(None):
+        pytest.skip("this machine does not let us use bubblewrap")
+    with TemporaryDirectory(prefix="landspeed-test-", dir=place) as name:
+        program, secret = Path(name) / "build" / "program", Path(name) / "secret"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\nls {name}\n")
+        program.chmod(0o755)
+        secret.write_text("")
+        argv = sandboxed(
+            ["sh", program], death=signal.SIGKILL, user=None, written=(), read=(program.parent,)
+        )
+        done = run(argv, dict(CLEAN_ENVIRONMENT))
+    assert (done.stdout, done.stderr) == ("build\n", "")
 
 
 def test_a_build_is_asked_whether_it_runs_and_nothing_of_ours_loads_its_libraries(

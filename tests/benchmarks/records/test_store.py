@@ -254,6 +254,16 @@ def test_a_prefix_names_one_record_or_is_refused(store: RecordStore) -> None:
     assert list(store.records(["zz"])) == []
 
 
+def test_of_loose_records_the_one_that_is_asked_for_is_read_alone(
+    store: RecordStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = (record(Point(), number=number) for number in (1, 2))
+    store.add(Record.from_json(first)).write_text("damaged")
+    store.add(Record.from_json(second))
+    assert store.get(second["id"]).to_json() == second
+    assert caplog.text == ""
+
+
 def test_an_empty_store_has_an_empty_table(store: RecordStore) -> None:
     assert store.table().num_rows == 0
     assert store.seal().records == 0

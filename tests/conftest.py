@@ -18,15 +18,19 @@ from benchmarks.machine.machine import Limits
 from landspeed.session.session import Session
 from tests.kits.builds.docker_kit import PretendedDocker
 from tests.kits.made_up.stand_ins import AMPLE
+from tests.kits.places import SCRATCH
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-DATA = Path("/var/tmp") / f"landspeed-test-{os.getpid()}"
+DATA = SCRATCH / f"landspeed-test-{os.getpid()}"
 """Data directories of this worker's projects.
 
 When a campaign ends, it removes the data in memory of its data directory. Only the measuring lock
 keeps it from removing another landspeed's, and the tests have a lock of their own.
 """
 _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
+
+# for tmp_path, and for the temporary files of the programs that tests start
+os.environ |= {"PYTEST_DEBUG_TEMPROOT": str(SCRATCH), "TMPDIR": str(SCRATCH)}
 
 # No test asserts on wall time: where others use the machine, anything may take long.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -62,6 +66,12 @@ def nothing_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(os, "fsync", lambda _: None)
         yield
     remove_tree(DATA)
+
+
+@pytest.fixture(autouse=True)
+def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged file is told once in a process: the next test's may have the same path."""
+    monkeypatch.setattr("base.files._warned", set())
 
 
 @pytest.fixture(scope="session")

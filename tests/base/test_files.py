@@ -27,6 +27,7 @@ from base.files import (
     write_atomic,
 )
 from tests.kits.builds.buildkit import ended, eventually, fill, forked, small_disk
+from tests.kits.places import SCRATCH
 
 json_values = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 
@@ -283,7 +284,7 @@ def test_too_little_room_is_said_before_it_runs_out_even_of_what_is_not_there_ye
 
 def test_a_tree_that_was_made_unreadable_is_removed_and_nothing_that_it_links_to():
     """As a user without privileges, whom permissions stop."""
-    scratch = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="landspeed-remove-"))
+    scratch = Path(tempfile.mkdtemp(dir=SCRATCH, prefix="landspeed-remove-"))
     tree, kept = scratch / "tree", scratch / "kept"
     (tree / "closed/inner").mkdir(parents=True)
     (tree / "fixed").mkdir()

@@ -22,6 +22,7 @@ from base.paths import Paths, server_user
 from builders.builder import Builder
 from builders.recipe_table import BuildSystem
 from builders.store import Store
+from tests.kits.places import SCRATCH
 
 pytestmark = pytest.mark.postgres
 
@@ -36,7 +37,7 @@ def maker() -> Builder:
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
     """A new directory that the server's user owns and can reach (pytest's own is root's alone)."""
-    with tempfile.TemporaryDirectory(prefix="landspeed-test-", dir="/var/tmp") as name:
+    with tempfile.TemporaryDirectory(prefix="landspeed-test-", dir=SCRATCH) as name:
         directory = Path(name)
         user = server_user()
         if user is not None:

@@ -38,7 +38,7 @@ OLD = "13"
 
 @pytest.fixture(scope="module")
 def paths() -> Iterator[Paths]:
-    with server_paths() as found:
+    with server_paths(Path("/var/tmp")) as found:  # a disk, to read from and to wait for
         yield found
 
 

@@ -30,6 +30,7 @@ from builders.sandbox import Progress
 from landspeed.session.session import Session
 from tests.conftest import CHECKOUT, program
 from tests.kits.builds.buildkit import ended, eventually, forked
+from tests.kits.places import SCRATCH
 
 pytestmark = [pytest.mark.docker, pytest.mark.postgres]
 
@@ -121,7 +122,7 @@ class Site:
 @pytest.fixture
 def site(container: Container) -> Iterator[Site]:
     # not pytest's own directory: another user than root has to get there
-    with tempfile.TemporaryDirectory(prefix="landspeed-test-", dir="/var/tmp") as name:
+    with tempfile.TemporaryDirectory(prefix="landspeed-test-", dir=SCRATCH) as name:
         made = Site(container=replace(container, ccache=Path(name) / "ccache"), root=Path(name))
         made.source.mkdir()
         yield made

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from base.paths import Paths
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
+from tests.kits.places import SCRATCH
 
 SCALE = 1
 
@@ -20,9 +21,9 @@ Found = TypeVar("Found")
 
 
 @contextmanager
-def server_paths() -> Iterator[Paths]:
-    """Paths of an empty cache that the servers' user can enter; removed afterwards."""
-    cache = Path(tempfile.mkdtemp(prefix="ls-test-", dir="/var/tmp"))
+def server_paths(root: Path = SCRATCH) -> Iterator[Paths]:
+    """Paths of an empty cache below *root* that servers can enter; removed afterwards."""
+    cache = Path(tempfile.mkdtemp(prefix="ls-test-", dir=root))
     cache.chmod(0o755)
     try:
         yield Paths(cache=cache, project=cache)

@@ -229,10 +229,9 @@ def test_a_dry_run_says_how_many_builds_the_store_no_longer_has(made, monkeypatc
     one_more = ["--dry-run", "--json", "--workload", "analyze"]
     plan = facts(search(made, *one_more))
     assert (plan["builds"], plan["counts"]) == (0, 5)
-    store = Session.open().builder.store.root
-    for build in sorted(store.glob("commit-*"))[:2]:
+    for build in Session.open().builder.store.root.glob("commit-*"):
         build.rmdir()
-    assert facts(search(made, *one_more))["builds"] == 2
+    assert facts(search(made, *one_more))["builds"] == 5
 
 
 def share(made: MadeUp, monkeypatch: pytest.MonkeyPatch, results: Path, *words: str) -> Result:

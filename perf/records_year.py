@@ -126,14 +126,17 @@ def _reading(store: RecordStore) -> Iterator[Figure]:
 
 def _adding(root: Path) -> Iterator[Figure]:
     store = RecordStore(root / "loose")
-    adding, sealing = _Clock(), _Clock()
+    adding, one, sealing = _Clock(), _Clock(), _Clock()
     rows = next(sessions(LOOSE_RUNS))
     with adding:
         for row in rows:
             store.add(Record.from_json(row))
+    with one:
+        store.get(rows[len(rows) // 2]["id"])
     with sealing:
         store.seal()
     yield Figure(figure="records_year.add_one_seconds", value=adding.seconds / len(rows), unit="s")
+    yield Figure(figure="records_year.get_one_of_256_loose_seconds", value=one.seconds, unit="s")
     yield Figure(figure="records_year.seal_256_seconds", value=sealing.seconds, unit="s")
 
 

@@ -9,20 +9,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from benchmarks.machine.machine import memory_bytes
+
 _MEMORY = Path("/dev/shm")
-# In bytes: what the tests need at once, 9 GB, and some more.
-_ROOM = 12 << 30
+# In bytes: the most that all files took at once is 9 GB; and what servers and compilers need.
+_FILES, _PROGRAMS = 10 << 30, 6 << 30
 
 
 def _is_roomy(place: Path) -> bool:
-    """Whether programs can run from *place*, and neither it nor the memory is nearly full."""
+    """Whether programs can run from *place*, and it and the memory have room for the tests."""
     if not os.access(place, os.W_OK):
         return False
     there = os.statvfs(place)
     words = Path("/proc/meminfo").read_text().split()
     available = int(words[words.index("MemAvailable:") + 1]) << 10
-    room = min(there.f_bavail * there.f_frsize, available)
-    return room > _ROOM and not there.f_flag & os.ST_NOEXEC
+    return (
+        not there.f_flag & os.ST_NOEXEC
+        and there.f_bavail * there.f_frsize > _FILES
+        and min(available, memory_bytes()) > _FILES + _PROGRAMS
+    )
 
 
 SCRATCH = _MEMORY if _is_roomy(_MEMORY) else Path("/var/tmp")

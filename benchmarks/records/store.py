@@ -131,7 +131,7 @@ class RecordStore:
         """Return the record whose id starts with *id_prefix*; RecordError unless it is one."""
         if not re.fullmatch(r"[0-9a-z]+", id_prefix):
             raise RecordError(f'"{id_prefix}" is not a record id')
-        found = self._loose_texts(f"{id_prefix}*")
+        found = self._loose_texts(id_prefix)
         found |= self._sealed_texts(lambda ids: pc.starts_with(ids, id_prefix))
         if len(found) == 1:
             return _parsed(*found.popitem())
@@ -171,8 +171,8 @@ class RecordStore:
     def _segment_paths(self) -> list[Path]:
         return sorted(self._segments.glob(f"*/*/[!.]*{SUFFIX}"))
 
-    def _read_loose(self, names: str = "[!.]*") -> Iterator[tuple[Path, str]]:
-        for path in sorted(self._loose.glob(f"{names}.json")):
+    def _read_loose(self, prefix: str = "") -> Iterator[tuple[Path, str]]:
+        for path in sorted(self._loose.glob(f"{prefix or '[!.]'}*.json")):
             try:
                 yield path, check_loose(path)
             except FileNotFoundError:
@@ -188,8 +188,8 @@ class RecordStore:
             groups.setdefault(directory, {})[record["id"]] = (path, text)
         return groups
 
-    def _loose_texts(self, names: str = "[!.]*") -> dict[str, str]:
-        return {path.stem: text for path, text in self._read_loose(names)}
+    def _loose_texts(self, prefix: str = "") -> dict[str, str]:
+        return {path.stem: text for path, text in self._read_loose(prefix)}
 
     def _sealed_texts(self, wanted: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> dict[str, str]:
         table = self._sealed_scalars().select(["id", "machine", "time"])

@@ -9,7 +9,6 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import shutil
 import tarfile
 import tempfile
@@ -61,14 +60,6 @@ def examples(files: int) -> Callable[[Any], Any]:
     return settings(max_examples=max(1, files * settings().max_examples // 100 // BATCH))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def nothing_is_synced() -> Iterator[None]:
-    """Write to memory only: what is mutated need not survive a power failure."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)
-        yield
-
-
 @pytest.fixture(scope="module")
 def valid() -> Iterator[Path]:
     """One file of each kind."""
@@ -86,11 +77,7 @@ def archive(valid: Path) -> Iterator[Path]:
 
 
 class scratch(tempfile.TemporaryDirectory[str]):
-    """A directory in memory if there is one."""
-
-    def __init__(self) -> None:
-        memory = Path("/dev/shm")
-        super().__init__(dir=memory if os.access(memory, os.W_OK) else None)
+    """A directory that is removed afterwards."""
 
     def __enter__(self) -> Any:
         return Path(super().__enter__())

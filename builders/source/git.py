@@ -36,6 +36,8 @@ _PATIENCE = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=600")
 # They lead git to a configuration that `Git.configure` did not write.
 _DETOURS = ("commondir", "config.worktree")
 _DISK = ("No space left on device", "Read-only file system", "Permission denied", "quota exceeded")
+# Of a partial clone: what it lacks is not fetched.
+NO_LAZY_FETCH = {"GIT_NO_LAZY_FETCH": "1"}
 # What git says last where it was another machine that refused, such as ssh a key.
 _REMOTE = "Could not read from remote repository"
 
@@ -72,30 +74,44 @@ class Git:
         """Return the standard output of ``git *arguments`` as stripped text."""
         return self.run(*arguments, stdin=stdin.encode()).decode(errors="replace").strip()
 
-    def test(self, *arguments: str) -> bool:
-        """Whether ``git *arguments`` ends with 0; 1 is no, anything else is an error."""
+    def answer(self, *arguments: str) -> str | None:
+        """Return the standard output of ``git *arguments``; None if it ends with 1, which is no."""
         done = self._done(arguments)
         if done.returncode not in (0, 1):
             raise self._failure(arguments, done.stderr)
-        return done.returncode == 0
+        return None if done.returncode else done.stdout.decode(errors="replace")
 
-    def matches(self, *arguments: str) -> list[str]:
-        """Return the lines of ``git grep *arguments``, which ends with 1 where there are none."""
-        done = self._done(("grep", *arguments))
-        if done.returncode not in (0, 1):
-            raise self._failure(arguments, done.stderr)
-        return done.stdout.decode(errors="replace").splitlines()
+    def test(self, *arguments: str) -> bool:
+        """Return whether ``git *arguments`` ends with 0."""
+        return self.answer(*arguments) is not None
 
     def failure(self, *arguments: str, environment: Mapping[str, str]) -> str | None:
         """Return what ``git *arguments`` said if it failed; None if it did not."""
         done = self._done(arguments, environment=environment)
         return done.stderr.decode(errors="replace").strip() if done.returncode else None
 
-    def peel(self, name: str, kind: str) -> str | None:
-        """Return the hash of the object of *kind* (commit, tree) that *name* leads to, or None."""
-        ask = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{{kind}}}")
-        done = self._done(ask)
-        return done.stdout.decode().strip() if done.returncode == 0 else None
+    def peel(self, kind: str, *names: str) -> str | None:
+        """Return the hash of the object of *kind* (commit, tree) that one of *names* leads to.
+
+        The first that leads to one is taken; None if none does.
+        """
+        asked = "".join(f"{name}^{{{kind}}}\n" for name in names)
+        ask = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+        done = self._done(ask, stdin=asked.encode(), environment=NO_LAZY_FETCH)
+        for line in done.stdout.decode().splitlines():
+            found, _, what = line.rpartition(" ")
+            if what == kind:
+                return found
+        return None
+
+    def read(self, kind: str, name: str) -> bytes | None:
+        """Return the content of the object called *name*, such as TREE:PATH; None if not a *kind*.
+
+        None as well if there is no such object.
+        """
+        answer = self.run("cat-file", "--batch=%(objecttype)", stdin=f"{name}\n".encode())
+        head, _, content = answer.partition(b"\n")
+        return content[:-1] if head == kind.encode() else None
 
     def _done(
         self,

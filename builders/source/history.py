@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from base.errors import RefError
 from builders.source.git import Git
-from builders.source.repository import Repository
 from builders.source.upstream import HEADS, TRACKED
 
 # The fields of a Commit, as git log spells them.
@@ -87,10 +86,10 @@ class History:
         """
         if not _NAME.fullmatch(function):
             return []
-        files = self.git.matches("-l", "-E", "-e", f"^{function}\\(", bad, "--", "*.c")
+        files = self.git.answer("grep", "-l", "-E", "-e", f"^{function}\\(", bad, "--", "*.c")
         if not files:
             return []
-        lines = f"-L:^{function}(:{files[0].partition(':')[2]}"
+        lines = f"-L:^{function}(:{files.splitlines()[0].partition(':')[2]}"
         return self._log("--no-patch", f"--max-count={most}", lines, f"{good}..{bad}")
 
     def edited(self, good: str, bad: str) -> dict[str, frozenset[str]]:
@@ -119,7 +118,8 @@ class History:
         """
         pattern = r"^[A-Za-z_][A-Za-z0-9_]*\("
         found: dict[str, set[str]] = {}
-        for line in self.git.matches("-o", "-E", "-e", pattern, tree, "--", f":/{below}"):
+        there = self.git.answer("grep", "-o", "-E", "-e", pattern, tree, "--", f":/{below}")
+        for line in (there or "").splitlines():
             _, path, name = line.split(":", 2)
             if path.endswith(".c"):
                 found.setdefault(path, set()).add(name.rstrip("("))
@@ -134,9 +134,8 @@ class History:
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the newest common ancestor of *one* and *other*, or None."""
-        if not self.git.test("merge-base", one, other):
-            return None
-        return self.git.text("merge-base", one, other).splitlines()[0]
+        found = self.git.answer("merge-base", one, other)
+        return found.splitlines()[0] if found else None
 
     def difference(self, parent: str, commit: str) -> str:
         """Return git's diffstat of *commit* against *parent*, at most 20 files."""
@@ -146,8 +145,7 @@ class History:
 
     def file(self, tree: str, path: str) -> str:
         """Return the text of the file at *path* in *tree*; empty if it has none."""
-        content = Repository(directory=self.git.directory).file(tree, path)
-        return (content or b"").decode(errors="replace")
+        return (self.git.read("blob", f"{tree}:{path}") or b"").decode(errors="replace")
 
     def _unrelated(self, good: str, bad: str, base: str | None) -> RefError:
         if base is None:

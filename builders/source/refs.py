@@ -40,6 +40,11 @@ class Revision:
         """Whether the base looks like an abbreviated or full commit hash."""
         return _HASH.fullmatch(self.base) is not None
 
+    @property
+    def is_full_hash(self) -> bool:
+        """Whether the base has all the digits of a commit hash."""
+        return self.may_be_hash and len(self.base) == 40
+
     def __str__(self) -> str:
         return self.base + self.suffix
 

@@ -16,7 +16,7 @@ from typing import IO
 from base.errors import SourceError
 from base.files import remove_tree, storage_errors
 from base.version import Version
-from builders.source.git import Git
+from builders.source.git import NO_LAZY_FETCH, Git
 
 TREES = "refs/landspeed/trees"
 IMPORTING = "refs/landspeed/importing"
@@ -57,7 +57,6 @@ _PARTIAL = """[remote "upstream"]
 \trepositoryformatversion = 1
 """
 _READ_ERRORS = (tarfile.TarError, EOFError, OSError, UnicodeError)
-_NO_LAZY_FETCH = {"GIT_NO_LAZY_FETCH": "1"}
 _NOTES_DATE = re.compile(r"<title>Release date.*?(\d{4}-\d{2}-\d{2})", re.DOTALL)
 # The name of a build holds its version: what is longer than any version is none.
 _CONFIGURE = re.compile(rb"^(?:PACKAGE_VERSION|VERSION)='([^']{1,20})'", re.MULTILINE)
@@ -99,7 +98,7 @@ class Repository:
         asked = "".join(f"{commit}\n" for commit in commits)
         # no lazy fetching: what a partial clone lacks would be asked for one by one
         check = ("cat-file", "--batch-check=%(objecttype)")
-        answer = self.git.run(*check, stdin=asked.encode(), environment=_NO_LAZY_FETCH)
+        answer = self.git.run(*check, stdin=asked.encode(), environment=NO_LAZY_FETCH)
         return all(line == b"commit" for line in answer.splitlines())
 
     def ensure(self) -> None:
@@ -188,21 +187,17 @@ class Repository:
             leftover.unlink(missing_ok=True)
 
     def _notes_day(self, tree: str, version: Version) -> date | None:
-        text = self.file(tree, f"doc/src/sgml/release-{version.major_text}.sgml") or b""
+        path = f"doc/src/sgml/release-{version.major_text}.sgml"
+        text = self.git.read("blob", f"{tree}:{path}") or b""
         title = version.major_text if version.number == 0 else str(version)
         _, _, notes = text.decode(errors="replace").partition(f"<title>Release {title}</title>")
         match = _NOTES_DATE.search(notes[:1000])
         return date.fromisoformat(match[1]) if match else None
 
-    def file(self, tree: str, path: str) -> bytes | None:
-        """Return the content of the file at *path* in *tree*, or None."""
-        listed = self.git.text("ls-tree", tree, "--", path).split()
-        return self.git.run("cat-file", "blob", listed[2]) if listed else None
-
     def version_of(self, tree: str) -> Version | None:
         """Return the version that the source in *tree* says it is; None if it is not PostgreSQL."""
         for path, pattern in (("configure", _CONFIGURE), ("meson.build", _MESON)):
-            match = pattern.search(self.file(tree, path) or b"")
+            match = pattern.search(self.git.read("blob", f"{tree}:{path}") or b"")
             if match:
                 try:
                     return Version.parse(match[1].decode(errors="replace"))

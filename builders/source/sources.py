@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import assert_never
@@ -155,7 +155,8 @@ class Sources:
         return self._of_commit(commit)
 
     def _of_commit(self, commit: str) -> Source:
-        tree = self._repository.git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+        shown = self._repository.git.text("show", "--no-patch", "--format=%T %ct", commit)
+        tree, seconds = shown.split()
         version = self._repository.version_of(tree)
         if version is None:
             raise RefError(
@@ -163,7 +164,7 @@ class Sources:
                 detail="It has neither a configure script nor a meson.build with a version.",
             )
         require_covered(version, f'commit "{commit[:10]}" (PostgreSQL {version})')
-        when = self._upstream.commit_time(commit).isoformat()
+        when = datetime.fromtimestamp(int(seconds), UTC).isoformat()
         origin = Origin(release=None, commit=commit, tree=tree, date=when)
         return Source(version=version, origin=origin)
 
@@ -240,7 +241,7 @@ class Sources:
     def changes(self, tree: str, source: Source) -> list[Change] | None:
         """Return the changes from *tree* to the tree of *source*; None if *tree* is not here."""
         git = self._repository.git
-        known = git.peel(tree, "tree") is not None
+        known = git.peel("tree", tree) is not None
         return changes(git, tree, source.origin.tree) if known else None
 
     def update(self, some: Iterable[Change], directory: Path, *, time_ns: int) -> None:

@@ -282,15 +282,14 @@ class Upstream:
             )
         remote = self.remote_of(revision)
         places = (REMOTES,) if remote else ("refs/heads", TRACKED, HEADS, TAGS)
-        if revision.base != "releases":
-            for place in places:
-                found = self._git.peel(f"{place}/{revision.base}{revision.suffix}", "commit")
-                if found:
-                    return found
-        if not revision.may_be_hash:
-            return None
+        names = [f"{place}/{revision}" for place in places if revision.base != _VIEW]
+        if revision.is_full_hash:
+            names.append(str(revision))
+        found = self._git.peel("commit", *names)
+        if found or revision.is_full_hash or not revision.may_be_hash:
+            return found
         base = self._unabbreviated(revision.base)
-        return self._git.peel(f"{base}{revision.suffix}", "commit") if base else None
+        return self._git.peel("commit", f"{base}{revision.suffix}") if base else None
 
     def _unabbreviated(self, prefix: str) -> str | None:
         names = self._git.text("rev-parse", f"--disambiguate={prefix}").splitlines()
@@ -305,11 +304,6 @@ class Upstream:
                 hint="Give more digits.",
             )
         return commits[0] if commits else None
-
-    def commit_time(self, commit: str) -> datetime:
-        """Return the committer time of *commit*."""
-        seconds = self._git.text("show", "--no-patch", "--format=%ct", commit)
-        return datetime.fromtimestamp(int(seconds), UTC)
 
 
 @contextmanager

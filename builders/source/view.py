@@ -46,7 +46,7 @@ class View:
     def is_current(self, entries: list[Entry]) -> bool:
         """Whether the branch was made from exactly these *entries*."""
         facts = self._facts()
-        tip = self.repository.git.peel(BRANCH, "commit")
+        tip = self.repository.git.peel("commit", BRANCH)
         return facts.get("digest") == _digest(entries) and tip == facts.get("tip")
 
     def commits(self) -> dict[str, str]:
@@ -72,11 +72,9 @@ class View:
 
     def release_at(self, commit: str) -> str | None:
         """Return the release that *commit* stands for, on this branch or a former state of it."""
-        git = self.repository.git
-        if not re.fullmatch(r"[0-9a-f]{40}", commit) or git.peel(commit, "commit") is None:
-            return None
-        text = git.run("cat-file", "commit", commit).decode(errors="replace")
-        header, _, message = text.partition("\n\n")
+        is_hash = re.fullmatch(r"[0-9a-f]{40}", commit)
+        text = (is_hash and self.repository.git.read("commit", commit)) or b""
+        header, _, message = text.decode(errors="replace").partition("\n\n")
         match = _SUBJECT.match(message)
         return match[1] if match and f"\nauthor {_AUTHOR} " in header else None
 

@@ -99,7 +99,7 @@ class ResultsBranch:
     def missing(self) -> list[str]:
         """Return our files that the branch, as last fetched, does not have."""
         RecordStore(self.paths.records).seal()
-        known = self._git.peel(self._ref, "commit") if self._git.directory.exists() else None
+        known = self._git.peel("commit", self._ref) if self._git.directory.exists() else None
         return self._missing(known)
 
     @property
@@ -135,7 +135,7 @@ class ResultsBranch:
                 hint="Check --remote (LANDSPEED_RESULTS_REMOTE), and that GITHUB_TOKEN may read "
                 "there.",
             ) from error
-        return self._git.peel(self._ref, "commit")
+        return self._git.peel("commit", self._ref)
 
     def _with_token(self, *arguments: str) -> bytes:
         return self._git.run(*arguments, environment=self.remote.environment())

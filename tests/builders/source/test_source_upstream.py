@@ -10,6 +10,7 @@ import pytest
 
 from base.errors import RefError, SourceError, UsageError
 from builders.source import Sources, upstream
+from builders.source.git import Git
 from tests.kits.builds.sourcekit import GitUpstream, Harness, release
 
 pytestmark = pytest.mark.slow
@@ -70,6 +71,23 @@ def test_branches_commits_and_abbreviations_resolve(
     assert sources.resolve("REL_17_STABLE").origin.tree == postgres.git(
         "rev-parse", "REL_17_STABLE^{tree}"
     )
+
+
+def test_a_commit_that_is_here_takes_four_processes_of_git(
+    sources: Sources, postgres: GitUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a search resolves each of its commits many times
+    tip = postgres.git("rev-parse", "master")
+    sources.resolve(tip)
+    started: list[str] = []
+    plain = Git._done
+    monkeypatch.setattr(
+        Git,
+        "_done",
+        lambda git, asked, **more: started.append(asked[0]) or plain(git, asked, **more),
+    )
+    assert sources.resolve(tip).origin.commit == tip
+    assert len(started) <= 4, started
 
 
 def test_a_release_is_its_tag(sources: Sources, postgres: GitUpstream) -> None:

@@ -31,6 +31,8 @@ _PACKAGES = ("base", "benchmarks", "builders", "landspeed")
 
 # for tmp_path, and for the temporary files of the programs that tests start
 os.environ |= {"PYTEST_DEBUG_TEMPROOT": str(SCRATCH), "TMPDIR": str(SCRATCH)}
+# as landspeed's own main has it
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No test asserts on wall time: where others use the machine, anything may take long.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

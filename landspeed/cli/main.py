@@ -152,6 +152,8 @@ def main() -> None:
     # Publishing makes a million objects and hardly any cycle among them. With Python's default
     # thresholds the search for cycles took a sixth of its time.
     gc.set_threshold(100_000, 50, 50)
+    # numpy's matrices are small here; OpenBLAS's threads only wait for work, on cores in use
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     print_no_commands()
     # asv starts git, too; ours says why in builders.source.git.
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from math import comb
+from math import comb, sqrt
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtri
 
 from landspeed.stats.changepoint_online import LEVEL, SMALLEST_P, Jump, NoiseModel, Scan
 from landspeed.stats.glr import Floats
@@ -30,7 +30,7 @@ _CLIP = 2.5  # smaller than between commits, because two of three runs may be ou
 _CLIP_CORRECTION = 1.1  # slightly more than what clipping takes from the spread of few runs
 _TINY = 1e-12  # the standard deviation of runs that are all equal
 # Median absolute difference of two normal numbers, in standard deviations.
-_DIFFERENCE = float(np.sqrt(2) * ndtri(0.75))
+_DIFFERENCE = sqrt(2) * NormalDist().inv_cdf(0.75)
 
 
 @dataclass(frozen=True, kw_only=True)

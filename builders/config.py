@@ -7,6 +7,7 @@ import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -131,6 +132,7 @@ class SourceConfig(BaseModel):
         if self.tarball_url and not self.tarball_url.startswith(_TARBALL_SCHEMES):
             why = f"URLs begin with {', '.join(_TARBALL_SCHEMES)}."
             raise _invalid("sources.tarball.url", self.tarball_url, why)
+        urlsplit(self.tarball_url)  # ValueError if it has half an IPv6 address
         for suite in self.debian_suites:
             if not _SUITE.fullmatch(suite):
                 raise _invalid("sources.debian.suites", suite, "A suite is spelled like bookworm.")
@@ -175,12 +177,16 @@ class SourceConfig(BaseModel):
     @property
     def upstream_directory(self) -> Path | None:
         """The local clone that is the git upstream; None if it is a URL or not configured."""
-        remote = self.upstream.startswith(_SCHEMES) or _SCP_LIKE.match(self.upstream)
-        return Path(self.upstream) if self.upstream and not remote else None
+        return Path(self.upstream) if is_directory(self.upstream) else None
 
 
 class _SourceSettings(SourceConfig, EnvironmentFirst):
     model_config = SettingsConfigDict(env_prefix="LANDSPEED_")
+
+
+def is_directory(location: str) -> bool:
+    """Return whether *location* is a clone on this machine, not a URL or another machine's."""
+    return bool(location) and not (location.startswith(_SCHEMES) or _SCP_LIKE.match(location))
 
 
 def _dotted(table: dict[str, Any]) -> dict[str, Any]:

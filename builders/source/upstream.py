@@ -14,7 +14,7 @@ from pathlib import Path
 from base.errors import RefError, SourceError, UsageError
 from base.files import storage_errors, write_atomic
 from base.version import Version
-from builders.config import SourceConfig
+from builders.config import SourceConfig, is_directory
 from builders.source.git import Git
 from builders.source.refs import Revision
 from builders.source.repository import Repository
@@ -173,11 +173,12 @@ class Upstream:
         """
         location = self.config.remotes.get(name, self.config.cfbot)
         wanted = f"+refs/heads/*:{REMOTES}/{name}/*"
+        local = [_UPLOAD_PACK] if is_directory(location) else []
         if name == _CFBOT:  # it has a branch for each of hundreds of patches, called cf/NUMBER
             wanted = f"+refs/heads/{revision.base}:{REMOTES}/{revision.base}"
         hint = "Check [sources.git.remotes] in landspeed.toml, or $LANDSPEED_REMOTES."
         with _fetching(f'remote "{name}", {location},', hint):
-            self._git.run(*_FETCH, location, wanted)
+            self._git.run(*_FETCH, *local, location, wanted)
         if name == _CFBOT:
             self.mark_unlisted(self._git.text("rev-parse", f"{REMOTES}/{revision.base}"))
 

@@ -140,6 +140,7 @@ def test_a_url_is_no_directory(upstream: str) -> None:
         '[sources.tarball]\nurl = "https://example.org/latest.tar.bz2"',
         '[sources.tarball]\nurl = "/srv/postgresql-{version}.tar.bz2"',
         '[sources.tarball]\nurl = "ssh://example.org/postgresql-{version}.tar.bz2"',
+        '[sources.tarball]\nurl = "http://[::1/postgresql-{version}.tar.bz2"',
         '[sources.debian]\nsuites = ["Not A Suite"]',
         '[sources.debian]\nmirror = "somewhere"',
         "[sources.debain]",

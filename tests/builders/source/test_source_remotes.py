@@ -65,6 +65,13 @@ def test_a_branch_that_moved_is_asked_for_again(tmp_path, postgres, fork):
     assert sources.resolve("hacker/fast/path").origin.commit == tip
 
 
+def test_a_remote_may_be_another_users_clone(tmp_path, postgres, fork, monkeypatch):
+    tip = fork.git("rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    sources = sources_of(tmp_path, str(postgres.directory), hacker=str(fork.directory))
+    assert sources.resolve("hacker/fast/path").origin.commit == tip
+
+
 def test_what_is_not_listed_is_not_fetched_and_the_error_names_what_is(tmp_path, postgres, fork):
     sources = sources_of(tmp_path, str(postgres.directory), hacker=str(fork.directory))
     with pytest.raises(RefError) as caught:

@@ -177,15 +177,15 @@ class SourceConfig(BaseModel):
     @property
     def upstream_directory(self) -> Path | None:
         """The local clone that is the git upstream; None if it is a URL or not configured."""
-        return Path(self.upstream) if is_directory(self.upstream) else None
+        return Path(self.upstream) if is_path(self.upstream) else None
 
 
 class _SourceSettings(SourceConfig, EnvironmentFirst):
     model_config = SettingsConfigDict(env_prefix="LANDSPEED_")
 
 
-def is_directory(location: str) -> bool:
-    """Return whether *location* is a clone on this machine, not a URL or another machine's."""
+def is_path(location: str) -> bool:
+    """Return whether *location* is a path on this machine, neither a URL nor HOST:PATH."""
     return bool(location) and not (location.startswith(_SCHEMES) or _SCP_LIKE.match(location))
 
 

@@ -36,7 +36,7 @@ _PATIENCE = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=600")
 # They lead git to a configuration that `Git.configure` did not write.
 _DETOURS = ("commondir", "config.worktree")
 _DISK = ("No space left on device", "Read-only file system", "Permission denied", "quota exceeded")
-# Of a partial clone: what it lacks is not fetched.
+# Keeps git from fetching what a partial clone lacks.
 NO_LAZY_FETCH = {"GIT_NO_LAZY_FETCH": "1"}
 # What git says last where it was another machine that refused, such as ssh a key.
 _REMOTE = "Could not read from remote repository"
@@ -75,7 +75,7 @@ class Git:
         return self.run(*arguments, stdin=stdin.encode()).decode(errors="replace").strip()
 
     def answer(self, *arguments: str) -> str | None:
-        """Return the standard output of ``git *arguments``; None if it ends with 1, which is no."""
+        """Return the standard output of ``git *arguments``; None if git says no, by exit code 1."""
         done = self._done(arguments)
         if done.returncode not in (0, 1):
             raise self._failure(arguments, done.stderr)
@@ -91,10 +91,7 @@ class Git:
         return done.stderr.decode(errors="replace").strip() if done.returncode else None
 
     def peel(self, kind: str, *names: str) -> str | None:
-        """Return the hash of the object of *kind* (commit, tree) that one of *names* leads to.
-
-        The first that leads to one is taken; None if none does.
-        """
+        """Return the hash of the first object of *kind* that *names* lead to, or None."""
         asked = "".join(f"{name}^{{{kind}}}\n" for name in names)
         ask = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
         done = self._done(ask, stdin=asked.encode(), environment=NO_LAZY_FETCH)
@@ -105,10 +102,7 @@ class Git:
         return None
 
     def read(self, kind: str, name: str) -> bytes | None:
-        """Return the content of the object called *name*, such as TREE:PATH; None if not a *kind*.
-
-        None as well if there is no such object.
-        """
+        """Return the content of the object of *kind* called *name*, such as TREE:PATH, or None."""
         answer = self.run("cat-file", "--batch=%(objecttype)", stdin=f"{name}\n".encode())
         head, _, content = answer.partition(b"\n")
         return content[:-1] if head == kind.encode() else None

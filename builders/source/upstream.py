@@ -14,7 +14,7 @@ from pathlib import Path
 from base.errors import RefError, SourceError, UsageError
 from base.files import storage_errors, write_atomic
 from base.version import Version
-from builders.config import SourceConfig, is_directory
+from builders.config import SourceConfig, is_path
 from builders.source.git import Git
 from builders.source.refs import Revision
 from builders.source.repository import Repository
@@ -173,7 +173,7 @@ class Upstream:
         """
         location = self.config.remotes.get(name, self.config.cfbot)
         wanted = f"+refs/heads/*:{REMOTES}/{name}/*"
-        local = [_UPLOAD_PACK] if is_directory(location) else []
+        local = [_UPLOAD_PACK] if is_path(location) else []
         if name == _CFBOT:  # it has a branch for each of hundreds of patches, called cf/NUMBER
             wanted = f"+refs/heads/{revision.base}:{REMOTES}/{revision.base}"
         hint = "Check [sources.git.remotes] in landspeed.toml, or $LANDSPEED_REMOTES."

@@ -72,8 +72,9 @@ class View:
 
     def release_at(self, commit: str) -> str | None:
         """Return the release that *commit* stands for, on this branch or a former state of it."""
-        is_hash = re.fullmatch(r"[0-9a-f]{40}", commit)
-        text = (is_hash and self.repository.git.read("commit", commit)) or b""
+        if not re.fullmatch(r"[0-9a-f]{40}", commit):
+            return None
+        text = self.repository.git.read("commit", commit) or b""
         header, _, message = text.decode(errors="replace").partition("\n\n")
         match = _SUBJECT.match(message)
         return match[1] if match and f"\nauthor {_AUTHOR} " in header else None

@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.special import betaincinv
+import scipy
 
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.workloads.cell_name import CellName
@@ -75,8 +75,8 @@ class AlarmRate:
         case of the binomial" (Biometrika 26(4), 1934).
         """
         hits, misses = self.alarms, self.comparisons - self.alarms
-        low = float(betaincinv(hits, misses + 1, 0.025)) if hits else 0.0
-        high = float(betaincinv(hits + 1, misses, 0.975)) if misses else 1.0
+        low = float(scipy.special.betaincinv(hits, misses + 1, 0.025)) if hits else 0.0
+        high = float(scipy.special.betaincinv(hits + 1, misses, 0.975)) if misses else 1.0
         return low, high
 
     def facts(self) -> dict[str, Any]:

@@ -226,6 +226,7 @@ def test_an_old_name_of_a_verb_is_an_error_that_names_the_new_one(project: Path)
 )
 def test_a_verb_imports_nothing_large_that_it_does_not_use(verb: str, used: set[str]) -> None:
     large = {"asv", "matplotlib", "numpy", "psycopg", "pyarrow", "pydantic", "scipy"}
+    large |= {"scipy.special", "scipy.stats"}
     code = "import sys; from tests.kits.verbs import CONTEXT, cli; "
     code += "cli.get_command(CONTEXT, sys.argv[1])"
     done = subprocess.run(
@@ -238,7 +239,7 @@ def test_a_verb_imports_nothing_large_that_it_does_not_use(verb: str, used: set[
     assert large & set(done.stdout.split()) == used
 
 
-def test_the_git_that_asv_starts_reads_no_settings_of_a_user_or_the_machine(monkeypatch):
+def test_gits_that_others_start_read_no_settings_and_numpy_starts_no_threads(monkeypatch):
     seen = {}
     monkeypatch.setattr(main, "cli", lambda **_: seen.update(os.environ))
     monkeypatch.setattr(main, "print_no_commands", lambda: None)
@@ -246,5 +247,7 @@ def test_the_git_that_asv_starts_reads_no_settings_of_a_user_or_the_machine(monk
     monkeypatch.setattr("gc.set_threshold", lambda *_: None)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "planted")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "planted")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
     main.main()
+    assert seen["OPENBLAS_NUM_THREADS"] == "1"
     assert (seen["GIT_CONFIG_GLOBAL"], seen["GIT_CONFIG_SYSTEM"]) == (os.devnull, os.devnull)

@@ -60,7 +60,9 @@ class Builder:
 
     With ``keeps_trees``, and if the sandbox builds in place, commits are built incrementally in a
     tree that moves from one commit to the next. Releases differ too much and are always built in
-    a clean tree. The installed files are the same either way.
+    a clean tree. The installed files are the same either way. ``make_room`` is called before each
+    build with a directory, the bytes it needs there and what they are for; it raises StorageError
+    if there is no room.
     """
 
     paths: Paths
@@ -68,6 +70,7 @@ class Builder:
     sandbox: Sandbox
     store: Store
     keeps_trees: bool = True
+    make_room: Callable[[Path, int, str], None] = require_free
 
     @classmethod
     def open(cls, paths: Paths, sandbox: Sandbox | None = None) -> Self:
@@ -159,7 +162,7 @@ class Builder:
         with storage_errors(f"build {source.origin.name} {job.plan.variant}", self.paths.trees):
             self._make_private_directories()
             sweep(self.paths.trees, self.store.lock)
-            require_free(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
+            self.make_room(self.paths.cache, _BUILD_BYTES, f"build {source.origin.name}")
             self.sandbox.ccache.mkdir(parents=True, exist_ok=True)
             is_commit = job.source.origin.release is None
             if self.sources.is_of_strangers(job.source):

@@ -7,19 +7,19 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
 from base.build import Build
-from base.errors import BusyError, MeasureError, NotApplicableError, StorageError, UsageError
-from base.files import digest_text, locked, remove_tree, require_free, storage_errors, write_atomic
+from base.errors import MeasureError, NotApplicableError, UsageError
+from base.files import digest_text, locked, remove_tree, storage_errors, write_atomic
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.clients.sysbench import Sysbench
 from benchmarks.data.datasets import DatasetLoader
+from benchmarks.data.template_store import TEMPLATE_JSON, Template, TemplateStore
 from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_bytes
 from benchmarks.machine.processes import end_orphan
 from benchmarks.server.citus import distribute, introduce
@@ -28,8 +28,6 @@ from benchmarks.server.cluster import (
     SUPERUSER,
     Cluster,
     initdb,
-    is_ours,
-    is_shut_down,
     known_settings,
 )
 from benchmarks.server.configuration import Configuration
@@ -43,7 +41,6 @@ from benchmarks.workloads.sysbench_modes import SysbenchMode
 
 _log = logging.getLogger(__name__)
 
-TEMPLATE_JSON = "TEMPLATE.json"
 _BOOT = "work.boot"
 # Part of every template's name: one that was loaded in another way is not used again.
 _FORMAT = 3
@@ -58,52 +55,6 @@ _LOAD_SETTINGS = {
     "autovacuum": "off",
     "maintenance_work_mem": "256MB",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Template:
-    """A loaded, vacuumed, frozen and shut-down data directory.
-
-    With a ``topology`` it is one that holds those of all servers. Its ``TEMPLATE.json``, written
-    last, is the only proof of it.
-    """
-
-    directory: Path
-    topology: Topology | None = None
-
-    @property
-    def data(self) -> Path:
-        """The data directory."""
-        return self.directory / "data"
-
-    @property
-    def clusters(self) -> tuple[Path, ...]:
-        """What servers run on of it."""
-        return places(self.topology, self.data)
-
-    @property
-    def lock(self) -> Path:
-        """Its lock file, beside it."""
-        return self.directory.with_name(f"{self.directory.name}.lock")
-
-    @property
-    def work(self) -> Path:
-        """The copy of it that Runs write to, if one was made."""
-        return self.directory / "work"
-
-    def facts(self) -> dict[str, Any] | None:
-        """Return what its proof says; None if there is none."""
-        try:
-            facts: dict[str, Any] = json.loads((self.directory / TEMPLATE_JSON).read_text())
-        except (OSError, ValueError):
-            return None
-        return facts
-
-    def is_whole(self) -> bool:
-        """Whether it is proven, and nothing that used it in place was killed meanwhile."""
-        return self.facts() is not None and all(
-            is_ours(place) and is_shut_down(place) for place in self.clusters
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,11 +131,11 @@ class Templates:
             yield
         finally:
             if not was_there:
-                self._remove(template)
+                template.remove()
 
-    def reclaimable_bytes(self) -> int:
-        """Return the disk space that removing all templates would free."""
-        return sum(tree_bytes(template.directory) for _, template in self._by_last_use())
+    @property
+    def _store(self) -> TemplateStore:
+        return TemplateStore(root=self.home.templates)
 
     def _template(self, build: Build, scale: int) -> Template:
         data = (self.own.data if self.own else "") + self._distribution
@@ -299,31 +250,9 @@ class Templates:
         return disk_bytes(scale, 2 * size, servers=len(self.topology.servers))
 
     def _make_room(self, needed: int) -> None:
-        """Remove templates, the least recently used first, until *needed* bytes fit.
-
-        Those that are locked, as the one that room is made for, stay.
-        """
+        """Remove templates, the least recently used first, until *needed* bytes fit."""
         what = f"load a template ({needed / 1e9:.1f} GB)"
-        for leftover in self.home.templates.glob("*/"):
-            if not (leftover / TEMPLATE_JSON).exists():
-                self._remove(Template(directory=leftover))
-        for _, template in self._by_last_use():
-            with suppress(StorageError):
-                require_free(self.home.root, needed, what)
-                if self.reclaimable_bytes() + needed <= self.limit_bytes:
-                    return
-            self._remove(template)
-        require_free(self.home.root, needed, what)
-
-    def _remove(self, template: Template) -> None:
-        with suppress(BusyError), locked(template.lock, wait=False):
-            (template.directory / TEMPLATE_JSON).unlink(missing_ok=True)
-            remove_tree(template.directory)
-
-    def _by_last_use(self) -> list[tuple[float, Template]]:
-        proofs = self.home.templates.glob(f"*/{TEMPLATE_JSON}")
-        found = [(proof.stat().st_mtime, Template(directory=proof.parent)) for proof in proofs]
-        return sorted(found, key=lambda pair: pair[0])
+        self._store.make_room(self.home.root, needed, what, limit=self.limit_bytes)
 
 
 def _boot_id() -> str:

@@ -32,6 +32,8 @@ _RANDOM_LENGTH = 8  # what mkdtemp adds to a prefix
 _DATA_LINK = "data"
 _GROUP_LINK = "group"
 _SCRATCH = "client"
+TEMPLATES = "templates"
+"""The directory in a home that holds the templates."""
 _MIRRORS_KEPT = 64  # of some 40 MB each
 
 
@@ -113,7 +115,7 @@ class ServerHome:
 
     @property
     def templates(self) -> Path:
-        return self.root / "templates"
+        return self.root / TEMPLATES
 
     @property
     def mirrors(self) -> Path:

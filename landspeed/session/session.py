@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
 
 from base.build import Build, Variant
 from base.errors import BuildError, LandspeedError, SourceError, UsageError, raise_if, some_failed
 from base.paths import Paths
+from benchmarks.data.template_store import TemplateStore
 from benchmarks.machine.machine import Machine
 from benchmarks.records.store import RecordStore
+from benchmarks.server.home import TEMPLATES
 from builders.build_set import BuildSetProgress, Order, Outcomes, build_many
 from builders.builder import Builder
 from builders.external import ExternalServers
@@ -49,7 +51,10 @@ class Session:
 
     @cached_property
     def builder(self) -> Builder:
-        return Builder.open(self.paths, self.sandbox)
+        """The builder; loaded data make room for its builds where the disk is full."""
+        templates = TemplateStore(root=self.paths.server_root / TEMPLATES)
+        builder = Builder.open(self.paths, self.sandbox)
+        return replace(builder, make_room=templates.make_room)
 
     @cached_property
     def external_servers(self) -> ExternalServers:

@@ -16,7 +16,8 @@ from base.build import Build
 from base.errors import StorageError, UsageError
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.data.templates import TEMPLATE_JSON, Templates, template_limit
+from benchmarks.data.template_store import TEMPLATE_JSON
+from benchmarks.data.templates import Templates, template_limit
 from benchmarks.measure import templates
 from benchmarks.server.cluster import Cluster
 from benchmarks.server.home import ServerHome

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import pyarrow.compute as pc
 
@@ -14,7 +15,7 @@ from base.errors import LandspeedError
 from base.version import Version
 from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.cells import count_environment, workload_cell
+from benchmarks.counted.cells import count_environment, own_servers, workload_cell
 from benchmarks.counted.count import Counter
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
@@ -173,23 +174,28 @@ def count_side_by_side(
 ) -> None:
     """Count *cells* of one build on as many servers as keep all cores busy.
 
+    Those that need servers of their own come last, each to whoever is ready first. Which of the
+    others share a server does not depend on how long anything takes.
     *done* is given each outcome, by one thread at a time. LandspeedError if the data cannot be
     loaded or no server can be kept running.
     """
-    # those that share a template stand together
-    cells = sorted(
-        cells, key=lambda one: (isinstance(one.scenario.mode, Workload), one.scenario.settings)
+    alone = [cell for cell in cells if own_servers(cell)]
+    # those that share a server stand together
+    sharing = sorted(
+        (cell for cell in cells if not own_servers(cell)),
+        key=lambda one: (isinstance(one.scenario.mode, Workload), one.scenario.settings),
     )
     for cell in {isinstance(one.scenario.mode, Workload): one for one in cells}.values():
         counter.load(cell)
     servers = counter.machine.cores * counter.servers_per_core
     lock, at_once = threading.Lock(), min(servers, len(cells))
+    rest = iter(alone)
 
     def share(number: int) -> None:
-        part = cells[number::at_once]
-        for cell, outcome in zip(part, counter.count(part), strict=False):
-            with lock:
-                done(cell, outcome)
+        for part in chain([sharing[number::at_once]], ([cell] for cell in rest)):
+            for cell, outcome in zip(part, counter.count(part), strict=False):
+                with lock:
+                    done(cell, outcome)
 
     with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="suite") as pool:
         futures = [pool.submit(share, number) for number in range(at_once)]

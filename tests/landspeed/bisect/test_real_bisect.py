@@ -6,7 +6,7 @@ change comments and documentation only, or a header, are between.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -24,7 +24,7 @@ from landspeed.bisect.run import BisectResult, bisect
 from landspeed.bisect.search import BisectRequest
 from landspeed.sampling.sampler import Sampler
 from landspeed.session.session import Session
-from tests.conftest import make_project
+from tests.conftest import DATA, make_project
 from tests.kits.builds.history_kit import Edit, History, append, builder_of, function, substitute
 
 pytestmark = pytest.mark.postgres
@@ -113,7 +113,9 @@ def go_back(history: History, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(newest_build: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, History]:
+def made(
+    newest_build: Build, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Session, History]]:
     root = tmp_path_factory.mktemp("bisect")
     root.chmod(0o755)
     shared = Builder.open(Paths.find())
@@ -123,7 +125,9 @@ def made(newest_build: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple
     session = Session(paths=paths)
     session.__dict__["builder"] = builder_of(history, shared, paths.cache)
     session.builder.sources.resolve("master")
-    return session, history
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LANDSPEED_DATA", str(DATA))
+        yield session, history
 
 
 def bisected(

@@ -14,6 +14,7 @@ import pytest
 
 from base.build import Build
 from base.paths import Paths
+from tests.conftest import DATA
 from tests.kits.builds.history_kit import Edit, History, append, function, substitute
 from tests.kits.farm.act_kit import needs_act
 from tests.kits.farm.forked import forked
@@ -72,6 +73,7 @@ def farm(
     ):
         made.hub.environment |= {"LANDSPEED_CACHE": str(cache_of(root, newest_build))}
         made.hub.environment |= {"HOME": str(root), "LANDSPEED_MACHINE": "counter"}
+        made.hub.environment |= {"LANDSPEED_DATA": str(DATA)}
         made.hub.environment |= {"LANDSPEED_MEASURE_LOCK": str(root / "measure.lock")}
         made.limit = 1500  # it builds servers
         yield made

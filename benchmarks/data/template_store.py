@@ -56,6 +56,11 @@ class Template:
             return None
         return facts
 
+    def disk_bytes(self) -> int:
+        """Return the disk space that it takes, with its working copy; as its proof says it."""
+        data = (self.facts() or {}).get("bytes")
+        return (data or tree_bytes(self.data)) + tree_bytes(self.work)
+
     def is_whole(self) -> bool:
         """Whether it is proven, and nothing that used it in place was killed meanwhile."""
         return self.facts() is not None and all(
@@ -86,7 +91,7 @@ class TemplateStore:
 
     def reclaimable_bytes(self) -> int:
         """Return the disk space that removing all of them would free."""
-        return sum(tree_bytes(template.directory) for template in self.by_last_use())
+        return sum(template.disk_bytes() for template in self.by_last_use())
 
     def make_room(self, place: Path, needed: int, what: str, *, limit: int | None = None) -> None:
         """Remove templates, the least recently used first, until *place* has *needed* bytes free.

@@ -174,8 +174,8 @@ def count_side_by_side(
 ) -> None:
     """Count *cells* of one build on as many servers as keep all cores busy.
 
-    Those that need servers of their own come last, each to whoever is ready first. Which of the
-    others share a server does not depend on how long anything takes.
+    Those that need servers of their own are counted beside the others, each by whoever is ready
+    first. Which of the others share a server does not depend on how long anything takes.
     *done* is given each outcome, by one thread at a time. LandspeedError if the data cannot be
     loaded or no server can be kept running.
     """
@@ -188,17 +188,19 @@ def count_side_by_side(
     for cell in {isinstance(one.scenario.mode, Workload): one for one in cells}.values():
         counter.load(cell)
     servers = counter.machine.cores * counter.servers_per_core
-    lock, at_once = threading.Lock(), min(servers, len(cells))
-    rest = iter(alone)
+    parts = [part for number in range(servers) if (part := sharing[number::servers])]
+    # one more, because servers of their own wait for half of the time until they run or have ended
+    parts += [[]] if alone else []
+    rest, lock = iter(alone), threading.Lock()
 
-    def share(number: int) -> None:
-        for part in chain([sharing[number::at_once]], ([cell] for cell in rest)):
-            for cell, outcome in zip(part, counter.count(part), strict=False):
+    def share(part: Sequence[Cell]) -> None:
+        for some in filter(None, chain([part], ([cell] for cell in rest))):
+            for cell, outcome in zip(some, counter.count(some), strict=False):
                 with lock:
                     done(cell, outcome)
 
-    with ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="suite") as pool:
-        futures = [pool.submit(share, number) for number in range(at_once)]
+    with ThreadPoolExecutor(max_workers=max(1, len(parts)), thread_name_prefix="suite") as pool:
+        futures = [pool.submit(share, part) for part in parts]
         try:
             errors = [future.exception() for future in futures]
         except BaseException:

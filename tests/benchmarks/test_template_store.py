@@ -56,6 +56,17 @@ def test_only_as_many_are_removed_as_needed_the_least_recently_used_first(paths,
     assert names(store) == ["middle", "new"]
 
 
+def test_what_a_template_takes_is_what_its_proof_says_and_its_working_copy(store):
+    template = add(store, "one", used=1)
+    measured = template.disk_bytes()
+    assert measured >= _EACH
+    (template.directory / TEMPLATE_JSON).write_text('{"bytes": 5}')
+    assert template.disk_bytes() == 5
+    template.work.mkdir()
+    (template.work / "heap").write_bytes(bytes(_EACH))
+    assert template.disk_bytes() == store.reclaimable_bytes() == 5 + measured
+
+
 def test_what_is_in_use_stays_and_the_error_says_what_needs_the_room(paths, store):
     used = add(store, "used", used=1)
     add(store, "free", used=2)

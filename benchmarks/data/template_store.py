@@ -11,32 +11,23 @@ from typing import Any
 from base.errors import BusyError, StorageError
 from base.files import locked, remove_tree, require_free
 from benchmarks.machine.copy_tree import tree_bytes
-from benchmarks.server.cluster import is_ours, is_shut_down
-from benchmarks.server.topology import Topology, places
 
 TEMPLATE_JSON = "TEMPLATE.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Template:
-    """A loaded, vacuumed, frozen and shut-down data directory.
+class StoredTemplate:
+    """The directory of a template, of which nothing is known but its files.
 
-    With a ``topology`` it is one that holds those of all servers. Its ``TEMPLATE.json``, written
-    last, is the only proof of it.
+    Its ``TEMPLATE.json``, written last, is the only proof that it was loaded.
     """
 
     directory: Path
-    topology: Topology | None = None
 
     @property
     def data(self) -> Path:
         """The data directory."""
         return self.directory / "data"
-
-    @property
-    def clusters(self) -> tuple[Path, ...]:
-        """What servers run on of it."""
-        return places(self.topology, self.data)
 
     @property
     def lock(self) -> Path:
@@ -61,12 +52,6 @@ class Template:
         data = (self.facts() or {}).get("bytes")
         return (data or tree_bytes(self.data)) + tree_bytes(self.work)
 
-    def is_whole(self) -> bool:
-        """Whether it is proven, and nothing that used it in place was killed meanwhile."""
-        return self.facts() is not None and all(
-            is_ours(place) and is_shut_down(place) for place in self.clusters
-        )
-
     def remove(self) -> None:
         """Remove it, its proof first; one that is in use stays."""
         with suppress(BusyError), locked(self.lock, wait=False):
@@ -80,14 +65,14 @@ class TemplateStore:
 
     root: Path
 
-    def by_last_use(self) -> list[Template]:
-        """Return the whole ones, the least recently used first."""
+    def by_last_use(self) -> list[StoredTemplate]:
+        """Return those that were loaded, the least recently used first."""
         found = []
         for proof in self.root.glob(f"*/{TEMPLATE_JSON}"):
             # another landspeed may remove it meanwhile
             with suppress(FileNotFoundError):
                 found.append((proof.stat().st_mtime, proof.parent))
-        return [Template(directory=directory) for _, directory in sorted(found)]
+        return [StoredTemplate(directory=directory) for _, directory in sorted(found)]
 
     def reclaimable_bytes(self) -> int:
         """Return the disk space that removing all of them would free."""
@@ -105,7 +90,7 @@ class TemplateStore:
             return
         for leftover in self.root.glob("*/"):
             if not (leftover / TEMPLATE_JSON).exists():
-                Template(directory=leftover).remove()
+                StoredTemplate(directory=leftover).remove()
         for template in self.by_last_use():
             with suppress(StorageError):
                 require_free(place, needed, what)

@@ -19,7 +19,7 @@ from base.files import digest_text, locked, remove_tree, storage_errors, write_a
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.clients.sysbench import Sysbench
 from benchmarks.data.datasets import DatasetLoader
-from benchmarks.data.template_store import TEMPLATE_JSON, Template, TemplateStore
+from benchmarks.data.template_store import TEMPLATE_JSON, StoredTemplate, TemplateStore
 from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_bytes
 from benchmarks.machine.processes import end_orphan
 from benchmarks.server.citus import distribute, introduce
@@ -28,6 +28,8 @@ from benchmarks.server.cluster import (
     SUPERUSER,
     Cluster,
     initdb,
+    is_ours,
+    is_shut_down,
     known_settings,
 )
 from benchmarks.server.configuration import Configuration
@@ -55,6 +57,27 @@ _LOAD_SETTINGS = {
     "autovacuum": "off",
     "maintenance_work_mem": "256MB",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template(StoredTemplate):
+    """A loaded, vacuumed, frozen and shut-down data directory.
+
+    With a ``topology`` it is one that holds those of all servers.
+    """
+
+    topology: Topology | None = None
+
+    @property
+    def clusters(self) -> tuple[Path, ...]:
+        """What servers run on of it."""
+        return places(self.topology, self.data)
+
+    def is_whole(self) -> bool:
+        """Whether it is proven, and nothing that used it in place was killed meanwhile."""
+        return self.facts() is not None and all(
+            is_ours(place) and is_shut_down(place) for place in self.clusters
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import pytest
 from base.errors import StorageError
 from base.files import locked
 from base.paths import Paths
-from benchmarks.data.template_store import TEMPLATE_JSON, Template, TemplateStore
+from benchmarks.data.template_store import TEMPLATE_JSON, StoredTemplate, TemplateStore
 from landspeed.session.session import Session
 from tests.kits.builds.buildkit import build, builder, programs, small_disk
 
@@ -32,9 +32,9 @@ def store(paths):
     return TemplateStore(root=paths.server_root / "templates")
 
 
-def add(store: TemplateStore, name: str, *, used: int) -> Template:
+def add(store: TemplateStore, name: str, *, used: int) -> StoredTemplate:
     """A template called *name* of 100 kB, last used at second *used*."""
-    template = Template(directory=store.root / name)
+    template = StoredTemplate(directory=store.root / name)
     template.data.mkdir(parents=True)
     (template.data / "heap").write_bytes(bytes(_EACH))
     (template.directory / TEMPLATE_JSON).write_text("{}")

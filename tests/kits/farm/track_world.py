@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import DATA
 from tests.kits.farm.act_kit import ActRun
 from tests.kits.farm.farm_kit import Farm
 from tests.kits.farm.forked import forked
@@ -33,8 +34,8 @@ class TrackWorld:
         self.log = root / "deeds.log"
         self.log.write_text("")
         self.facts: dict[str, Any] = {"log": str(self.log)}
-        own = {"LANDSPEED_CACHE": ".cache/landspeed", "LANDSPEED_MACHINE": "counter"}
-        tracked.hub.environment |= {**own, "HOME": str(root)}
+        own = {"LANDSPEED_CACHE": ".cache/landspeed", "LANDSPEED_DATA": str(DATA)}
+        tracked.hub.environment |= {**own, "LANDSPEED_MACHINE": "counter", "HOME": str(root)}
         self.be()
 
     def be(self, **facts: Any) -> None:

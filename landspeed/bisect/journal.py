@@ -51,8 +51,9 @@ _TRIES = 2
 _DRIFTED = 0.01
 # The most by which two counts of one server may differ, as a logarithm.
 _REPEATS = 0.001
-# Builds become cheaper as the candidates come closer; counts of different workloads differ.
-_LATEST_BUILDS, _LATEST_RUNS = 5, 50
+# Builds become cheaper as the candidates come closer. Counts of a suite differ by a factor of 20,
+# and the first of a server includes the loading of its data: an estimate from fewer jumps by half.
+_LATEST_BUILDS, _LATEST_RUNS = 5, 200
 
 
 Number = PositiveInt | Annotated[float, Gt(0), AllowInfNan(False)]

@@ -1,0 +1,35 @@
+"""What a journal says of the cost of a run: steady over servers of a suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from landspeed.bisect.journal import Event, Journal
+from landspeed.bisect.model import Costs
+
+EACH = [10.0, *([1.0] * 64)]  # the loading of the data, and 64 workloads
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(path=tmp_path / "journal.json", inputs={})
+
+
+def test_without_runs_a_run_costs_what_was_estimated(journal: Journal) -> None:
+    assert journal.costs(Costs(run=7.0, build=8.0)) == Costs(run=7.0, build=8.0)
+
+
+def test_wherever_a_server_begins_the_cost_of_a_run_is_nearly_the_same(journal: Journal) -> None:
+    mean = sum(EACH) / len(EACH)
+    for seconds in EACH * 5:
+        journal.events.append(Event(event="run", candidate="a", value=1.0, seconds=seconds))
+        if len(journal.events) >= 200:
+            assert journal.costs(Costs()).run == pytest.approx(mean, rel=0.05)
+
+
+def test_what_took_longer_long_ago_does_not_count(journal: Journal) -> None:
+    for seconds in [100.0] * 50 + [1.0] * 200:
+        journal.events.append(Event(event="run", candidate="a", value=1.0, seconds=seconds))
+    assert journal.costs(Costs()).run == pytest.approx(1.0)

@@ -51,8 +51,8 @@ _TRIES = 2
 _DRIFTED = 0.01
 # The most by which two counts of one server may differ, as a logarithm.
 _REPEATS = 0.001
-# Builds become cheaper as the candidates come closer. Counts of a suite differ by a factor of 20,
-# and the first of a server includes the loading of its data: an estimate from fewer jumps by half.
+# Builds become cheaper as the candidates come closer. The first count on a server includes the
+# loading of its data: an estimate from 50 runs jumped between two and four hours.
 _LATEST_BUILDS, _LATEST_RUNS = 5, 200
 
 

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import pyarrow.compute as pc
 
@@ -174,9 +173,9 @@ def count_side_by_side(
 ) -> None:
     """Count *cells* of one build on as many servers as keep all cores busy.
 
-    Those that need servers of their own are counted beside the others, each by whoever is ready
-    first. Which of the others share a server, and in which order, does not depend on how long
-    anything takes: what a server counted before changes a few counts, by up to 0.05 %.
+    Those that need servers of their own are counted beside the others, each by the first thread
+    that is free. Which of the others share a server, and in which order, does not depend on how
+    long anything takes: what a server counted before can change a count.
 
     *done* is given each outcome, by one thread at a time. LandspeedError if the data cannot be
     loaded or no server can be kept running.
@@ -191,17 +190,21 @@ def count_side_by_side(
         counter.load(cell)
     servers = counter.machine.cores * counter.servers_per_core
     parts = [part for number in range(servers) if (part := sharing[number::servers])]
-    # one more, because servers of their own wait for half of the time until they run or have ended
-    parts += [[]] if alone else []
-    rest, lock = iter(alone), threading.Lock()
+    # One more thread: while servers of their own start and end, a core would be idle.
+    parts += [[cell] for cell in alone[:1]]
+    rest, lock = iter(alone[1:]), threading.Lock()
+
+    def count(part: Sequence[Cell]) -> None:
+        for cell, outcome in zip(part, counter.count(part), strict=False):
+            with lock:
+                done(cell, outcome)
 
     def share(part: Sequence[Cell]) -> None:
-        for some in filter(None, chain([part], ([cell] for cell in rest))):
-            for cell, outcome in zip(some, counter.count(some), strict=False):
-                with lock:
-                    done(cell, outcome)
+        count(part)
+        for cell in rest:
+            count([cell])
 
-    with ThreadPoolExecutor(max_workers=max(1, len(parts)), thread_name_prefix="suite") as pool:
+    with ThreadPoolExecutor(max_workers=len(parts), thread_name_prefix="suite") as pool:
         futures = [pool.submit(share, part) for part in parts]
         try:
             errors = [future.exception() for future in futures]

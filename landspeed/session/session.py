@@ -51,7 +51,7 @@ class Session:
 
     @cached_property
     def builder(self) -> Builder:
-        """The builder; loaded data make room for its builds where the disk is full."""
+        """The builder; on a full disk the least recently used data make room for a build."""
         templates = TemplateStore(root=self.paths.server_root / TEMPLATES)
         builder = Builder.open(self.paths, self.sandbox)
         return replace(builder, make_room=templates.make_room)

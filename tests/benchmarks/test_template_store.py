@@ -12,6 +12,7 @@ from base.errors import StorageError
 from base.files import locked
 from base.paths import Paths
 from benchmarks.data.template_store import TEMPLATE_JSON, StoredTemplate, TemplateStore
+from benchmarks.server.home import TEMPLATES
 from landspeed.session.session import Session
 from tests.kits.builds.buildkit import build, builder, programs, small_disk
 
@@ -29,7 +30,7 @@ def paths(tmp_path, monkeypatch):
 
 @pytest.fixture
 def store(paths):
-    return TemplateStore(root=paths.server_root / "templates")
+    return TemplateStore(root=paths.server_root / TEMPLATES)
 
 
 def add(store: TemplateStore, name: str, *, used: int) -> StoredTemplate:

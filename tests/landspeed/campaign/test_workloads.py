@@ -44,6 +44,7 @@ class Servers:
     counted: list[str] = field(default_factory=list)
     servers_per_core: int = 1
     shares: list[int] = field(default_factory=list)
+    waiting: dict[str, threading.Barrier] = field(default_factory=dict)
 
     def of(self, _session: Any, build: Build, _pgbench: Any, _preset: str) -> Any:
         return SimpleNamespace(
@@ -64,6 +65,8 @@ class Servers:
             name = str(cell.scenario.mode)
             if name == self.interrupted_at:
                 raise KeyboardInterrupt
+            if name in self.waiting:
+                self.waiting[name].wait(60)
             self.counted.append(f"{build.origin.release} {name}")
             yield self.failing.get(name) or timed_record(
                 build=build,
@@ -187,6 +190,16 @@ def test_what_needs_servers_of_its_own_is_counted_alone_by_whoever_is_ready(
     counted(session, "18", workloads=choose(names))
     assert sorted(servers.shares) == sorted([1, 1, *shares])
     assert sorted(servers.counted) == sorted(f"18 {name}" for name in names)
+
+
+def test_what_needs_servers_of_its_own_does_not_wait_until_a_core_is_free(
+    session: Any, servers: Servers
+) -> None:
+    both = threading.Barrier(2)
+    servers.waiting = {"copy-in-csv": both, "insert-one": both}
+    names = ["copy-in-csv", "insert-one"]
+    tally = counted(session, "18", workloads=choose(names))
+    assert (tally.measured, tally.errors) == (2, [])
 
 
 @pytest.mark.parametrize(("known", "several"), [({"stats_fetch_consistency"}, 1), (set(), 3)])

@@ -1,13 +1,16 @@
-"""What a journal says of the cost of a run: steady over servers of a suite."""
+"""What a journal writes down, and what it says of the cost of a run: steady over a suite."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from landspeed.bisect.journal import Event, Journal
+from base.typed import from_json
+from landspeed.bisect.journal import Event, Journal, Verification
 from landspeed.bisect.model import Costs
+from landspeed.compare.verdict import Verdict
 
 EACH = [10.0, *([1.0] * 64)]  # the loading of the data, and 64 workloads
 
@@ -15,6 +18,17 @@ EACH = [10.0, *([1.0] * 64)]  # the loading of the data, and 64 workloads
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
     return Journal(path=tmp_path / "journal.json", inputs={})
+
+
+def test_what_is_written_down_reads_as_the_same_event(journal: Journal) -> None:
+    finding = Verification(
+        verdict=Verdict.SLOWER, ratio=1.01, interval=(1.0, 1.02), blocks=3, runs=12
+    )
+    journal.add(Event(event="recorded", candidate="a", values=(1.0, 2.5), spread=0.01))
+    journal.add(Event(event="verified", culprit="b", finding=finding))
+    written = json.loads(journal.path.read_text())["events"]
+    assert [from_json(Event, one) for one in written] == journal.events
+    assert [None in one.values() for one in written] == [False, False]
 
 
 def test_without_runs_a_run_costs_what_was_estimated(journal: Journal) -> None:

@@ -31,7 +31,6 @@ from tests.kits.builds.walk_steps import (
     MENDED,
     ONE_FILE,
     OUTDATED,
-    SHIPPED,
     STEP_BACK,
     UNCACHED,
     make_walk,
@@ -200,7 +199,7 @@ def test_a_commit_that_does_not_compile_fails_in_both_and_shows_its_own_error(wa
 
 def test_what_only_changes_sources_goes_on_and_what_is_uncertain_starts_anew(walked):
     assert walked.continued >= {ONE_FILE, FOLLOWED, STEP_BACK, UNCACHED}
-    anew = {"begin", BUILD_FILES, MENDED, JUMP_BACK, CORRUPTED, SHIPPED, OUTDATED}
+    anew = {"begin", BUILD_FILES, MENDED, OUTDATED, JUMP_BACK, CORRUPTED}
     assert not walked.continued & anew
 
 

@@ -14,11 +14,10 @@ Edits = Mapping[str, Edit]
 ONE_FILE = "one C file"
 FOLLOWED = "what is followed: a wide header, a library, catalog data, the grammar, documentation"
 STEP_BACK, JUMP_BACK = "a step backwards", "a jump backwards"
-BUILD_FILES = "what starts anew: the build's own script, a new file, flags of a directory"
+BUILD_FILES = "what starts anew: the build's own script, a new file, flags, a shipped parser"
 BROKEN = "a commit that does not compile"
 MENDED = "it is mended, and a file is deleted"
 CORRUPTED, UNCACHED = "a build tree corrupted by hand", "a C file, with ccache disabled"
-SHIPPED = "a parser is shipped"
 OUTDATED = "a grammar whose shipped parser is not made again"
 
 _NEW_C = '#include "postgres.h"\n#include "utils/landspeed.h"\n'
@@ -92,27 +91,25 @@ _OWN: dict[BuildSystem, dict[str, Edits]] = {
 def make_walk(history: History, release_tree: str, system: BuildSystem) -> dict[str, str]:
     """What is tried → the commit that tries it, in the order to go; all made in *history*."""
     history.begin(release_tree)
+    parser = _shipped_parser(history, release_tree) if system is BuildSystem.CONFIGURE else {}
     for name, edits in _COMMON.items():
-        history.commit(name, {**edits, **_OWN[system].get(name, {})})
+        more = parser if name == BUILD_FILES else {}
+        history.commit(name, {**edits, **_OWN[system].get(name, {}), **more})
     stops = {}
     for name, commit in history.tips.items():
         stops[name] = commit
         if name == FOLLOWED:
             stops[STEP_BACK] = history.tips[ONE_FILE]
-    stops |= {JUMP_BACK: history.tips[ONE_FILE], CORRUPTED: history.tips[ONE_FILE]}
-    if system is BuildSystem.CONFIGURE:
-        stops |= _with_shipped_parser(history, release_tree)
-    return stops
+    if parser:
+        outdated = {f"{GRAM}.y": substitute("unknown role option", "no such role option")}
+        stops[OUTDATED] = history.commit(OUTDATED, outdated)
+    # back over the file that was deleted
+    return stops | dict.fromkeys((JUMP_BACK, CORRUPTED), history.tips[BUILD_FILES])
 
 
-def _with_shipped_parser(history: History, release_tree: str) -> dict[str, str]:
+def _shipped_parser(history: History, release_tree: str) -> Edits:
     # all files of a clean tree are of one age: make takes a parser that is there for current
-    shipped = {
+    return {
         f"{GRAM}.{suffix}": history.git("show", f"{release_tree}:{GRAM}.{suffix}")
         for suffix in ("c", "h")
-    }
-    outdated = {f"{GRAM}.y": substitute("unknown role option", "no such role option")}
-    return {
-        SHIPPED: history.commit(SHIPPED, shipped),
-        OUTDATED: history.commit(OUTDATED, outdated),
     }

@@ -151,6 +151,16 @@ def test_a_template_does_not_make_room_for_its_own_copy(kit: Kit) -> None:
         assert template.is_whole()
 
 
+def test_a_copy_takes_the_room_of_other_templates(kit: Kit, tmp_path: Path) -> None:
+    template = kit.store.ensure(kit.build, SCALE)
+    other = kit.store.ensure(kit.build, SCALE + 1)
+    narrow = Templates(home=kit.store.home, client=kit.store.client, limit_bytes=1)
+    narrow.copy(kit.build, SCALE, tmp_path / "copy")
+    assert (tmp_path / "copy" / "PG_VERSION").exists()
+    assert template.is_whole()
+    assert not other.directory.exists()
+
+
 def test_a_load_that_would_fill_the_disk_is_not_begun(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,13 +120,15 @@ class Templates:
         """Make *target* a data directory of *build* at *scale* in the state it was loaded in.
 
         What *target* has of an earlier copy is used. Several may be made at once, and used
-        beside each other; they are not waited for until they are on disk. A new one takes the room
-        of other templates where the disk is full.
+        beside each other; they are not waited for until they are on disk. On a full disk other
+        templates are removed to make room for a new one.
         """
         with self._locked(self._template(build, scale)):
             template = self._whole(build, scale)
             if not target.exists():
-                self._make_room(tree_bytes(template.data) + CLUSTER_BYTES)
+                # no limit: the copy is no template, and is removed with the run
+                needed = tree_bytes(template.data) + CLUSTER_BYTES
+                self._store.make_room(target.parent, needed, f'copy "{template.data}"')
             with storage_errors(f'copy "{template.data}"', target):
                 clone_tree(template.data, target)
 

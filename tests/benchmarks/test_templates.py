@@ -151,14 +151,25 @@ def test_a_template_does_not_make_room_for_its_own_copy(kit: Kit) -> None:
         assert template.is_whole()
 
 
-def test_a_copy_takes_the_room_of_other_templates(kit: Kit, tmp_path: Path) -> None:
+def test_on_a_full_disk_a_copy_takes_the_room_of_other_templates(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     template = kit.store.ensure(kit.build, SCALE)
-    other = kit.store.ensure(kit.build, SCALE + 1)
+    other = kit.store.ensure(kit.build, SCALE + 1).directory
     narrow = Templates(home=kit.store.home, client=kit.store.client, limit_bytes=1)
-    narrow.copy(kit.build, SCALE, tmp_path / "copy")
-    assert (tmp_path / "copy" / "PG_VERSION").exists()
+    usage = namedtuple("usage", "total used free")
+    with kit.store.home.run_directory() as run:
+        narrow.copy(kit.build, SCALE, run.path / "first")
+        assert other.exists()  # the limit is one of templates
+        monkeypatch.setattr(
+            shutil, "disk_usage", lambda _: usage(10**12, 0, 0 if other.exists() else 10**12)
+        )
+        narrow.copy(kit.build, SCALE, run.path / "first")
+        assert other.exists()  # only what has changed is copied again
+        narrow.copy(kit.build, SCALE, run.path / "second")
+        assert (run.path / "second" / "PG_VERSION").exists()
     assert template.is_whole()
-    assert not other.directory.exists()
+    assert not other.exists()
 
 
 def test_a_load_that_would_fill_the_disk_is_not_begun(

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from benchmarks.records.store import RecordStore
+from landspeed.atlas.report import ATLAS_ADAPTER
 from landspeed.bisect.journal import read_journal
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -35,6 +36,22 @@ def test_a_search_has_the_record_of_each_of_its_counts(tmp_path: Path) -> None:
     counted = {event.record for event in events if event.event == "run"}
     assert len(counted) > 800
     assert counted <= {*RecordStore(tmp_path / "results" / "records").table()["id"].to_pylist()}
+
+
+def test_the_table_of_the_cycle_has_the_commits_that_the_complete_search_found() -> None:
+    with tarfile.open(CYCLE) as archive:
+        member = archive.extractfile("results/atlas/e26810d01d-2652835d3e/report.json")
+        assert member is not None
+        report = ATLAS_ADAPTER.validate_json(member.read())
+    assert report.complete
+    assert report.counted_again > len(report.changes)
+    text = (PROJECT / "docs" / "atlas.md").read_text()
+    _, _, table = text.partition("| kind | functions (largest workload) |\n")
+    rows = table.partition("\n\n")[0].splitlines()[1:]
+    found = [one.commit.ref[:10] for one in report.changes]
+    assert [row.split("`")[1] for row in rows] == found
+    largest = [f"`{one.workloads[0].workload}`" for one in report.changes]
+    assert [row.split(" | ")[3].split(" ")[0] for row in rows] == largest
 
 
 @pytest.mark.slow

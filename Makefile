@@ -51,7 +51,8 @@ lint:
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	shellcheck tools/setup tools/lock tools/docker-base .ci/run $(filter-out %.service %.nft,$(wildcard tools/runner/*))
+	shellcheck tools/setup tools/lock tools/docker-base tools/branch-rules tools/atlas .ci/run \
+		$(filter-out %.service %.nft,$(wildcard tools/runner/*))
 	.venv/bin/actionlint
 	.venv/bin/zizmor --offline --no-progress --persona=auditor .github action.yml
 

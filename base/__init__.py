@@ -1,7 +1,7 @@
 """What builders, benchmarks and landspeed share: versions, builds, errors, files.
 
 The three packages above meet at an install prefix with its ``BUILD.json``;
-this package holds the words for that meeting and nothing else.
+this package has what all three need: types, paths, locks, and a program confined by bubblewrap.
 
 Start at ``build.Build``, ``errors.LandspeedError`` and ``files.write_atomic``.
 """

@@ -1,4 +1,4 @@
-"""What decides and what shows: scheduling, publishing, and the command line.
+"""What decides and shows: plans, comparisons, bisections, changepoints, site, command line.
 
 Start at ``cli.main.main``.
 """

@@ -102,10 +102,10 @@ class Monitor:
 
 @contextmanager
 def watching(cluster: Cluster, *workers: Cluster, every: float = EVERY) -> Iterator[Monitor]:
-    """Look at *cluster*, its *workers* and its machine while the block lasts; its Watch.
+    """Yield a Monitor of *cluster*, its *workers* and its machine while the block lasts.
 
-    It is whole at the end. ClusterError if one cannot be connected to. A server that dies ends
-    the looking, and whoever runs pgbench says so.
+    It is complete when the block ends. ClusterError if one cannot be connected to. If a server
+    dies, the samples end there, and whoever runs pgbench reports it.
     """
     device = Device.of(cluster.data)
     with ExitStack() as stack:

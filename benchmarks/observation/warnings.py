@@ -1,8 +1,8 @@
 """Known ways in which a number misleads, found in a run's raw record.
 
 Each rule stands in one place: its thresholds with their reasons, how it is found, what it means
-and what to try. To add one, add a block like the others. Pure functions; what a record does not
-have, such as the evidence in those of older landspeeds, is not judged.
+and what to try. To add one, add a block like the others. Pure functions; what a record lacks, as
+old ones lack evidence, is not judged.
 """
 
 from __future__ import annotations

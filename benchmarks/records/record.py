@@ -282,7 +282,7 @@ class EvidenceFacts(Facts):
     """What server and machine were doing during the run, sampled once a second."""
 
     looks: int
-    """float of samples."""
+    """Number of samples."""
     cpu: dict[str, Number] = {}
     """Shares of the time of all processors: user, system, idle, iowait, steal."""
     context_switches: int | None = None

@@ -1,4 +1,4 @@
-"""The names asv knows our measurements by; the suite and the derived files both go by them."""
+"""The metrics, and the names of their benchmarks in asv."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ class Metric:
     higher_is_better: bool = False
     buffers: CacheState | None = None
     counters: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that a counted metric has counters: without, every count would seem to repeat."""
+        if self.exact != bool(self.counters):
+            raise ValueError(f"{self.name}: a counted metric has counters, and no other has")
 
     @property
     def exact(self) -> bool:

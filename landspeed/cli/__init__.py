@@ -1,4 +1,4 @@
-"""The command line: one module for each verb.
+"""The command line: one module for each verb; ``bisect_all`` is ``bisect --all``.
 
 Start at ``main.main``.
 """

@@ -1,4 +1,4 @@
 """Options that several verbs share.
 
-Start at ``output.json_option``, for most verbs, and ``scenario.comparison_options``, for two.
+Start at ``common``, for most verbs, and ``scenario.comparison_options``, for compare and bisect.
 """

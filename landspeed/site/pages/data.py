@@ -1,4 +1,4 @@
-"""The data files of the pages, from the records. Pure except for the writing."""
+"""The data files of the pages, from the records. Pure; ``page_files.sync`` writes them."""
 
 from __future__ import annotations
 

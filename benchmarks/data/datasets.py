@@ -7,9 +7,10 @@ from typing import Any
 
 import psycopg
 
-from base.errors import MeasureError
+from base.errors import LandspeedError, MeasureError
 from base.files import digest_text
 from base.version import Version
+from benchmarks.machine.spawn import disk_full, is_disk_full
 from benchmarks.server.home import PORT
 from benchmarks.workloads.catalog import (
     DATASETS_SIZE,
@@ -42,7 +43,7 @@ class DatasetLoader:
                 said = connection.info.parameter_status("server_version") or ""
             version = Version.said_in(said)
         except (psycopg.Error, ValueError) as error:
-            raise MeasureError("could not load the datasets", detail=str(error).strip()) from error
+            raise _failed("could not load the datasets", error) from error
         for name in dataset_names():
             dataset = dataset_for(name, version)
             if dataset is None:
@@ -58,9 +59,13 @@ class DatasetLoader:
                         # a commit calls itself by a version before it has all that comes with it
                         connection.execute(f'DROP DATABASE "{name}"'.encode())
             except psycopg.Error as error:
-                raise MeasureError(
-                    f'could not load dataset "{name}" into PostgreSQL {version}', detail=str(error)
-                ) from error
+                said = f'could not load dataset "{name}" into PostgreSQL {version}'
+                raise _failed(said, error) from error
+
+
+def _failed(message: str, error: Exception) -> LandspeedError:
+    said = str(error).strip()
+    return disk_full(message, said) if is_disk_full(said) else MeasureError(message, detail=said)
 
 
 def _fill(host: Path, user: str, dataset: Dataset) -> None:

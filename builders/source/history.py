@@ -157,15 +157,15 @@ class History:
             return RefError(
                 "GOOD comes after BAD",
                 detail=f"Commit {bad[:10]} is an ancestor of {good[:10]}.",
-                hint="Give the older one first; to look for what made the newer one faster, "
-                "add --improvement.",
+                hint="Give the older one first. To look for one commit that made the newer one "
+                "faster, add --improvement; --all finds both.",
             )
         parted = self.commit(base)
         return RefError(
             "GOOD is not an ancestor of BAD",
             detail=f"The ways to {good[:10]} and {bad[:10]} parted at {base[:10]} "
             f"({parted.date[:10]}, {parted.subject}).",
-            hint=f'Bisect from there: "landspeed bisect {base[:10]} {bad[:10]}".',
+            hint=f"Give {base[:10]} as GOOD.",
         )
 
 

@@ -7,6 +7,7 @@ from math import ceil, log
 from typing import Any
 
 from benchmarks.data.templates import LIMIT, template_limit
+from landspeed.atlas.repeat import due_again
 from landspeed.atlas.run import Atlas
 from landspeed.atlas.search import work_left
 from landspeed.console.format import counted, percent
@@ -23,6 +24,7 @@ def estimate(atlas: Atlas) -> dict[str, Any]:
     """
     question = atlas.question
     builds, counts = work_left(question, atlas.known())
+    counts += 2 * len(due_again(atlas))
     data = min(builds * _DATA_BYTES, template_limit(dict(os.environ)))
     depth = ceil(log(max(2, min(question.spacing, question.last)), 2))
     return {

@@ -17,7 +17,7 @@ from landspeed.console.progress import say
 
 def kinds_of(atlas: Atlas) -> dict[KindKey, str]:
     """Return the kinds that are known, as text."""
-    events = atlas.journal.of("explained")
+    events = atlas.current("explained")
     return {(str(one.candidate), str(one.workload)): str(one.reason) for one in events}
 
 
@@ -43,7 +43,7 @@ class KindFinder:
     def _look(self, atlas: Atlas, step: AtlasStep) -> None:
         keys = keys_of(atlas, step) - self._tried
         again = {name for _, name in keys - ratios_again(atlas).keys()}
-        if not again and keys <= kinds_of(atlas).keys():
+        if not again and not self._due(atlas, step, keys):
             return
         before, after = (atlas.built(at) for at in (step.first - 1, step.last))
         if not before or not after:
@@ -52,10 +52,13 @@ class KindFinder:
             count_again(atlas, before, after, sorted(again))
         if atlas.is_out_of_time:
             return
-        due = keys - kinds_of(atlas).keys() - not_repeated(atlas, [step])
-        if due:
+        if due := self._due(atlas, step, keys):
             _find(atlas, step, before, after, sorted(name for _, name in due))
         self._tried |= keys
+
+    @staticmethod
+    def _due(atlas: Atlas, step: AtlasStep, keys: set[KindKey]) -> set[KindKey]:
+        return keys - kinds_of(atlas).keys() - not_repeated(atlas, [step])
 
 
 def _find(atlas: Atlas, step: AtlasStep, before: Build, after: Build, names: list[str]) -> None:
@@ -72,6 +75,7 @@ def _find(atlas: Atlas, step: AtlasStep, before: Build, after: Build, names: lis
                 candidate=atlas.request.commits[step.last].ref,
                 workload=name,
                 reason=_text(parts),
+                definition=atlas.definition(name),
             )
         )
 

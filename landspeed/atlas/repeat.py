@@ -7,7 +7,9 @@ order: only the commit differs. These counts only check; the search goes on with
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from math import copysign, log
 
 from base.build import Build
@@ -15,7 +17,8 @@ from base.errors import LandspeedError
 from benchmarks.counted.profiles import profile_path
 from benchmarks.records.record import Record
 from landspeed.atlas.run import Atlas
-from landspeed.atlas.search import AtlasStep
+from landspeed.atlas.search import AtlasStep, next_probe, steps
+from landspeed.atlas.shares import WorkChunk
 from landspeed.bisect.journal import Event
 from landspeed.console.format import counted
 from landspeed.console.progress import say
@@ -26,13 +29,33 @@ KindKey = tuple[str, str]
 
 def ratios_again(atlas: Atlas) -> dict[KindKey, float]:
     """Return the second ratio of commit to parent of each change that was counted again."""
-    events = atlas.journal.of("repeated")
-    return {(str(one.candidate), str(one.workload)): one.value or 1.0 for one in events}
+    events = atlas.current("repeated")
+    return {(str(e.candidate), str(e.workload)): e.value for e in events if e.value is not None}
 
 
 def keys_of(atlas: Atlas, step: AtlasStep) -> set[KindKey]:
     """Return the changes of *step*, those of the size asked for."""
     return {(atlas.request.commits[step.last].ref, name) for name in step.changes}
+
+
+def due_again(atlas: Atlas) -> set[KindKey]:
+    """Return the changes by single commits that nobody has tried to count a second time."""
+    tried = {(str(one.candidate), str(one.workload)) for one in atlas.current("repeated")}
+    found = (one for one in steps(atlas.question, atlas.known()) if one.first == one.last)
+    return {key for step in found for key in keys_of(atlas, step)} - tried
+
+
+def chunks_again(atlas: Atlas) -> list[WorkChunk]:
+    """Return the second counts that are due, as work for the machine with the commit."""
+    due = Counter(atlas.request.commits.positions[ref] for ref, _ in due_again(atlas))
+    seconds = atlas.question.seconds
+    return [WorkChunk(first=at, last=at, seconds=seconds(1, 2 * n)) for at, n in due.items()]
+
+
+def is_complete(atlas: Atlas) -> bool:
+    """Return whether all questions are settled, and no second count is due; of all shares."""
+    whole = replace(atlas.question, share=None)
+    return next_probe(whole, atlas.known()) is None and not due_again(atlas)
 
 
 def not_repeated(atlas: Atlas, found: Iterable[AtlasStep]) -> set[KindKey]:
@@ -49,25 +72,26 @@ def not_repeated(atlas: Atlas, found: Iterable[AtlasStep]) -> set[KindKey]:
 def count_again(atlas: Atlas, before: Build, after: Build, names: list[str]) -> None:
     """Count the workloads *names* on both builds, and write their ratios into the journal.
 
-    What cannot be counted is said and left out.
+    What cannot be counted is written down without a ratio; the next search tries it again.
     """
     say(f"counting {counted(len(names), 'change')} by {after.label} again, beside its parent")
+    old, new = dict[str, float](), dict[str, float]()
     try:
         old, new = (_instructions(atlas, build, names) for build in (before, after))
     except LandspeedError as error:
         say(str(error))
-        return
+    if atlas.is_out_of_time:  # what is missing was not tried
+        names = [name for name in names if name in old and name in new]
     for name in names:
-        if name in old and name in new:
-            atlas.journal.add(
-                Event(
-                    event="repeated",
-                    candidate=after.origin.commit,
-                    parent=before.origin.commit,
-                    workload=name,
-                    value=new[name] / old[name],
-                )
-            )
+        event = Event(
+            event="repeated",
+            candidate=after.origin.commit,
+            parent=before.origin.commit,
+            workload=name,
+            value=new[name] / old[name] if name in old and name in new else None,
+            definition=atlas.definition(name),
+        )
+        atlas.journal.add(event)
 
 
 def _instructions(atlas: Atlas, build: Build, names: list[str]) -> dict[str, float]:

@@ -85,7 +85,7 @@ class AtlasReport:
 
     ``candidates`` of the ``commits`` change what is installed; points of the grid are at most
     ``spacing`` candidates apart. ``build_seconds`` and ``count_seconds`` are of all invocations.
-    At least ``builds_left`` and ``counts_left`` are needed to settle what is open.
+    About ``builds_left`` and ``counts_left`` are needed to settle what is open.
     ``counted_again`` is how many changes of workloads have been counted a second time.
     """
 
@@ -134,8 +134,8 @@ def _no_link(_: CommitChange, text: str, __: str) -> str:
 
 def atlas_markdown(report: AtlasReport, link: Link = _no_link) -> str:
     """Return *report* as Markdown, whose table leads to what *link* knows."""
-    parts = (_head(report), _found(report, link), _doubtful(report), _open(report), _method(report))
-    return "\n".join(chain.from_iterable(parts))
+    parts = (_found(report, link), _doubtful(report), _open(report), _refused(report))
+    return "\n".join(chain(_head(report), *parts, _method(report)))
 
 
 def _head(report: AtlasReport) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _open(report: AtlasReport) -> Iterator[str]:
         yield "## Not searched to the end"
         yield ""
         yield (
-            f"At least {counted(report.builds_left, 'build')} and "
+            f"About {counted(report.builds_left, 'build')} and "
             f"{counted(report.counts_left, 'count')} are left: the same search continues."
         )
         yield ""
@@ -211,6 +211,26 @@ def _open(report: AtlasReport) -> Iterator[str]:
             for one in report.open
         ]
         yield markdown_table(("after", "up to", "commits", "workloads"), rows, align="llrl")
+        yield ""
+
+
+def _refused(report: AtlasReport) -> Iterator[str]:
+    if report.refused:
+        yield "## Not counted"
+        yield ""
+        yield (
+            "A workload that cannot be counted at an end is counted at the nearest commit where it "
+            "can be, and searched from there."
+        )
+        yield ""
+        reasons: dict[tuple[str, str], list[str]] = {}
+        for commit, workload, reason in report.refused:
+            reasons.setdefault((workload, reason), []).append(code(commit))
+        rows = [
+            (code(workload), ", ".join(commits[:_TOP_WORKLOADS]), str(len(commits)), code(reason))
+            for (workload, reason), commits in sorted(reasons.items())
+        ]
+        yield markdown_table(("workload", "first commits", "commits", "why"), rows, align="llrl")
         yield ""
 
 

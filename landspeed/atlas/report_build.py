@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import exp, log
 
 from landspeed.atlas.kinds import kinds_of
-from landspeed.atlas.repeat import KindKey, keys_of, not_repeated, ratios_again
+from landspeed.atlas.repeat import KindKey, is_complete, keys_of, not_repeated, ratios_again
 from landspeed.atlas.report import (
     AtlasReport,
     CommitChange,
@@ -46,7 +46,7 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
         size=request.size,
         variant=request.variant.name,
         workloads=question.series,
-        complete=atlas.complete,
+        complete=is_complete(atlas),
         changes=tuple(
             _change(atlas, step, kinds, doubtful)
             for step in found
@@ -66,7 +66,7 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
         skipped=tuple((ref[:10], reason) for ref, reason in journal.skipped.items() if ref in here),
         refused=tuple(
             (str(e.candidate)[:10], str(e.workload), str(e.reason))
-            for e in atlas.refusals()
+            for e in atlas.current("refused")
             if e.candidate in here
         ),
         builds=len(builds),
@@ -84,13 +84,14 @@ def _change(
     atlas: Atlas, step: AtlasStep, kinds: Mapping[KindKey, str], doubtful: set[KindKey]
 ) -> CommitChange:
     commits, found = atlas.request.commits, []
+    least = min(COUNTED_DIFFERENCE, atlas.question.threshold)
     for one in atlas.request.workloads:
         if one.name not in atlas.cells or (commits[step.last].ref, one.name) in doubtful:
             continue
         before, after = (atlas.count(one.name, at) for at in (step.first - 1, step.last))
         if before is None or after is None:
             continue
-        if abs(log(after.instructions / before.instructions)) < COUNTED_DIFFERENCE:
+        if abs(log(after.instructions / before.instructions)) < least:
             continue
         found.append(
             WorkloadChange(

@@ -54,10 +54,16 @@ class AtlasRequest:
     ) -> AtlasRequest:
         """Return the request for the commits between *ends*; of a *share*, two commits, if any.
 
-        UsageError if they are no commits of the range.
+        UsageError if they are no commits of the range, or no commit changes the server.
         """
         sources, refs = session.builder.sources, [end.ref for end in ends]
         commits = commit_range(sources, *refs, apart=APART)
+        if not commits.last:
+            raise UsageError(
+                "no commit between GOOD and BAD changes the server",
+                detail="Documentation, tests, contrib and client programs are no part of it.",
+                hint="Choose ends that are farther apart.",
+            )
         return cls(
             session=session,
             commits=commits,
@@ -70,8 +76,10 @@ class AtlasRequest:
             share=share and _positions(commits, share),
         )
 
-    def journal(self, *, fresh: bool = False) -> AbstractContextManager[Journal]:
-        """Open the journal for this process alone.
+    def journal(
+        self, *, fresh: bool = False, alone: bool = True
+    ) -> AbstractContextManager[Journal]:
+        """Open the journal, for this process *alone* unless it only reads.
 
         It is about commits of one variant on one machine, so that any other search, of a longer
         range or a finer grid, continues it. That of a share is a new file, beside those of the
@@ -87,7 +95,9 @@ class AtlasRequest:
             "machine": session.machine.name,
             "epoch": count_epoch().identifier,
         }
-        return Journal.open(session.paths.results / ATLAS, ATLAS, inputs, fresh=fresh, part=part)
+        return Journal.open(
+            session.paths.results / ATLAS, ATLAS, inputs, fresh=fresh, part=part, alone=alone
+        )
 
 
 def _positions(commits: CommitRange, share: tuple[str, str]) -> tuple[int, int]:

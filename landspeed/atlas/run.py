@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import log
 
@@ -127,7 +127,7 @@ class Atlas:
         )
         refused = {
             (event.workload, digest)
-            for event in self.refusals()
+            for event in self.current("refused")
             for digest in servers.get(at.get(str(event.candidate), -1), ())
         }
         for position, digests in servers.items():
@@ -138,13 +138,16 @@ class Atlas:
                     known.missing.add((name, position))
         return known
 
-    def refusals(self) -> list[Event]:
-        """Return the refusals of workloads as they are defined now; others are tried again."""
-        now = {name: self._definition(name) for name in self.cells}
-        refused = self.journal.of("refused")
-        return [one for one in refused if now.get(str(one.workload)) == one.definition]
+    def current(self, kind: str) -> list[Event]:
+        """Return the events of *kind* about workloads as they are defined now."""
+        now = {name: self.definition(name) for name in self.cells}
+        events = self.journal.of(kind)
+        # what older landspeeds wrote of other kinds has no definition
+        accepted = set[str | None]() if kind == "refused" else {None}
+        return [e for e in events if e.definition in accepted | {now.get(str(e.workload))}]
 
-    def _definition(self, workload: str) -> str:
+    def definition(self, workload: str) -> str:
+        """Return the digest of what *workload* executes."""
         return self.cells[workload].scenario.digest(self.version)
 
     def count(self, workload: str, position: int) -> KnownCount | None:
@@ -186,11 +189,6 @@ class Atlas:
         """Whether the budget is spent; it begins with the first question."""
         return _clock() >= self._deadline
 
-    @property
-    def complete(self) -> bool:
-        """Whether all questions are settled, those of other shares as well."""
-        return next_probe(replace(self.question, share=None), self.known()) is None
-
     def run(self, explain: Callable[[Atlas], None]) -> None:
         """Go on until all of the share is settled, or the budget is spent.
 
@@ -231,6 +229,9 @@ class Atlas:
     def _announce(self) -> None:
         request = self.request
         first, last = request.commits[0], request.commits[request.commits.last]
+        left_out = [one.name for one in request.workloads if one.name not in self.cells]
+        if left_out:
+            say(f"left out, because {first.name} cannot count them: {', '.join(left_out)}")
         say(
             f"searching {counted(request.commits.last, 'commit')} that change the server, of "
             f"{request.span:,} from {first.name} to {last.name}: "
@@ -245,8 +246,7 @@ class Atlas:
             return
         # A server that fails to start once may start the next time; a skipped commit stays skipped.
         for is_last in (False, True):
-            due = self._due(probe)
-            if not due:
+            if not (due := self._due(probe)):
                 note_identical_builds(self.request.session, [build])
                 return
             say(f"counting {counted(len(due), 'workload')} on {build.label}")
@@ -291,9 +291,10 @@ class Atlas:
                 build=build.identifier,
             )
             self.journal.add(event)
-            for one in request.workloads:
-                if one.name in self.cells and not self._is_same(one, build):
-                    self._refuse(candidate.ref, one.name, f"another workload on {build.version}")
+        refused = {e.workload for e in self.current("refused") if e.candidate == candidate.ref}
+        for one in request.workloads:
+            if one.name in self.cells.keys() - refused and not self._is_same(one, build):
+                self._refuse(candidate.ref, one.name, f"another workload on {build.version}")
         return build
 
     def _is_same(self, workload: Workload, build: Build) -> bool:
@@ -376,7 +377,7 @@ class Atlas:
             candidate=ref,
             workload=workload,
             reason=reason,
-            definition=self._definition(workload),
+            definition=self.definition(workload),
         )
         self.journal.add(event)
 

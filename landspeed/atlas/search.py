@@ -1,6 +1,7 @@
 """Which commit to count next, and which commits changed a level, over many series at once. Pure.
 
-The ends and a grid are counted first, for every series. A series has an open question between two
+The ends and a grid are counted first, for every series; one that cannot be counted at an end, at
+the nearest commit where it can. A series has an open question between two
 of its counted neighbours whose levels differ by the size asked for, less what two counts of one
 server may be apart. The next commit is the one that settles the most open questions per second, and
 only the series with an open question there are counted. A prior may say which commits are likely. A
@@ -16,6 +17,7 @@ builds.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -124,7 +126,36 @@ def grid(question: AtlasQuestion, known: KnownLevels) -> list[int]:
     parts = ceil(last / question.spacing)
     points = (round(part * last / parts) for part in range(parts + 1))
     whole = [position for position in range(last + 1) if position not in broken]
-    return sorted({min(whole, key=lambda one: abs(one - point)) for point in points})
+    found = set()
+    for point in points:
+        after = bisect_left(whole, point)
+        near = whole[max(0, after - 1) : after + 1]
+        found.add(min(near, key=lambda one: abs(one - point)))
+    return sorted(found)
+
+
+def _instead_of_ends(question: AtlasQuestion, known: KnownLevels) -> dict[int, list[str]]:
+    """Return what is to be counted near the ends: series by the position, if an end refused them.
+
+    Of each series that is the nearest position where it can be counted, after at most five others.
+    """
+    found: dict[int, list[str]] = defaultdict(list)
+    inwards = range(question.last + 1)
+    for name in question.series:
+        for way in (inwards, reversed(inwards)):
+            refused = 0
+            for position in way:
+                if (name, position) in known.missing:
+                    refused += 1
+                    if refused >= _MOST_REFUSED:
+                        break
+                elif known.can_count(name, position):
+                    if refused and question.is_ours(position):
+                        found[position].append(name)
+                    break
+                elif position in known.levels[name]:
+                    break
+    return found
 
 
 def intervals(question: AtlasQuestion, known: KnownLevels) -> Iterator[LevelInterval]:
@@ -180,6 +211,8 @@ def next_probe(
     for position in [*ends, *points]:
         if due := _due(question, known, position):
             return AtlasProbe(position=position, series=due)
+    for position, names in _instead_of_ends(question, known).items():
+        return AtlasProbe(position=position, series=tuple(names))
     if probe := _most_telling(question, known, prior):
         return probe
     for position in _beside_steps(question, known):
@@ -191,8 +224,10 @@ def next_probe(
 def counts_due(question: AtlasQuestion, known: KnownLevels) -> dict[int, int]:
     """Return how many series lack a count at points of the grid and beside steps, by position."""
     points = {*grid(question, known), *_beside_steps(question, known)}
-    dues = {position: len(_due(question, known, position)) for position in sorted(points)}
-    return {position: due for position, due in dues.items() if due}
+    dues = {position: len(_due(question, known, position)) for position in points}
+    for position, names in _instead_of_ends(question, known).items():
+        dues.setdefault(position, len(names))
+    return {position: due for position, due in sorted(dues.items()) if due}
 
 
 def _beside_steps(question: AtlasQuestion, known: KnownLevels) -> list[int]:

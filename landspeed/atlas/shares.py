@@ -6,6 +6,7 @@ built twice. What is known is the union of what all have found; the next shares 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, log2
 
@@ -27,13 +28,16 @@ class WorkChunk:
     seconds: float
 
 
-def shares(question: AtlasQuestion, known: KnownLevels, machines: int) -> list[tuple[int, int]]:
+def shares(
+    question: AtlasQuestion, known: KnownLevels, machines: int, others: Iterable[WorkChunk] = ()
+) -> list[tuple[int, int]]:
     """Return at most so many shares: together all positions, none twice, each with work to do.
 
-    They are about equally long in time. An open question is in one share, because halving an
-    interval is for one machine. There are none if everything is settled.
+    They are about equally long in time, *others* than the search's own work included. An open
+    question is in one share, because halving an interval is for one machine. There are none if
+    nothing is left to do.
     """
-    chunks = work_chunks(question, known)
+    chunks = work_chunks(question, known, others)
     total, done = sum(one.seconds for one in chunks), 0.0
     begins: dict[int, int] = {}
     for one in chunks:
@@ -45,8 +49,10 @@ def shares(question: AtlasQuestion, known: KnownLevels, machines: int) -> list[t
     return list(zip(firsts, lasts, strict=False))
 
 
-def work_chunks(question: AtlasQuestion, known: KnownLevels) -> list[WorkChunk]:
-    """Return what is to be counted next, in order: commits that are due, and open questions.
+def work_chunks(
+    question: AtlasQuestion, known: KnownLevels, others: Iterable[WorkChunk] = ()
+) -> list[WorkChunk]:
+    """Return what is to do next, in order: commits that are due, open questions, and *others*.
 
     Questions about overlapping intervals are one chunk. A question with a point of the grid inside
     that is still due is none yet: the point divides it.
@@ -55,6 +61,7 @@ def work_chunks(question: AtlasQuestion, known: KnownLevels) -> list[WorkChunk]:
     found = [
         WorkChunk(first=at, last=at, seconds=question.seconds(1, due)) for at, due in dues.items()
     ]
+    found += others
     points, built = [at for at in grid(question, known) if at in dues], set[tuple[int, int]]()
     for one in open_intervals(question, known):
         if any(one.first < point < one.last for point in points):

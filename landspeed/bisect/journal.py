@@ -23,7 +23,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from math import log
 from pathlib import Path
@@ -151,8 +151,11 @@ class Journal:
         *,
         fresh: bool = False,
         part: str = "",
+        alone: bool = True,
     ) -> Iterator[Self]:
-        """Open the newest journal of *inputs* in *directory*, or a new one if *fresh*, alone.
+        """Open the newest journal of *inputs* in *directory*, or a new one if *fresh*.
+
+        Who adds to it has it *alone*; who only reads it may do so at any time.
 
         The name of its file begins with *stem*. A damaged one is set aside with a warning: its
         runs are in the records and are used again. BusyError names the process that has it.
@@ -161,7 +164,8 @@ class Journal:
         """
         name = f"{stem}-{digest_text(canonical_json(inputs))[:8]}"
         busy = "another landspeed carries out this bisection"
-        with locked(directory / f".{name}{part}.lock", wait=False, busy=busy):
+        lock = directory / f".{name}{part}.lock"
+        with locked(lock, wait=False, busy=busy) if alone else nullcontext():
             numbered = re.compile(rf"{re.escape(name)}-(\d+)(?:-[0-9a-f]{{8}})?\.json")
             found = {p: int(m[1]) for p in directory.glob("*") if (m := numbered.fullmatch(p.name))}
             newest = max(found.values(), default=0) + (1 if fresh or not found else 0)

@@ -149,9 +149,15 @@ def bisect_all(
     request = AtlasRequest.between(
         session, ends, workloads, size=size, spacing=spacing, budget=budget, share=_parse(share)
     )
-    with request.journal(fresh=fresh) as journal:
+    reads = dry_run or not budget
+    with request.journal(fresh=fresh, alone=not reads) as journal:
         atlas = Atlas(request=request, journal=journal)
-        if budget and not dry_run:
+        if not atlas.cells:
+            raise UsageError(
+                f"{ends[0].ref} cannot count any of these workloads",
+                hint='"landspeed list --workloads" shows from which version on each of them runs.',
+            )
+        if not reads:
             atlas.run(KindFinder())
         if dry_run:
             _show_plan(atlas, ends, machines)

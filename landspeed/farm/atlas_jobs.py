@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from base.errors import UsageError
+from landspeed.atlas.repeat import chunks_again
 from landspeed.atlas.run import Atlas
 from landspeed.atlas.shares import shares
 from landspeed.farm.acceptance import shorten
@@ -33,10 +34,12 @@ def atlas_outputs(atlas: Atlas, ends: tuple[Target, Target], most: int) -> dict[
         )
     sources, counter = request.session.builder.sources, request.session.machine.name
     found, assigned = [], {}
-    for number, (first, last) in enumerate(shares(atlas.question, atlas.known(), most), 1):
+    left = shares(atlas.question, atlas.known(), most, chunks_again(atlas))
+    for number, (first, last) in enumerate(left, 1):
         share = f"{commits[first].ref}..{commits[last].ref}"
         found.append({"name": str(number), "share": share})
-        refs = [shorten(commits[at].ref) for at in range(first, last + 1)]
+        # with the parent of the first, which that commit is counted beside if it changes something
+        refs = [shorten(commits[at].ref) for at in range(max(0, first - 1), last + 1)]
         assigned[f"results-atlas-{number}"] = {"machine": counter, "refs": refs}
     good, bad = (
         str(Target(ref=str(sources.resolve(end.ref).origin.commit), variant=end.variant))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,6 +18,7 @@ from benchmarks.workloads.scenario import Cell
 from landspeed.atlas import run
 from landspeed.cli.bisect import bisect_
 from landspeed.console.progress import Meter
+from landspeed.farm.acceptance import acceptance, parse_assigned
 from landspeed.farm.merge import merge_results
 from landspeed.session.session import Session
 from tests.kits.made_up.atlas_search import AGAIN, WORKLOADS, Counting, Done, named, search
@@ -272,12 +274,15 @@ def test_machines_that_count_a_share_each_find_together_what_one_finds_if_one_of
             if (go, job["name"]) == (0, "2"):
                 del several.counted[before:]  # it is lost, and what it has counted with it
             else:
-                ended.append(machine)
+                ended.append((job["name"], machine))
         report = facts(share(made, monkeypatch, union, "--budget", "0", "--json"))
         assert not report["complete"]
         assert report["builds_left"] > 0
-        for machine in reversed(ended) if backwards else ended:
-            merge_results(machine, union)
+        assigned = parse_assigned(json.dumps(plan["assigned"]))
+        for name, machine in reversed(ended) if backwards else ended:
+            accept = acceptance(assigned[f"results-atlas-{name}"], machine)
+            merge_results(machine, union, accept=accept)
+        assert not list(union.glob("**/aside/**/*.json"))
     report = facts(share(made, monkeypatch, union, "--budget", "0", "--json"))
     assert report["complete"]
     assert named(report) == one

@@ -83,6 +83,20 @@ def cycle(seed: int, question: AtlasQuestion = QUESTION) -> World:
     return World(question=question, jumps=jumps, dice=dice, broken=frozenset(broken))
 
 
+@pytest.mark.parametrize("refused", [1, 4, 5])
+def test_a_series_that_both_ends_refuse_is_searched_from_the_nearest_that_count_it(refused):
+    question = replace(QUESTION, last=64, series=("s0", "s1"), spacing=64)
+    world = World(
+        question=question,
+        jumps={30: {"s0": 0.1, "s1": 0.1}, 40: {"s0": -0.1}},
+        dice=random.Random(0),
+        refused=frozenset(("s0", at) for at in [*range(refused), *range(65 - refused, 65)]),
+    )
+    found = {one.last: set(one.changes) for one in world.explore()}
+    # after five refusals an end is given up: s0 is counted only beside the step of s1
+    assert found == {30: {"s0", "s1"}} | ({40: {"s0"}} if refused < 5 else {})
+
+
 def least_builds(commits: int, changed: int) -> float:
     """Return the least expected builds to place *changed* independent steps among *commits*.
 

@@ -273,7 +273,7 @@ def test_a_good_that_is_no_ancestor_is_refused_and_the_merge_base_is_offered(mad
     (made.project.parent / "cache/upstream.stamp").unlink(missing_ok=True)
     error = error_of(CliRunner().invoke(bisect_, [side, made.commits[COUNT]]))
     assert error.message == "GOOD is not an ancestor of BAD"
-    assert f"landspeed bisect {made.commits[10][:10]}" in error.hint
+    assert error.hint == f"Give {made.commits[10][:10]} as GOOD."
 
 
 @pytest.mark.parametrize(

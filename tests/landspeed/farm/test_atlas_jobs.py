@@ -49,22 +49,24 @@ def jobs(commits: int, machines: int = 8) -> dict[str, Any]:
         request=SimpleNamespace(session=session, commits=found),
         question=question,
         known=KnownLevels,
+        current=lambda _: [],
     )
     ends = [Target(ref=candidates[at].ref, variant=Variant()) for at in (0, -1)]
     return atlas_outputs(atlas, (ends[0], ends[1]), machines)  # type: ignore[arg-type]
 
 
-def test_every_commit_is_assigned_to_one_job_and_a_share_is_its_first_and_last():
+def test_a_job_is_assigned_the_commits_of_its_share_and_the_parent_of_the_first():
     facts = jobs(1000)
     assert facts["shares_count"] == 8
     assert facts["counter"] == "hosted"
     assigned = parse_assigned(json.dumps(facts["assigned"]))
     assert list(assigned) == [f"results-atlas-{number}" for number in range(1, 9)]
-    refs = [ref for one in assigned.values() for ref in one.refs or ()]
-    assert sorted(refs) == sorted(shorten(commit(at)) for at in range(1001))
-    first = facts["shares"][0]["share"].split("..")
-    assert first[0] == commit(0)
-    assert shorten(first[1]) in (assigned["results-atlas-1"].refs or ())
+    places = {commit(at): at for at in range(1001)}
+    ends = [tuple(places[ref] for ref in one["share"].split("..")) for one in facts["shares"]]
+    assert [end + 1 for _, end in ends] == [*(begin for begin, _ in ends[1:]), 1001]
+    for (first, last), one in zip(ends, assigned.values(), strict=True):
+        wanted = range(max(0, first - 1), last + 1)
+        assert sorted(one.refs or ()) == sorted(shorten(commit(at)) for at in wanted)
 
 
 def test_a_plan_fits_into_a_variable_of_the_environment_or_is_refused():

@@ -76,7 +76,7 @@ def killed(world: TrackWorld, how: str) -> ActRun:
     assert set(built.values()) == {1}
     facts = report(world, run)
     assert not facts["complete"]
-    assert f"At least {facts['builds_left']} build" in run.summary("report")
+    assert f"About {facts['builds_left']} build" in run.summary("report")
     return run
 
 

@@ -37,6 +37,11 @@ from landspeed.bisect.probe_choice import build_probability
 _MOST_REFUSED = 5
 
 
+def threshold(size: float) -> float:
+    """Return the least difference of two counts that may hold a step of *size*, as a logarithm."""
+    return log((1 + size) / (1 + 2 * SPREAD_LIMIT))
+
+
 @dataclass(frozen=True, kw_only=True)
 class AtlasQuestion:
     """What is looked for: steps of ``size`` (a share) or more in ``series``.
@@ -65,8 +70,8 @@ class AtlasQuestion:
 
     @property
     def threshold(self) -> float:
-        """The least difference of two counts that may hold a step of the size, as a logarithm."""
-        return log((1 + self.size) / (1 + 2 * SPREAD_LIMIT))
+        """The `threshold` of the size."""
+        return threshold(self.size)
 
 
 @dataclass(kw_only=True)

@@ -1,4 +1,5 @@
 """Options that several verbs share.
 
-Start at ``common``, for most verbs, and ``scenario.comparison_options``, for compare and bisect.
+Start at ``output.json_option``, for most verbs, and ``scenario.comparison_options``, for two:
+compare and bisect.
 """

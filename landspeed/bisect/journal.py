@@ -125,6 +125,8 @@ class Event:
         return known | ({"finding": asdict(self.finding)} if self.finding else {})
 
 
+# the name of the part that takes the place of a damaged journal
+_INSTEAD = "0" * 8
 _EVENTS = TypeAdapter(tuple[Event, ...])
 _INPUTS = TypeAdapter(dict[str, str | int | float | dict[str, Any] | None])
 
@@ -171,9 +173,12 @@ class Journal:
             newest = max(found.values(), default=0) + (1 if fresh or not found else 0)
             events = {p: _sound(p) for p, number in sorted(found.items()) if number == newest}
             path = directory / f"{name}-{newest}{part and f'-{part}'}.json"
+            if events.get(path, []) is None:
+                del events[path]
+                # a higher number would leave the parts of this one behind
+                instead = f"{newest}-{_INSTEAD}" if events else f"{newest + 1}"
+                path = directory / f"{name}-{instead}.json"
             own = events.pop(path, [])
-            if own is None:
-                path = directory / f"{name}-{newest + 1}.json"
             others = [event for some in events.values() for event in some or ()]
             yield cls(path=path, inputs=inputs, events=own or [], others=others)
 

@@ -47,3 +47,21 @@ def test_what_took_longer_long_ago_does_not_count(journal: Journal) -> None:
     for seconds in [100.0] * 50 + [1.0] * 200:
         journal.events.append(Event(event="run", candidate="a", value=1.0, seconds=seconds))
     assert journal.costs(Costs()).run == pytest.approx(1.0)
+
+
+def test_a_journal_that_is_damaged_beside_those_of_other_machines_is_continued_beside_them(
+    tmp_path: Path,
+) -> None:
+    inputs = {"machine": "m", "epoch": "e"}
+    with Journal.open(tmp_path, "atlas", inputs) as own:
+        own.add(Event(event="built", candidate="lost"))
+        damaged = own.path
+    with Journal.open(tmp_path, "atlas", inputs, part="0a0a0a0a") as other:
+        other.add(Event(event="built", candidate="other"))
+    damaged.write_text(damaged.read_text()[:40])
+    for candidate in ("first", "second"):
+        with Journal.open(tmp_path, "atlas", inputs) as again:
+            again.add(Event(event="built", candidate=candidate))
+    with Journal.open(tmp_path, "atlas", inputs, alone=False) as whole:
+        assert [one.candidate for one in whole.of("built")] == ["other", "first", "second"]
+    assert damaged.read_text() != whole.path.read_text()

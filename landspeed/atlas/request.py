@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from base.build import Variant
-from base.errors import UsageError
+from base.errors import RefError, UsageError
 from base.files import canonical_json, digest_text
 from benchmarks.counted.valgrind import count_epoch
 from benchmarks.workloads.catalog import Workload
@@ -54,10 +54,19 @@ class AtlasRequest:
     ) -> AtlasRequest:
         """Return the request for the commits between *ends*; of a *share*, two commits, if any.
 
-        UsageError if they are no commits of the range, or no commit changes the server.
+        UsageError if they are no commits of the range, or no commit changes the server; RefError
+        if the first end is not on the line of first parents of the second.
         """
         sources, refs = session.builder.sources, [end.ref for end in ends]
-        commits = commit_range(sources, *refs, apart=APART)
+        commits, every = commit_range(sources, *refs, apart=APART), commit_range(sources, *refs)
+        parent = sources.history.latest(every[1].ref, 2)[0]
+        if parent.hash != every[0].ref:
+            raise RefError(
+                "GOOD is on a branch that was merged on the way to BAD",
+                detail=f"A commit is compared with its first parent; {every[1].name}'s is "
+                f"{parent.name}, not {every[0].name}.",
+                hint=f"Give {parent.name} as GOOD, or a commit before it.",
+            )
         if not commits.last:
             raise UsageError(
                 "no commit between GOOD and BAD changes the server",
@@ -67,7 +76,7 @@ class AtlasRequest:
         return cls(
             session=session,
             commits=commits,
-            span=commit_range(sources, *refs).last,
+            span=every.last,
             variant=ends[0].variant,
             workloads=tuple(workloads),
             size=size,

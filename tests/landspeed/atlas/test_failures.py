@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -11,6 +12,7 @@ from base.errors import (
     BuildInterruptedError,
     BusyError,
     LandspeedError,
+    RefError,
     SourceError,
     UsageError,
 )
@@ -166,21 +168,43 @@ def test_workloads_that_the_first_commit_cannot_count_are_named_and_an_error_if_
     assert f"cannot count them: {timed}" in CliRunner().invoke(bisect_, words).stderr
 
 
-def test_a_range_in_which_no_commit_changes_the_server_is_an_error(made, monkeypatch, tmp_path):
-    upstream = GitUpstream(tmp_path / "upstream")
-    first = upstream.commit("19devel", "commit 0", when=1_700_000_000)
+@pytest.fixture
+def upstream(made: MadeUp, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> GitUpstream:
+    """A repository of the test's own, of which the project is."""
+    own, project = GitUpstream(tmp_path / "upstream"), tmp_path / "project"
+    project.mkdir()
+    shutil.copy(made.project / "asv.conf.json", project)
+    (project / "landspeed.toml").write_text(
+        f'[sources]\norder = ["git"]\n[sources.git]\nupstream = "{own.directory}"\n'
+    )
+    monkeypatch.setenv("LANDSPEED_PROJECT", str(project))
+    monkeypatch.setenv("LANDSPEED_CACHE", str(tmp_path / "cache"))
+    own.commit("19devel", "commit 0", when=1_700_000_000)
+    return own
+
+
+def test_a_range_in_which_no_commit_changes_the_server_is_an_error(upstream):
+    first = upstream.git("rev-parse", "HEAD").strip()
     (upstream.directory / "doc").mkdir()
     (upstream.directory / "doc" / "x").write_text("more\n")
     upstream.git("add", "--all")
     upstream.git("commit", "-q", "-m", "commit 1")
-    project = tmp_path / "project"
-    project.mkdir()
-    shutil.copy(made.project / "asv.conf.json", project)
-    (project / "landspeed.toml").write_text(
-        f'[sources]\norder = ["git"]\n[sources.git]\nupstream = "{upstream.directory}"\n'
-    )
-    monkeypatch.setenv("LANDSPEED_PROJECT", str(project))
     last = upstream.git("rev-parse", "HEAD").strip()
     result = CliRunner().invoke(bisect_, [first, last, "--all", "--workload", "float"])
     assert isinstance(result.exception, UsageError)
     assert "changes the server" in result.exception.message
+
+
+def test_a_first_end_on_a_branch_that_was_merged_is_an_error_that_names_the_commit_to_take(
+    upstream,
+):
+    parted = upstream.git("rev-parse", "HEAD").strip()
+    upstream.git("checkout", "-q", "-b", "side")
+    good = upstream.commit("19devel", "commit 10", when=1_700_000_010)
+    upstream.git("checkout", "-q", "master")
+    upstream.commit("19devel", "commit 1", when=1_700_000_020)
+    upstream.git("merge", "-q", "--no-ff", "-s", "ours", "-m", "commit 20", "side")
+    bad = upstream.commit("19devel", "commit 21", when=1_700_000_030)
+    result = CliRunner().invoke(bisect_, [good, bad, "--all", "--workload", "float"])
+    assert isinstance(result.exception, RefError)
+    assert result.exception.hint == f"Give {parted[:10]} as GOOD, or a commit before it."

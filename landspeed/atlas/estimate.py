@@ -22,9 +22,9 @@ def estimate(atlas: Atlas) -> dict[str, Any]:
 
     ``disk_gb`` is what builds, data and profiles take at most; the oldest data are deleted first.
     """
-    question = atlas.question
-    builds, counts = work_left(question, atlas.known())
-    counts += 2 * len(due_again(atlas))
+    question, known = atlas.question, atlas.known()
+    builds, counts = work_left(question, known)
+    counts += 2 * len(due_again(atlas, known))
     data = min(builds * _DATA_BYTES, template_limit(dict(os.environ)))
     depth = ceil(log(max(2, min(question.spacing, question.last)), 2))
     return {

@@ -17,7 +17,7 @@ from base.errors import LandspeedError
 from benchmarks.counted.profiles import profile_path
 from benchmarks.records.record import Record
 from landspeed.atlas.run import Atlas
-from landspeed.atlas.search import AtlasStep, next_probe, steps
+from landspeed.atlas.search import AtlasStep, KnownLevels, next_probe, steps
 from landspeed.atlas.shares import WorkChunk
 from landspeed.bisect.journal import Event
 from landspeed.console.format import counted
@@ -38,24 +38,24 @@ def keys_of(atlas: Atlas, step: AtlasStep) -> set[KindKey]:
     return {(atlas.request.commits[step.last].ref, name) for name in step.changes}
 
 
-def due_again(atlas: Atlas) -> set[KindKey]:
-    """Return the changes by single commits that nobody has tried to count a second time."""
+def due_again(atlas: Atlas, known: KnownLevels) -> set[KindKey]:
+    """Return the changes by single commits that no machine has tried to count a second time."""
     tried = {(str(one.candidate), str(one.workload)) for one in atlas.current("repeated")}
-    found = (one for one in steps(atlas.question, atlas.known()) if one.first == one.last)
+    found = (one for one in steps(atlas.question, known) if one.first == one.last)
     return {key for step in found for key in keys_of(atlas, step)} - tried
 
 
-def chunks_again(atlas: Atlas) -> list[WorkChunk]:
-    """Return the second counts that are due, as work for the machine with the commit."""
-    due = Counter(atlas.request.commits.positions[ref] for ref, _ in due_again(atlas))
+def chunks_again(atlas: Atlas, known: KnownLevels) -> list[WorkChunk]:
+    """Return the second counts that are due, as work for the machine that has the commit."""
+    due = Counter(atlas.request.commits.positions[ref] for ref, _ in due_again(atlas, known))
     seconds = atlas.question.seconds
     return [WorkChunk(first=at, last=at, seconds=seconds(1, 2 * n)) for at, n in due.items()]
 
 
-def is_complete(atlas: Atlas) -> bool:
-    """Return whether all questions are settled, and no second count is due; of all shares."""
+def is_complete(atlas: Atlas, known: KnownLevels) -> bool:
+    """Return whether the questions of all shares are settled, and no second count is due."""
     whole = replace(atlas.question, share=None)
-    return next_probe(whole, atlas.known()) is None and not due_again(atlas)
+    return next_probe(whole, known) is None and not due_again(atlas, known)
 
 
 def not_repeated(atlas: Atlas, found: Iterable[AtlasStep]) -> set[KindKey]:

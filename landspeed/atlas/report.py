@@ -178,33 +178,34 @@ def _row(one: CommitChange, link: Link) -> Sequence[str]:
     )
 
 
+def _section(title: str, *paragraphs: str) -> Iterator[str]:
+    for one in (f"## {title}", *paragraphs):
+        yield one
+        yield ""
+
+
 def _doubtful(report: AtlasReport) -> Iterator[str]:
     if report.not_repeated:
-        yield "## Not repeated"
-        yield ""
-        yield (
-            "Each commit and its parent were counted again, for the same workloads in the same "
-            "order. These changes were below the size then. What a workload costs may depend on "
-            "what its server counted before."
-        )
-        yield ""
         rows = [
             (code(one.commit.name), code(one.workload), change(one.ratio), change(one.again))
             for one in report.not_repeated
         ]
-        yield markdown_table(("commit", "workload", "first", "again"), rows, align="llrr")
-        yield ""
+        yield from _section(
+            "Not repeated",
+            "Each commit and its parent were counted again, for the same workloads in the same "
+            "order. These changes were below the size then. What a workload costs may depend on "
+            "what its server counted before.",
+            markdown_table(("commit", "workload", "first", "again"), rows, align="llrr"),
+        )
 
 
 def _open(report: AtlasReport) -> Iterator[str]:
     if not report.complete:
-        yield "## Not searched to the end"
-        yield ""
-        yield (
+        yield from _section(
+            "Not searched to the end",
             f"About {counted(report.builds_left, 'build')} and "
-            f"{counted(report.counts_left, 'count')} are left: the same search continues."
+            f"{counted(report.counts_left, 'count')} are left: the same search continues.",
         )
-        yield ""
     if report.open:
         rows = [
             (code(one.after.name), code(one.last.name), str(one.commits), ", ".join(one.workloads))
@@ -216,13 +217,6 @@ def _open(report: AtlasReport) -> Iterator[str]:
 
 def _refused(report: AtlasReport) -> Iterator[str]:
     if report.refused:
-        yield "## Not counted"
-        yield ""
-        yield (
-            "A workload that cannot be counted at an end is counted at the nearest commit where it "
-            "can be, and searched from there."
-        )
-        yield ""
         reasons: dict[tuple[str, str], list[str]] = {}
         for commit, workload, reason in report.refused:
             reasons.setdefault((workload, reason), []).append(code(commit))
@@ -230,8 +224,12 @@ def _refused(report: AtlasReport) -> Iterator[str]:
             (code(workload), ", ".join(commits[:_TOP_WORKLOADS]), str(len(commits)), code(reason))
             for (workload, reason), commits in sorted(reasons.items())
         ]
-        yield markdown_table(("workload", "first commits", "commits", "why"), rows, align="llrl")
-        yield ""
+        yield from _section(
+            "Not counted",
+            "A workload that cannot be counted at an end is counted at the nearest commit where it "
+            "can be, and searched from there.",
+            markdown_table(("workload", "first commits", "commits", "why"), rows, align="llrl"),
+        )
 
 
 def _method(report: AtlasReport) -> Iterator[str]:

@@ -46,7 +46,7 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
         size=request.size,
         variant=request.variant.name,
         workloads=question.series,
-        complete=is_complete(atlas),
+        complete=is_complete(atlas, known),
         changes=tuple(
             _change(atlas, step, kinds, doubtful)
             for step in found

@@ -140,9 +140,9 @@ def grid(question: AtlasQuestion, known: KnownLevels) -> list[int]:
 
 
 def _instead_of_ends(question: AtlasQuestion, known: KnownLevels) -> dict[int, list[str]]:
-    """Return what is to be counted near the ends: series by the position, if an end refused them.
+    """Return the series that an end refused, by the position at which to count them instead.
 
-    Of each series that is the nearest position where it can be counted, after at most five others.
+    That is the nearest position where a series may be counted, after at most five refusals.
     """
     found: dict[int, list[str]] = defaultdict(list)
     inwards = range(question.last + 1)

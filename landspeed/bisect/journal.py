@@ -157,7 +157,8 @@ class Journal:
     ) -> Iterator[Self]:
         """Open the newest journal of *inputs* in *directory*, or a new one if *fresh*.
 
-        Who adds to it has it *alone*; who only reads it may do so at any time.
+        *alone* excludes every other process that asks for it alone. Only then may events be added;
+        to read it takes no lock.
 
         The name of its file begins with *stem*. A damaged one is set aside with a warning: its
         runs are in the records and are used again. BusyError names the process that has it.
@@ -175,7 +176,7 @@ class Journal:
             path = directory / f"{name}-{newest}{part and f'-{part}'}.json"
             if events.get(path, []) is None:
                 del events[path]
-                # a higher number would leave the parts of this one behind
+                # With a higher number the parts of this one would not be read again.
                 instead = f"{newest}-{_INSTEAD}" if events else f"{newest + 1}"
                 path = directory / f"{name}-{instead}.json"
             own = events.pop(path, [])

@@ -34,11 +34,12 @@ def atlas_outputs(atlas: Atlas, ends: tuple[Target, Target], most: int) -> dict[
         )
     sources, counter = request.session.builder.sources, request.session.machine.name
     found, assigned = [], {}
-    left = shares(atlas.question, atlas.known(), most, chunks_again(atlas))
+    known = atlas.known()
+    left = shares(atlas.question, known, most, chunks_again(atlas, known))
     for number, (first, last) in enumerate(left, 1):
         share = f"{commits[first].ref}..{commits[last].ref}"
         found.append({"name": str(number), "share": share})
-        # with the parent of the first, which that commit is counted beside if it changes something
+        # The parent too: the first commit is counted a second time beside it if it changed a cost.
         refs = [shorten(commits[at].ref) for at in range(max(0, first - 1), last + 1)]
         assigned[f"results-atlas-{number}"] = {"machine": counter, "refs": refs}
     good, bad = (

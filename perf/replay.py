@@ -268,7 +268,7 @@ def replay(asked: argparse.Namespace) -> Counter[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Ask for each chosen change that a search should name; 1 if one was named wrongly or failed.
 
-    A LandspeedError is printed, and its exit code returned.
+    A LandspeedError is printed, and its exit code returned; after Ctrl-C that is 130.
     """
     parser = argparse.ArgumentParser(prog="python -m perf.replay", description=__doc__)
     parser.add_argument("chosen", nargs="*", help="cycles (18) or the beginnings of hashes")
@@ -287,6 +287,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LandspeedError as error:
         say(str(error))
         return error.exit_code
+    except KeyboardInterrupt:
+        say("interrupted: all counts are kept; the same command resumes")
+        return 130
     exact = 100 * scores["exact"] / max(1, scores.total())
     print(json.dumps({"score": dict(scores), "exact_percent": round(exact, 1)}))
     return int(bool(scores["wrong"] or scores["failed"]))

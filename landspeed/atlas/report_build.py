@@ -63,7 +63,11 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
             )
             for (first, last), names in sorted(spans.items())
         ),
-        skipped=tuple((ref[:10], reason) for ref, reason in journal.skipped.items() if ref in here),
+        skipped=tuple(
+            (ref[:10], reason)
+            for ref, reason in journal.skipped.items()
+            if ref in here - {event.candidate for event in runs}
+        ),
         refused=tuple(
             (str(e.candidate)[:10], str(e.workload), str(e.reason))
             for e in atlas.current("refused")

@@ -123,7 +123,8 @@ def _commit_of(source: Source, ref: str) -> str:
         raise RefError(
             f'"{ref}" is known as a release, not as a commit',
             detail="Its source came from a tarball, without history.",
-            hint="Set [sources.git] upstream in landspeed.toml, or bisect --over releases.",
+            hint="Set [sources.git] upstream in landspeed.toml; a bisection of releases (--over "
+            "releases) needs none.",
         )
     return source.origin.commit
 

@@ -71,6 +71,15 @@ def test_an_end_that_an_earlier_search_skipped_is_an_error(made, monkeypatch, br
     assert error.message.startswith(f"{side} (")
 
 
+def test_a_commit_that_was_skipped_and_counted_later_is_not_listed_as_skipped(made, monkeypatch):
+    pretend(Pretence(broken=[30]), monkeypatch.setattr)
+    Counting(monkeypatch)
+    assert [one for one, _ in facts(search(made))["skipped"]] == [made.commits[30][:10]]
+    pretend(Pretence(), monkeypatch.setattr)
+    search(made, 28, 30)
+    assert facts(search(made))["skipped"] == []
+
+
 def test_a_workload_that_an_end_refuses_is_searched_from_the_nearest_commit_that_counts_it(
     made, monkeypatch
 ):

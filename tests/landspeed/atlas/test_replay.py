@@ -254,6 +254,17 @@ def test_an_error_is_printed_as_landspeed_prints_it_and_gives_the_exit_code(
     assert asked == []
 
 
+def test_ctrl_c_says_that_nothing_is_lost(monkeypatch, capsys):
+    def interrupt() -> Session:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "open", interrupt)
+    assert replay.main([]) == 130
+    assert capsys.readouterr().err == (
+        "interrupted: all counts are kept; the same command resumes\n"
+    )
+
+
 def test_a_word_that_chooses_nothing_ends_the_replay_before_it_searches(asked, capsys):
     assert replay.main(["24"]) == UsageError.exit_code
     assert capsys.readouterr().err.startswith('error:  "24" is neither a cycle nor')

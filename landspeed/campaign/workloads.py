@@ -191,8 +191,10 @@ def count_side_by_side(
     servers = counter.machine.cores * counter.servers_per_core
     parts = [part for number in range(servers) if (part := sharing[number::servers])]
     # One more thread: while servers of their own start and end, a core would be idle.
-    parts += [[cell] for cell in alone[:1]]
-    rest, lock = iter(alone[1:]), threading.Lock()
+    free = servers + 1 - len(parts)
+    parts += [[cell] for cell in alone[:free]]
+    rest, lock = iter(alone[free:]), threading.Lock()
+    counter = replace(counter, at_once=max(1, servers // len(parts)))
 
     def count(part: Sequence[Cell]) -> None:
         for cell, outcome in zip(part, counter.count(part), strict=False):

@@ -45,21 +45,16 @@ class Servers:
     servers_per_core: int = 1
     shares: list[int] = field(default_factory=list)
     waiting: dict[str, threading.Barrier] = field(default_factory=dict)
+    at_once: list[int] = field(default_factory=list)
 
     def of(self, _session: Any, build: Build, _pgbench: Any, _preset: str) -> Any:
-        return SimpleNamespace(
-            servers_per_core=self.servers_per_core,
-            machine=MACHINE,
-            stop=threading.Event(),
-            load=lambda _cell: self._load(build),
-            count=lambda cells: self._count(build, cells),
-        )
+        return StandIn(servers=self, build=build, servers_per_core=self.servers_per_core)
 
-    def _load(self, build: Build) -> None:
+    def load(self, build: Build) -> None:
         if build.origin.release == self.unloadable:
             raise StorageError("not enough disk space to load a template (0.8 GB)")
 
-    def _count(self, build: Build, cells: Sequence[Cell]) -> Iterator[Record | LandspeedError]:
+    def count(self, build: Build, cells: Sequence[Cell]) -> Iterator[Record | LandspeedError]:
         self.shares.append(len(cells))
         for cell in cells:
             name = str(cell.scenario.mode)
@@ -76,6 +71,25 @@ class Servers:
                 sample={"instructions": 1000.0},
                 epoch={"identifier": "e"},
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandIn:
+    """The `Counter` of one build."""
+
+    servers: Servers
+    build: Build
+    servers_per_core: int
+    machine: Machine = MACHINE
+    at_once: int = 1
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def load(self, _cell: Cell) -> None:
+        self.servers.load(self.build)
+
+    def count(self, cells: Sequence[Cell]) -> Iterator[Record | LandspeedError]:
+        self.servers.at_once.append(self.at_once)
+        return self.servers.count(self.build, cells)
 
 
 @pytest.fixture
@@ -192,14 +206,25 @@ def test_what_needs_servers_of_its_own_is_counted_alone_by_whoever_is_ready(
     assert sorted(servers.counted) == sorted(f"18 {name}" for name in names)
 
 
+@pytest.mark.parametrize("names", [["copy-in-csv", "insert-one"], ["copy-in-csv", "regexp"]])
 def test_what_needs_servers_of_its_own_does_not_wait_until_a_core_is_free(
-    session: Any, servers: Servers
+    session: Any, servers: Servers, names: list[str]
 ) -> None:
     both = threading.Barrier(2)
-    servers.waiting = {"copy-in-csv": both, "insert-one": both}
-    names = ["copy-in-csv", "insert-one"]
+    servers.waiting = dict.fromkeys(names, both)
     tally = counted(session, "18", workloads=choose(names))
     assert (tally.measured, tally.errors) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("names", "at_once"), [(["copy-in-csv"], 3), (["copy-in-csv", "regexp"], 1)]
+)
+def test_the_servers_of_one_workload_run_side_by_side_where_cores_would_be_idle(
+    session: Any, servers: Servers, names: list[str], at_once: int
+) -> None:
+    servers.servers_per_core = 3
+    counted(session, "14", workloads=choose(names))
+    assert set(servers.at_once) == {at_once}
 
 
 @pytest.mark.parametrize(("known", "several"), [({"stats_fetch_consistency"}, 1), (set(), 3)])

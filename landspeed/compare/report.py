@@ -125,7 +125,7 @@ def _sentence(plan: ComparePlan, first: str, other: str, finding: Finding) -> st
         case Verdict.UNDECIDED:
             verdict = f"{other} is UNDECIDED"
     intervals = (
-        f"{finding.interval}, from how well the counts repeat"
+        f"{finding.interval or 'no interval'}, from how well the counts repeat"
         if rule.counted
         else f"{_interval(finding.interval, rule.confidence)}; "
         f"{_interval(finding.shown_interval, SHOWN_CONFIDENCE)}"

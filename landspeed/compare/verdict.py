@@ -231,12 +231,15 @@ def judge_counts(
 ) -> Finding:
     """Return the finding from one count of each side: they differ by at least 0.2 % or not.
 
-    UNDECIDED if the spreads of the counts reach across that limit.
+    UNDECIDED if the spreads of the counts reach across that limit. The ratio has no bounds, and
+    the finding no interval, if a spread is as large as its count.
     """
+    ratio = other.value / first.value
+    if first.spread >= first.value or other.spread >= other.value:
+        return Finding(ratio=ratio, blocks=1)
     low = (other.value - other.spread) / (first.value + first.spread)
     high = (other.value + other.spread) / (first.value - first.spread)
     span = Interval(low=low, high=high)
-    ratio = other.value / first.value
     nearest = min(abs(low - 1), abs(high - 1))
     if not span.holds(1.0) and nearest >= COUNTED_DIFFERENCE:
         verdict = direction(ratio, higher_is_better)

@@ -158,6 +158,15 @@ def test_an_exact_metric_differs_by_a_fifth_of_a_percent_or_not_at_all(
     assert finding.ratio == pytest.approx(other / 100)
 
 
+@pytest.mark.parametrize("spread", [0.1, 0.11, 3.0])
+def test_a_count_that_may_be_nothing_at_all_decides_nothing(spread: float) -> None:
+    small, large = (CountedValue(value=value, spread=spread) for value in (0.1, 100.0))
+    for sides in ((small, large), (large, small), (small, replace(small, value=0.09))):
+        finding = judge_counts(*sides)
+        assert (finding.verdict, finding.interval) == (Verdict.UNDECIDED, None)
+        assert finding.ratio == sides[1].value / sides[0].value
+
+
 def row(block: int, side: int, latency: float | None) -> dict[str, Any]:
     return {"block": block, "side": side, "latency_ms": latency}
 

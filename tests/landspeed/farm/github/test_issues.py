@@ -101,6 +101,18 @@ def test_an_issue_is_closed_when_it_is_gone_and_stays_so(github, api):
     assert len(api.writes()) == 2
 
 
+def test_one_issue_of_which_two_regressions_come_is_closed_with_the_first_and_not_with_the_second(
+    github, api
+):
+    actions(github, step(3, 9))  # by now known to be two, of which one is repaired
+    two = (step(4, 5), step(10, 11, 1 / 1.01), step(7, 8, mode="read-write"))
+    assert actions(github, *two) == [IssueAction.CLOSED, IssueAction.OPENED]
+    assert [one["state"] for one in api.issues] == ["closed", "open"]
+    assert "0000000005" in api.issues[0]["title"]
+    assert "0000000008" in api.issues[1]["title"]
+    assert actions(github, *two) == [IssueAction.UNCHANGED, IssueAction.UNCHANGED]
+
+
 def test_what_was_gone_before_it_was_told_is_never_told(github, api):
     assert actions(github, step(3, 4), step(8, 9, 1 / 1.01)) == [IssueAction.UNCHANGED]
     assert api.issues == []

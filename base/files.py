@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ _RENAME_EXCHANGE = 2  # linux/fs.h
 _AT_FDCWD = -100
 _DEEPEST = 32
 _MOST_JSON_BYTES = 64 << 20
+_LONG_INTEGER = re.compile(r"\d{19}")
 _log = logging.getLogger(__name__)
 _warned: set[Path] = set()
 
@@ -48,10 +50,12 @@ def read_json(path: Path) -> Any:
 def parse_json(text: str) -> Any:
     """Return the value of the JSON *text*.
 
-    ValueError if it is none, nests too deeply, or holds text that UTF-8 cannot encode.
+    ValueError if it is none, nests too deeply, or holds text that UTF-8 cannot encode or an
+    integer of more than 64 bits.
     """
     try:
-        value = json.loads(text)
+        # a hook takes a call for every integer, and the text can do without it nearly always
+        value = json.loads(text, parse_int=_int64 if _LONG_INTEGER.search(text) else None)
     except RecursionError:
         raise ValueError("it nests too deeply") from None
     level = [value] if isinstance(value, dict | list) else []
@@ -65,6 +69,12 @@ def parse_json(text: str) -> Any:
     if "\\u" in text:
         json.dumps(value, ensure_ascii=False).encode()
     return value
+
+
+def _int64(digits: str) -> int:
+    if not -(2**63) <= int(digits) < 2**63:
+        raise ValueError(f"it has an integer of {len(digits)} digits")
+    return int(digits)
 
 
 def digest_text(text: str) -> str:

@@ -22,7 +22,7 @@ _Item = TypeVar("_Item")
 Array = Annotated[tuple[_Item, ...], Strict(False)]
 """A JSON array."""
 
-Number = int | float
+Number = int | Annotated[float, Field(allow_inf_nan=False)]
 """A number that keeps its type, so that a record is written byte for byte as it was read."""
 
 Statistics = dict[str, dict[str, Number]]

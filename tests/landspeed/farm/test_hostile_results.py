@@ -26,7 +26,7 @@ from benchmarks.workloads.scenario import preset_named
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Confirmation
 from landspeed.farm.acceptance import Assigned, assigned_by_name, parse_assigned
-from landspeed.farm.coverage import Coverage
+from landspeed.farm.coverage import Coverage, cost_estimate
 from landspeed.farm.merge import (
     damaged_files,
     is_result,
@@ -83,19 +83,23 @@ def segment(machine: str = "elephant", month: str = "2026-01", **wrong: object) 
     return made
 
 
-def other_text(results: Path) -> str:
-    """A Segment whose columns are not those of its record."""
-    name = segment()(results)
-    table = pq.read_table(results / name)
-    text = table["record"][0].as_py().replace('"tier": "small"', '"tier": "large"')
-    assert text != table["record"][0].as_py()
-    table = table.set_column(table.schema.get_field_index("record"), "record", [[text]])
-    (results / name).unlink()
-    pq.write_table(table, results / name)
-    digest = hashlib.sha256((results / name).read_bytes()).hexdigest()[:32]
-    target = (results / name).with_name(f"{digest}.parquet")
-    (results / name).rename(target)
-    return target.relative_to(results).as_posix()
+def other_text(old: str, new: str) -> Bad:
+    """A Segment whose columns are not those of its record, which has *new* in place of *old*."""
+
+    def made(results: Path) -> str:
+        name = segment()(results)
+        table = pq.read_table(results / name)
+        text = table["record"][0].as_py().replace(old, new)
+        assert text != table["record"][0].as_py()
+        table = table.set_column(table.schema.get_field_index("record"), "record", [[text]])
+        (results / name).unlink()
+        pq.write_table(table, results / name)
+        digest = hashlib.sha256((results / name).read_bytes()).hexdigest()[:32]
+        target = (results / name).with_name(f"{digest}.parquet")
+        (results / name).rename(target)
+        return target.relative_to(results).as_posix()
+
+    return made
 
 
 def journal(text: str) -> Bad:
@@ -118,16 +122,19 @@ def _profile(results: Path) -> str:
 
 
 DEEP = '{"schema":1,"a":' + "[" * 100_000
-BUILD = record(Point())["build"]
+BUILD, RUN = record(Point())["build"], record(Point())["run"]
 BAD: dict[str, Bad] = {
     "noise": noise,
     "another machine": segment(machine="mammoth"),
     "another month": segment(month="2025-01"),
-    "other text": other_text,
+    "other text": other_text('"tier": "small"', '"tier": "large"'),
+    "a large number": other_text('"scale": 5', f'"scale": {2**63}'),
     "no such day": segment(time="2026-01-99T00:00:00Z"),
     "no mode": segment(cell={**record(Point())["cell"], "mode": "../../x"}),
     "no variant": segment(build=BUILD | {"variant": {"blocksize": 7, "wal_blocksize": 8}}),
     "no commit": segment(build=BUILD | {"origin": BUILD["origin"] | {"commit": "--upload-pack"}}),
+    "endless": segment(run=RUN | {"phases": {"pgbench": float("nan")}}),
+    "very long": segment(run=RUN | {"phases": {"pgbench": 10**400}}),
     "infinite": segment(sample=record(Point())["sample"] | {"latency_ms": float("inf")}),
     "twin": note("twins", {"a": 1}),
     "twin of nothing": note("twins", {"digest": "0" * 64, "origin": {"commit": 7}}),
@@ -148,6 +155,7 @@ def readable(results: Path) -> None:
     assert table.num_rows >= 3
     assert list(store.records(table["id"].to_pylist()))
     Coverage.of(store, preset_named("quick"))
+    cost_estimate(store, 2)
     assert len(store.confirmations.read(Confirmation)) == 1
     assert len(store.bisections.read(BisectionNote)) == 1
     assert len(store.identical_builds.read(IdenticalBuild)) == 1

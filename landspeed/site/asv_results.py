@@ -31,7 +31,6 @@ from base.errors import LandspeedError
 from base.files import (
     canonical_json,
     digest_text,
-    locked,
     remove_tree,
     storage_errors,
     write_atomic,
@@ -103,12 +102,12 @@ class _File:
 def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> tuple[int, list[str]]:
     """Make the files below ``layout.results`` match the dots *found*.
 
-    Files that would not change are left alone; files of dots that are gone are removed. A second
-    process waits until the first has finished. Return the number of dots that are drawn, and a
-    line for each origin that asv cannot draw because it has no commit for it.
+    Files that would not change are left alone; files of dots that are gone are removed. One process
+    does this at a time. Return the number of dots that are drawn, and a line for each origin that
+    asv cannot draw because it has no commit for it.
     """
-    lock = layout.results / ".derive.lock"
-    with locked(lock), storage_errors("write asv's results", layout.results):
+    with storage_errors("write asv's results", layout.results):
+        layout.results.mkdir(parents=True, exist_ok=True)
         for left_over in layout.results.parent.glob(f"{_SCRATCH}*"):
             remove_tree(left_over)
         known = {origin: commit_of(vars(origin)) for origin in set(found.origins)}

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from base.errors import PublishError, StorageError
-from base.files import storage_errors
+from base.files import locked, storage_errors
 from benchmarks.records.identical_builds import FailedBuild
 from benchmarks.records.signatures import unsigned_segments
 from benchmarks.workloads.points import scheduled
@@ -35,6 +35,7 @@ from landspeed.site.pages.samples import write_samples
 from landspeed.site.publish import asv_config, publish
 
 _REPOSITORY_LINK = "sources.git"
+_LOCK = ".publish.lock"
 
 
 def has_dots(session: Session) -> bool:
@@ -43,7 +44,18 @@ def has_dots(session: Session) -> bool:
 
 
 def update_site(session: Session) -> tuple[Path, int]:
-    """Update the site from the records; return its directory and the number of points."""
+    """Update the site from the records; return its directory and the number of points.
+
+    A second process waits until the first has finished, and then reads the records.
+    """
+    with locked(
+        session.paths.results / _LOCK,
+        waiting=lambda: say("another landspeed is publishing: waiting until it has finished"),
+    ):
+        return _update(session)
+
+
+def _update(session: Session) -> tuple[Path, int]:
     paths = session.paths
     table = session.records.table()
     if not has_dots(session):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from itertools import chain
 from pathlib import Path
 
-from base.files import write_atomic
+from base.files import read_json, write_atomic
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.points import Point, digests_of
 from landspeed.campaign.campaign import Campaign, Tally
 from landspeed.console.markdown import code
+from landspeed.console.progress import say
 from landspeed.sampling.sampler import comparable_runs
 from landspeed.session.session import Session
 from landspeed.site.pages.frame import STUDIES
@@ -56,16 +56,19 @@ def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyRepor
 
 def write_index(reports: Path) -> Path | None:
     """Write the list of the reports below *reports*; None if there are none."""
-    found = sorted(reports.glob(f"*/*/{FACTS}"))
-    if not found:
-        return None
     titles = ("study", "size", "machine", "runs", "newest run")
     lines = []
-    for path in found:
-        facts = json.loads(path.read_text())
-        link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
-        rest = (facts["size"], code(facts["machine"]), str(facts["runs"]), str(facts["last"]))
-        lines.append([link, *rest])
+    # a directory whose name begins with a dot is left by a command that was killed
+    for path in sorted(reports.glob(f"[!.]*/[!.]*/{FACTS}")):
+        try:
+            facts = read_json(path)
+            link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
+            rest = (str(facts["size"]), code(str(facts["machine"])))
+            lines.append([link, *rest, str(facts["runs"]), str(facts["last"])])
+        except (OSError, ValueError, LookupError, TypeError):
+            say(f'the report of a study cannot be read and is left out: "{path}"')
+    if not lines:
+        return None
     text = "# Studies\n\n`landspeed study NAME` measures a study and writes its report.\n\n"
     text += study_table(titles, lines, 5)
     write_atomic(reports / PAGE, report_page("", "Studies", text))

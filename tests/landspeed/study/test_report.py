@@ -329,3 +329,30 @@ def test_the_list_has_every_report_and_without_one_there_is_none(
     assert '<a href="page-size/quick/index.html">Page size</a>' in index.read_text()
     facts = json.loads((tmp_path / "studies/page-size/quick/report.json").read_text())
     assert facts["runs"] == len({row.scalars["id"] for row in report.rows})
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{}"])
+def test_the_list_leaves_out_what_cannot_be_read_and_what_was_never_finished(
+    text: str, report: StudyReport, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = write_report(report, tmp_path / "page-size/quick")
+    damaged = tmp_path / "archaeology/quick/report.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text(text)
+    killed = tmp_path / "page-size/.quick-1a2b3c"
+    killed.mkdir()
+    (killed / "report.json").write_text(page.with_name("report.json").read_text())
+    index = write_index(tmp_path)
+    assert index is not None
+    assert index.read_text().count('index.html">Page size') == 1
+    assert ".quick" not in index.read_text()
+    assert str(damaged) in capsys.readouterr().err
+
+
+def test_a_study_of_which_nothing_could_be_measured_has_a_report(
+    report: StudyReport, tmp_path: Path
+) -> None:
+    nothing = replace(report, rows=[], records={}, errors=["18: it does not start"])
+    page = write_report(nothing, tmp_path / "page-size/quick")
+    assert "18: it does not start" in page.read_text()
+    assert write_index(tmp_path) is not None

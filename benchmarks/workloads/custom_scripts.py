@@ -14,6 +14,7 @@ from benchmarks.workloads.protocol import Protocol
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _DIGITS = 8
+_MOST_LETTERS = 100  # other files are named after a script, with more words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +71,13 @@ class Script:
 
     @classmethod
     def of_file(cls, path: Path, load: Path | None) -> Script:
-        """Return the script in the file at *path*, which is named after the file.
+        """Return the script in the file at *path*, which is named after the start of its name.
 
         UsageError if it, or the SQL in the file *load*, cannot be read or is empty.
         """
         words = re.findall(r"[a-z0-9]+", path.stem.lower())
         name = "-".join(words if words and words[0][0].isalpha() else ["script", *words])
+        name = name[:_MOST_LETTERS].rstrip("-")
         return cls.read(name, [(path, 1)], load=load, writes=True, size=1.0)
 
     @classmethod

@@ -44,6 +44,8 @@ def test_a_script_is_named_after_its_file_and_by_what_both_files_hold(tmp_path: 
     assert all(name.startswith("my-orders-2-") for name in names)
     (tmp_path / "42.sql").write_text("SELECT 1")
     assert Script.of_file(tmp_path / "42.sql", None).name == "script-42"
+    (tmp_path / f"{'a' * 99} {'b' * 99}.sql").write_text("SELECT 1")
+    assert Script.of_file(tmp_path / f"{'a' * 99} {'b' * 99}.sql", None).name == "a" * 99
 
 
 def test_a_script_called_like_a_workload_of_the_catalog_is_never_taken_for_it(

@@ -131,6 +131,8 @@ BAD: dict[str, Bad] = {
     "a large number": other_text('"scale": 5', f'"scale": {2**63}'),
     "no such day": segment(time="2026-01-99T00:00:00Z"),
     "no mode": segment(cell={**record(Point())["cell"], "mode": "../../x"}),
+    "a long mode": segment(cell={**record(Point())["cell"], "mode": "m" * 201}),
+    "a wide mode": segment(cell={**record(Point())["cell"], "mode": "\N{ELEPHANT}" * 100}),
     "no variant": segment(build=BUILD | {"variant": {"blocksize": 7, "wal_blocksize": 8}}),
     "no commit": segment(build=BUILD | {"origin": BUILD["origin"] | {"commit": "--upload-pack"}}),
     "endless": segment(run=RUN | {"phases": {"pgbench": float("nan")}}),

@@ -10,10 +10,12 @@ import json
 import logging
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -123,7 +125,7 @@ def digest_file(path: Path) -> str:
 def digest_tree(root: Path) -> str:
     """Return one sha256 over name, executable bit and content of every file below *root*."""
     total = hashlib.sha256()
-    for path in sorted(root.rglob("*")):
+    for path in files_below(root):
         name = path.relative_to(root).as_posix()
         if path.is_symlink():
             total.update(os.fsencode(f"link {name} {path.readlink()}\n"))
@@ -131,6 +133,27 @@ def digest_tree(root: Path) -> str:
             executable = bool(path.stat().st_mode & 0o100)
             total.update(os.fsencode(f"file {name} {executable} {digest_file(path)}\n"))
     return total.hexdigest()
+
+
+def files_below(root: Path) -> list[Path]:
+    """Return whatever is below *root* and no directory, links included, sorted.
+
+    RecursionError if directories nest deeper than those of any server. What cannot be read is
+    left out.
+    """
+    found: list[str] = []
+    level = [str(root)]
+    for _ in range(_DEEPEST):
+        inner: list[str] = []
+        for directory in level:
+            with suppress(PermissionError), os.scandir(directory) as entries:
+                for entry in entries:
+                    is_directory = entry.is_dir(follow_symlinks=False)
+                    (inner if is_directory else found).append(entry.path)
+        if not inner:
+            return sorted(map(Path, found))
+        level = inner
+    raise RecursionError(f'"{root}" has directories more than {_DEEPEST} levels deep')
 
 
 @contextmanager
@@ -265,17 +288,52 @@ def exchange(new: Path, old: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove *path* and all below it, also what was made unreadable; a missing path is fine."""
+    """Remove *path* and all below it, however deep, also what was made unreadable.
 
-    def allow(function: Callable[..., Any], name: str, _: object) -> None:
-        # Measured code can take a directory's permissions away. rmtree follows no symlinks.
-        directory = Path(name) if function is os.open else Path(name).parent
-        with suppress(OSError):
-            if directory.lstat().st_mode & 0o700 != 0o700 and directory.is_relative_to(path):
-                directory.chmod(0o700)
-                remove_tree(directory) if function is os.open else function(name)
+    A missing path is fine. No symlink is followed, also of those that appear meanwhile.
+    """
+    # Measured code can nest directories deeper than recursion, a path and open files reach. Each
+    # one is moved to the top before it is emptied.
+    aside, moved, due = f".{secrets.token_hex(8)}", count(), ["."]
+    with suppress(OSError), _opened_to_remove(path) as top:
+        while due:
+            name = due.pop()
+            with suppress(OSError), _opened_to_remove(name, top) as directory:
+                for entry in list(os.scandir(directory)):
+                    with suppress(OSError):
+                        if not entry.is_dir(follow_symlinks=False):
+                            os.unlink(entry.name, dir_fd=directory)
+                            continue
+                        # a directory that may not be written cannot be moved either
+                        os.close(_open_to_remove(entry.name, directory))
+                        due.append(f"{aside}-{next(moved)}")
+                        os.rename(entry.name, due[-1], src_dir_fd=directory, dst_dir_fd=top)
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=top)
+    with suppress(OSError):
+        path.rmdir()
 
-    shutil.rmtree(path, onerror=allow)
+
+@contextmanager
+def _opened_to_remove(name: Path | str, place: int | None = None) -> Iterator[int]:
+    handle = _open_to_remove(name, place)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _open_to_remove(name: Path | str, place: int | None = None) -> int:
+    """Open directory *name* of the directory *place*, such that what is in it can be removed."""
+    flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    # Measured code can take a directory's permissions away.
+    handle = os.open(name, flags | os.O_PATH, dir_fd=place)
+    try:
+        if os.fstat(handle).st_mode & 0o700 != 0o700:
+            Path(f"/proc/self/fd/{handle}").chmod(0o700)
+        return os.open(".", flags | os.O_RDONLY, dir_fd=handle)
+    finally:
+        os.close(handle)
 
 
 def require_free(path: Path, needed: int, what: str) -> None:

@@ -16,6 +16,7 @@ from base.files import (
     canonical_json,
     digest_text,
     digest_tree,
+    files_below,
     locked,
     remove_tree,
     require_free,
@@ -152,7 +153,14 @@ class Builder:
         job = _Job(source=source, plan=plan, identifier=identifier, progress=progress)
         waiting = partial(job.tell, "waiting for another landspeed that builds it")
         with locked(self.store.lock(identifier), waiting=waiting) as held:
-            return self._build_locked(job, held)
+            try:
+                return self._build_locked(job, held)
+            except RecursionError as error:
+                raise BuildError(
+                    f"could not build {source.origin.name} {plan.variant}",
+                    detail=f"Its directories nest too deeply: {error}.",
+                    hint="No release of PostgreSQL does this: look at what the source changes.",
+                ) from error
 
     def _build_locked(self, job: _Job, lock: int) -> Build:
         source = job.source
@@ -263,7 +271,7 @@ class Builder:
 
 def _clear_setuid(installed: Path) -> None:
     """Clear the setuid and setgid bits of every file below *installed*: others can start these."""
-    for path in installed.rglob("*"):
+    for path in files_below(installed):
         if path.is_file() and not path.is_symlink():
             path.chmod(path.stat().st_mode & 0o777)
 

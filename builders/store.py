@@ -12,7 +12,14 @@ from pathlib import Path
 
 from base.build import BUILD_JSON, Build
 from base.errors import BusyError, StorageError, UsageError
-from base.files import canonical_json, locked, remove_tree, storage_errors, write_atomic
+from base.files import (
+    canonical_json,
+    files_below,
+    locked,
+    remove_tree,
+    storage_errors,
+    write_atomic,
+)
 
 _DEFAULT_LIMIT_GB = 20.0
 
@@ -142,4 +149,4 @@ def limit_from_environment() -> int:
 
 
 def _size(directory: Path) -> int:
-    return sum(p.lstat().st_size for p in directory.rglob("*") if not p.is_dir())
+    return sum(path.lstat().st_size for path in files_below(directory))

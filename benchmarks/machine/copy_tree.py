@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 
+from base.files import remove_tree
+
 _FICLONE = 0x40049409  # linux/fs.h: share the blocks of a whole file, see ioctl_ficlone(2)
 _CANNOT_CLONE = (errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS)
 _CHUNK = 64 << 20
@@ -43,7 +45,7 @@ def _remove_others(directory: Path, *, directories: list[str], files: list[str])
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in directories:
-                    shutil.rmtree(entry.path)
+                    remove_tree(Path(entry.path))
             elif entry.name not in files:
                 Path(entry.path).unlink()
 
@@ -151,11 +153,13 @@ def drop_cached(root: Path) -> None:
 def tree_bytes(root: Path) -> int:
     """Return the disk space that the files below *root* take; 0 if it is not there."""
     total = 0
-    for directory, _, files in os.walk(root):
-        for name in files:
-            # a server that ends, or another landspeed, may be removing it
-            with suppress(FileNotFoundError):
-                total += os.lstat(f"{directory}/{name}").st_blocks * 512
+    # measured code may have nested directories deeper than they can be followed
+    with suppress(RecursionError):
+        for directory, _, files in os.walk(root):
+            for name in files:
+                # a server that ends, or another landspeed, may be removing it
+                with suppress(FileNotFoundError):
+                    total += os.lstat(f"{directory}/{name}").st_blocks * 512
     return total
 
 

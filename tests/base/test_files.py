@@ -319,3 +319,29 @@ def test_where_measured_code_can_write_a_link_is_refused_and_a_pipe_is_empty(tmp
     for name in ("link", "directory"):
         with pytest.raises(ClusterError, match="is no plain file"):
             read_untrusted(tmp_path / name)
+
+
+def test_a_tree_that_is_deeper_than_recursion_and_paths_reach_is_removed(tmp_path):
+    grow_deep(tmp_path / "tree", levels=1200)
+    (tmp_path / "tree" / "file").touch()
+    remove_tree(tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
+
+
+def test_a_tree_deeper_than_that_of_any_server_has_no_digest(tmp_path):
+    grow_deep(tmp_path / "tree", levels=40)
+    with pytest.raises(RecursionError, match="more than 32 levels deep"):
+        digest_tree(tmp_path / "tree")
+
+
+def grow_deep(root, *, levels):
+    """Make *levels* directories in one another below *root*."""
+    place = os.getcwd()  # noqa: PTH109
+    root.mkdir()
+    try:
+        for _ in range(levels):
+            os.chdir(root)
+            root = "deeper" * 10
+            Path(root).mkdir()
+    finally:
+        os.chdir(place)

@@ -281,3 +281,15 @@ def test_a_build_whose_install_directory_leads_elsewhere_is_refused(cache, tmp_p
     with pytest.raises(BuildError, match="installed no postgres"):
         maker.build(source, Variant(), progress=lambda _: None)
     assert other.is_dir()
+
+
+def test_a_build_that_nests_directories_too_deeply_fails_alone(cache, monkeypatch):
+    """What it leaves is removed: no later build meets it."""
+    monkeypatch.setattr("builders.cleanup._KEPT", 0)
+    deep = "mkdir -p {0}; (cd {0}; for i in $(seq 1200); do mkdir d; cd -P d; done)"
+    with pytest.raises(BuildError, match=r"could not build 13\.16"):
+        build(builder(cache, main=deep.format("$HOME.stage/opt/pgsql")))
+    with pytest.raises(BuildError, match=r"could not build PostgreSQL 13\.16"):
+        build(builder(cache, main=f"{deep.format('$HOME')}; exit 1"), Variant(blocksize=2))
+    build(builder(cache), Variant(blocksize=4))
+    assert is_empty(cache / "trees")

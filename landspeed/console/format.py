@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
+_CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
+
+
+def printable(text: str) -> str:
+    """Return *text* without control characters but tabs and ends of lines.
+
+    Anybody may have written a subject of a commit, or what the compiler says of a patch: on a
+    terminal such characters could change what stands above.
+    """
+    return _CONTROL.sub("\ufffd", text)
+
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return *number* with its noun: ``1 block``, ``2 blocks``, ``1,702 commits``.

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from landspeed.console.format import printable
+
 _LINE_SECONDS = 20.0
 
 # what is said may be anyone's words: ":bug:" is no picture in them
@@ -20,7 +22,7 @@ console = Console(stderr=True, highlight=False, emoji=False)
 
 def say(text: str) -> None:
     """Print one line of talk on stderr."""
-    console.print(text, markup=False, soft_wrap=True)
+    console.print(printable(text), markup=False, soft_wrap=True)
 
 
 def duration(seconds: float) -> str:

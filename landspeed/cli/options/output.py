@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from benchmarks.workloads.metrics import Metric
 from landspeed.cli.options.kinds import flag
+from landspeed.console.format import printable
 from landspeed.console.github_log import put_outputs
 from landspeed.console.table import as_text
 from landspeed.farm.runners import runner_labels
@@ -37,8 +38,8 @@ def as_json() -> bool:
 
 
 def emit(data: RenderableType) -> None:
-    """Print data on stdout: a text as it is, a table as plain lines."""
-    click.echo(data if isinstance(data, str) else as_text(data))
+    """Print data on stdout: a text without control characters, a table as plain lines."""
+    click.echo(printable(data if isinstance(data, str) else as_text(data)))
 
 
 def emit_either(data: RenderableType, facts: Any) -> None:
@@ -53,7 +54,7 @@ def emit_json(value: Any) -> None:
     """Print data as JSON on stdout, if --json was given."""
     if as_json():
         # a runner of GitHub Actions takes ##[ for a command; the escape means the same in JSON
-        emit(json.dumps(value, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
 
 
 def show_dry_run(text: str, facts: Mapping[str, Any], metric: Metric | None = None) -> None:

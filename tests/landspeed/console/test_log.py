@@ -19,6 +19,12 @@ def test_a_message_is_printed_once_on_stderr_however_often_the_handler_is_instal
     assert (printed.out, printed.err) == ("", "downloading [17.11]\n")
 
 
+def test_control_characters_of_others_do_not_reach_a_terminal(capsys):
+    install_log_handler()
+    logging.getLogger("builders").info("a\x1b[2J b\x9b31m\rc\x07\nd é\udcff")
+    assert capsys.readouterr().err == "a\ufffd[2J b\ufffd31m\ufffdc\ufffd\nd é\ufffd\n"
+
+
 def test_what_other_libraries_log_is_not_printed(capsys):
     install_log_handler()
     logging.getLogger("matplotlib").info("something")

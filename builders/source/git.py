@@ -40,6 +40,9 @@ _DISK = ("No space left on device", "Read-only file system", "Permission denied"
 NO_LAZY_FETCH = {"GIT_NO_LAZY_FETCH": "1"}
 # What git says last where it was another machine that refused, such as ssh a key.
 _REMOTE = "Could not read from remote repository"
+# The clone that the repository borrows objects from is gone.
+_NO_LENDER = "unable to normalize alternate object path"
+_LENDER_HINT = "Put the clone back, or set [sources.git] upstream to where it is now."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +176,8 @@ class Git:
                 detail=last,
                 hint="Make room or make it writable, or set LANDSPEED_CACHE.",
             )
-        return SourceError(f"git {arguments[0]} failed in {self.directory}", detail=last)
+        hint = _LENDER_HINT if _NO_LENDER in said else ""
+        return SourceError(f"git {arguments[0]} failed in {self.directory}", detail=last, hint=hint)
 
 
 @contextmanager

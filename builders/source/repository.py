@@ -7,13 +7,15 @@ import os
 import re
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from base.errors import SourceError
+from base.errors import SourceError, StorageError
 from base.files import remove_tree, storage_errors
 from base.version import Version
 from builders.source.git import NO_LAZY_FETCH, Git
@@ -56,6 +58,7 @@ _PARTIAL = """[remote "upstream"]
 [core]
 \trepositoryformatversion = 1
 """
+_STALE_SECONDS = 24 * 3600.0
 _READ_ERRORS = (tarfile.TarError, EOFError, OSError, UnicodeError)
 _NOTES_DATE = re.compile(r"<title>Release date.*?(\d{4}-\d{2}-\d{2})", re.DOTALL)
 # The name of a build holds its version: what is longer than any version is none.
@@ -114,6 +117,12 @@ class Repository:
                 fresh.run("init", "--bare", "--quiet", "--template=", "--object-format=sha1")
                 Repository(directory=new).configure("")
                 new.chmod(0o755)
+                if self.directory.exists():
+                    raise StorageError(
+                        f'"{self.directory}" is no git repository',
+                        detail="It has no file HEAD.",
+                        hint="Remove it, then its sources are fetched again.",
+                    )
                 new.rename(self.directory)
             finally:
                 remove_tree(new)
@@ -131,7 +140,8 @@ class Repository:
         """Return the releases whose trees are here."""
         if not self.exists:
             return {}
-        form = "%(refname:lstrip=3)%09%(*objectname)%09%(creatordate:unix)%09%(contents:subject)"
+        # not %(*objectname): that asks for the tree, whose clone may be gone
+        form = "%(refname:lstrip=3)%09%(object)%09%(creatordate:unix)%09%(contents:subject)"
         found = {}
         for line in self.git.text("for-each-ref", f"--format={form}", TREES).splitlines():
             name, tree, seconds, origin = line.split("\t", 3)
@@ -182,9 +192,13 @@ class Repository:
 
     def _sweep(self) -> None:
         """Remove what an import that was killed left behind."""
-        packs = (self.directory / "objects" / "pack").glob("tmp_*")
-        for leftover in (*packs, *self.directory.glob("fast_import_crash_*")):
+        for leftover in self.directory.glob("fast_import_crash_*"):
             leftover.unlink(missing_ok=True)
+        # a young one is written now: an export fetches what a partial clone lacks, without our lock
+        for leftover in (self.directory / "objects" / "pack").glob("tmp_*"):
+            with suppress(FileNotFoundError):
+                if leftover.stat().st_mtime < time.time() - _STALE_SECONDS:
+                    leftover.unlink()
 
     def _notes_day(self, tree: str, version: Version) -> date | None:
         path = f"doc/src/sgml/release-{version.major_text}.sgml"

@@ -156,7 +156,7 @@ class Sources:
 
     def _of_commit(self, commit: str) -> Source:
         shown = self._repository.git.text("show", "--no-patch", "--format=%T %ct", commit)
-        tree, seconds = shown.split()
+        tree, _, seconds = shown.partition(" ")
         version = self._repository.version_of(tree)
         if version is None:
             raise RefError(
@@ -164,8 +164,13 @@ class Sources:
                 detail="It has neither a configure script nor a meson.build with a version.",
             )
         require_covered(version, f'commit "{commit[:10]}" (PostgreSQL {version})')
-        when = datetime.fromtimestamp(int(seconds), UTC).isoformat()
-        origin = Origin(release=None, commit=commit, tree=tree, date=when)
+        try:
+            when = datetime.fromtimestamp(int(seconds), UTC)
+        except (ValueError, OverflowError) as error:
+            raise RefError(
+                f'commit "{commit[:10]}" has no date that is understood', detail=str(error)
+            ) from error
+        origin = Origin(release=None, commit=commit, tree=tree, date=when.isoformat())
         return Source(version=version, origin=origin)
 
     def _find_commit(self, revision: Revision) -> str | None:

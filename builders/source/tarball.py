@@ -88,10 +88,9 @@ class Download:
                 if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                     raise self._failed(f"HTTP {error.code} {error.reason}") from error
                 self._partial.unlink(missing_ok=True)
-            except urllib.error.URLError as error:
-                raise UnreachableError(
-                    f'could not reach "{self.url}"', detail=str(error.reason)
-                ) from error
+            except (urllib.error.URLError, UnicodeError) as error:
+                why = str(getattr(error, "reason", error))
+                raise UnreachableError(f'could not reach "{self.url}"', detail=why) from error
             except _NETWORK as error:
                 problem = str(error) or type(error).__name__
         raise self._failed(problem)
@@ -116,7 +115,7 @@ class Download:
 
     def _copy(self, answer: IO[bytes], stream: IO[bytes], have: int, total: int | None) -> int:
         copied, spoken = 0, time.monotonic()
-        while chunk := answer.read(_CHUNK):
+        while chunk := _read(answer):
             stream.write(chunk)
             copied += len(chunk)
             if time.monotonic() - spoken > _TALK:
@@ -126,3 +125,11 @@ class Download:
         stream.flush()
         os.fsync(stream.fileno())
         return copied
+
+
+def _read(answer: IO[bytes]) -> bytes:
+    try:
+        return answer.read(_CHUNK)
+    except OSError as error:
+        # of TLS or of a network that went away: not to be taken for the disk's
+        raise ConnectionError(str(error)) from error

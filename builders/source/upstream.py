@@ -80,10 +80,11 @@ class Upstream:
         """Seconds since the upstream was last fetched; infinite if never, or it was another."""
         try:
             stamp, _, location = self._stamp.read_text().partition(" ")
-        except OSError:
+            age = abs(self.clock() - float(stamp))
+        except (OSError, ValueError):
             return float("inf")
-        same = location == self.config.upstream and self.repository.exists
-        return abs(self.clock() - float(stamp)) if same else float("inf")
+        is_same = location == self.config.upstream and self.repository.exists
+        return age if is_same and age >= 0 else float("inf")
 
     @property
     def _stamp(self) -> Path:
@@ -96,6 +97,9 @@ class Upstream:
     def configure(self) -> None:
         """Write the configuration of an existing repository anew."""
         if self.repository.exists:
+            directory = self.config.upstream_directory
+            if directory is not None and directory.is_dir() and self._missing_lender():
+                self._borrow(directory)  # the clone was moved, and landspeed.toml says where to
             packs = self.repository.directory / "objects" / "pack"
             is_partial = self.config.upstream_directory is None or any(packs.glob("*.promisor"))
             self.repository.configure(self.config.upstream if is_partial else "")
@@ -136,6 +140,14 @@ class Upstream:
                 detail=f"{clone} lacks history.",
                 hint='Complete it by "git fetch --unshallow"; in a workflow check out with '
                 '"fetch-depth: 0".',
+            )
+        promised = any(Path(found, "pack").glob("*.promisor"))
+        all_tips = ("rev-list", "--objects", "--missing=print", "--no-walk", "--all")
+        if promised and b"\n?" in Git(directory=inside).run(*all_tips):
+            raise UsageError(
+                "the git upstream is a partial clone",
+                detail=f"{clone} lacks contents of files.",
+                hint="Clone it without --filter, or give the URL that it was cloned from.",
             )
         former = [path for path in self._lenders() if path != found and Path(path).is_dir()]
         write_atomic(self._alternates, "\n".join([found, *former, ""]))
@@ -217,12 +229,23 @@ class Upstream:
         asv draws no others. ``releases`` is our view's, whatever upstream has by that name.
         """
         some = list(patterns)
-        updates = [
-            f"update refs/heads/{name} {tip}\n"
+        shown = {
+            f"refs/heads/{name}": tip
             for name, tip in self.branches().items()
             if name.partition("/")[0] != _VIEW and any(fnmatchcase(name, one) for one in some)
+        }
+        # a branch of ours that upstream removed may stand in the way: feature of feature/x
+        ours = self._git.text("for-each-ref", "--format=%(refname)", "refs/heads").splitlines()
+        clashing = [
+            old
+            for old in ours
+            if any(old.startswith(f"{new}/") or new.startswith(f"{old}/") for new in shown)
         ]
-        self._git.run("update-ref", "--stdin", stdin="".join(updates).encode())
+        for updates in (
+            [f"delete {name}\n" for name in clashing],
+            [f"update {name} {tip}\n" for name, tip in shown.items()],
+        ):
+            self._git.run("update-ref", "--stdin", stdin="".join(updates).encode())
 
     def branches(self) -> dict[str, str]:
         """Return all its branches, as last fetched: name → the hash at the tip."""
@@ -241,7 +264,8 @@ class Upstream:
         """Return whether *commit* is the upstream's or a listed remote's, no patch or cfbot's."""
         remotes = [f"{REMOTES}/{name}" for name in self.config.remotes]
         is_known = self._contains(commit, HEADS, TRACKED, TAGS, KEPT, *remotes)
-        return is_known or not self._contains(commit, UNLISTED)
+        # of cfbot's branches the last one may have been fetched and, by a kill -9, not marked
+        return is_known or not self._contains(commit, UNLISTED, f"{REMOTES}/{_CFBOT}")
 
     def _contains(self, commit: str, *places: str) -> bool:
         return bool(self._git.text("for-each-ref", "--count=1", f"--contains={commit}", *places))

@@ -109,6 +109,11 @@ def test_a_patch_of_the_commitfest_is_fetched_by_its_number_alone_and_is_never_l
     fork.git("branch", "--force", "cf/5000", fork.commit("19devel", "second version"))
     assert sources.resolve("cf/5000").origin.commit != source.origin.commit
     assert not sources.is_listed(sources.resolve(str(source.origin.commit)))
+    # as after a kill between the fetch and the note of what it brought
+    git = Git(directory=made.paths.sources)
+    tip = git.text("rev-parse", "refs/landspeed/remotes/cf/5000")
+    git.run("update-ref", "-d", f"refs/landspeed/unlisted/{tip}")
+    assert not sources.is_listed(sources.resolve(tip))
     # a listed remote that has the same commit vouches for it
     assert made.is_listed(made.resolve("hacker/fast/path"))
     with pytest.raises(SourceError, match='remote "cf"'):

@@ -180,10 +180,14 @@ def test_an_import_that_was_killed_is_not_there_and_the_next_one_is_whole(
     # after the next import has swept would be the one after's to sweep
     wait_for(lambda: not _gits_on(repository.directory))
     assert repository.trees() == {}
+    packs = repository.directory / "objects" / "pack"
+    for leftover in packs.glob("tmp_*"):
+        os.utime(leftover, (0, 0))
+    (packs / "tmp_pack_of_another").touch()
     kept = repository.import_tarball(V17, archive, day=DAY, origin="x")
     assert repository.trees() == {V17: kept}
     assert not list(repository.directory.glob("fast_import_crash_*"))
-    assert not list((repository.directory / "objects" / "pack").glob("tmp_*"))
+    assert [path.name for path in packs.glob("tmp_*")] == ["tmp_pack_of_another"]
 
 
 def test_an_export_goes_into_an_empty_directory_only(

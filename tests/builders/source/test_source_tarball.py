@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -117,6 +118,23 @@ def test_a_server_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
         pass
     with pytest.raises(UnreachableError, match="could not reach"):
         download(url, tmp_path).fetch()
+
+
+def test_a_network_that_goes_away_is_not_taken_for_the_disk(tmp_path, monkeypatch):
+    def lost(self: HTTPResponse, *_: object) -> bytes:
+        raise OSError(1, "[SSL] record layer failure")
+
+    with serving() as (url, asked):
+        monkeypatch.setattr(HTTPResponse, "read", lost)
+        with pytest.raises(SourceError, match="could not download") as caught:
+            download(url, tmp_path).fetch()
+    assert len(asked) == 3
+    assert "record layer failure" in caught.value.detail
+
+
+def test_a_url_that_no_name_server_can_be_asked_for_is_unreachable(tmp_path):
+    with pytest.raises(UnreachableError, match="could not reach"):
+        download(f"http://{'a' * 80}.org/postgresql-17.1.tar.bz2", tmp_path).fetch()
 
 
 def test_a_directory_that_cannot_be_written_is_one_clear_error(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from base.errors import RefError, SourceError, UsageError
+from base.errors import RefError, SourceError
 from builders.source import Sources, upstream
 from builders.source.git import Git
 from tests.kits.builds.sourcekit import GitUpstream, Harness, release
@@ -329,9 +329,33 @@ def test_a_branch_that_was_pushed_since_the_last_fetch_is_found(
     assert sources.resolve("newbranch").origin.commit == postgres.git("rev-parse", "newbranch")
 
 
-def test_a_shallow_clone_is_refused_with_what_completes_it(postgres, tmp_path):
-    origin = f"file://{postgres.directory}"
-    postgres.git("clone", "--quiet", "--depth=1", origin, str(tmp_path / "shallow"))
-    with pytest.raises(UsageError, match="shallow clone") as caught:
-        sources_of(Harness(tmp_path), str(tmp_path / "shallow")).resolve("master")
-    assert "git fetch --unshallow" in caught.value.hint
+@pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"x %s", b"nan %s"])
+def test_a_damaged_note_of_the_last_fetch_means_that_there_was_none(
+    sources, postgres, harness, damage
+):
+    sources.resolve("master")
+    stamp = harness.paths.cache / "upstream.stamp"
+    stamp.write_bytes(damage.replace(b"%s", str(postgres.directory).encode()))
+    new = postgres.commit("18devel", "fourth")
+    assert sources.resolve("master").origin.commit == new
+
+
+def test_a_branch_that_is_shown_makes_room_for_others_when_upstream_removed_it(sources, postgres):
+    first = postgres.git("rev-parse", "master")
+    postgres.git("branch", "wip")
+    sources.resolve("master")
+    sources.branches_of([first], ["wip*"])
+    postgres.git("branch", "-D", "wip")
+    postgres.git("branch", "wip/two")
+    postgres.git("checkout", "--quiet", "wip/two")
+    second = postgres.commit("18devel", "fourth")
+    sources.refresh()
+    assert sources.branches_of([first, second], ["wip*"]) == {first: "master", second: "wip/two"}
+
+
+def test_a_commit_whose_date_nobody_understands_is_one_clear_error(sources, postgres):
+    day = "@253402300800 +0000"
+    (postgres.directory / "note").write_text("later")
+    postgres.git("commit", "-qam", "in the year 10000", GIT_COMMITTER_DATE=day)
+    with pytest.raises(RefError, match="no date that is understood"):
+        sources.resolve("master")

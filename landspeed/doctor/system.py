@@ -17,7 +17,7 @@ MEMORY_NEEDED, MEMORY_WANTED = 1 * GB, 4 * GB
 MOST_CLIENTS = 256  # each takes a socket of pgbench and a process of the server
 # for servers before 9.3 (shared memory) and before 10 (semaphores)
 SHMMAX_WANTED, SEMAPHORE_SETS_WANTED = 4 * GB, 128
-TOOLCHAIN = ("cc", "make", "bison", "flex", "perl", "git")
+TOOLCHAIN = ("gcc", "ld", "make", "bison", "flex", "perl", "git", "ccache")
 REFLINK_FILE_SYSTEMS = ("btrfs", "xfs", "bcachefs")
 VOLATILE_FILE_SYSTEMS = ("tmpfs", "ramfs")
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -36,7 +36,6 @@ def system_checks(kernel: Kernel, paths: Paths, search: str | None) -> list[Chec
             "disk for data directories": _disk(paths.server_root),
             "data file system": _file_system(kernel, paths.server_root),
             "toolchain": _toolchain(search),
-            "ccache": _ccache(search),
             "server user": _server_user(),
         }
     )
@@ -141,12 +140,6 @@ def _toolchain(search: str | None) -> Check:
     missing = [program for program in TOOLCHAIN if shutil.which(program, path=search) is None]
     value = f"no {', '.join(missing)}" if missing else ", ".join(TOOLCHAIN)
     return fail(value, "Building PostgreSQL needs them.", "make setup", unless=not missing)
-
-
-def _ccache(search: str | None) -> Check:
-    found = shutil.which("ccache", path=search)
-    meaning = "Every build compiles everything again, which takes minutes instead of seconds."
-    return warn(found or "none", meaning, "make setup", unless=found is not None)
 
 
 def _server_user() -> Check:

@@ -134,11 +134,8 @@ def user(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-ALL_TOOLS = (*system.TOOLCHAIN, "ccache")
-
-
 def test_a_quiet_well_kept_machine_is_ok_in_every_check(tmp_path, free, user):
-    seen = examine(tmp_path, GOOD, *ALL_TOOLS)
+    seen = examine(tmp_path, GOOD, *system.TOOLCHAIN)
     assert {name: one.value for name, one in seen.items() if one.state is not State.OK} == {}
     assert seen["memory"].value == "61.4 of 65.5 GB available"
     assert seen["steal time"].value == "0.00% since boot"
@@ -168,7 +165,7 @@ def test_a_neglected_machine_is_told_what_each_thing_means_and_how_to_fix_it(tmp
 
 
 def test_a_kernel_that_shows_nothing_gives_notes_and_no_error(tmp_path, free, user):
-    seen = examine(tmp_path, {}, *ALL_TOOLS)
+    seen = examine(tmp_path, {}, *system.TOOLCHAIN)
     assert {one.state for one in seen.values()} <= {State.OK, State.NOTE, State.WARN}
     assert seen["memory"].value == seen["clock source"].value == "not shown"
     assert seen["data file system"].value == "unknown"
@@ -177,7 +174,7 @@ def test_a_kernel_that_shows_nothing_gives_notes_and_no_error(tmp_path, free, us
 def test_too_little_disk_or_memory_and_a_missing_toolchain_fail(tmp_path, free, user):
     free[0] = system.GB
     little = GOOD | {"proc/meminfo": meminfo(available_gb=0, swap_gb=0)}
-    seen = examine(tmp_path, little, "cc", "make", "perl", "git", "ccache")
+    seen = examine(tmp_path, little, "gcc", "ld", "make", "perl", "git")
     failed = {name for name, one in seen.items() if one.state is State.FAIL}
     assert failed == {
         "memory",
@@ -185,7 +182,7 @@ def test_too_little_disk_or_memory_and_a_missing_toolchain_fail(tmp_path, free, 
         "disk for data directories",
         "toolchain",
     }
-    assert seen["toolchain"].value == "no bison, flex"
+    assert seen["toolchain"].value == "no bison, flex, ccache"
     assert checks.exit_code(list(seen.values())) == 1
 
 
@@ -201,7 +198,7 @@ def test_too_little_disk_or_memory_and_a_missing_toolchain_fail(tmp_path, free, 
     ids=["v2", "v1"],
 )
 def test_the_memory_limit_of_a_control_group_counts(tmp_path, free, user, limit):
-    seen = examine(tmp_path, GOOD | limit, *ALL_TOOLS)["memory"]
+    seen = examine(tmp_path, GOOD | limit, *system.TOOLCHAIN)["memory"]
     assert (seen.state, seen.value) == (State.WARN, "2.0 of 2.0 GB available")
 
 
@@ -222,13 +219,13 @@ def test_the_memory_limit_of_a_control_group_counts(tmp_path, free, user, limit)
     ids=["memory v2", "memory v1", "cpu v2", "cpu v1"],
 )
 def test_a_control_group_without_a_limit_is_no_limit(tmp_path, free, user, files):
-    seen = examine(tmp_path, GOOD | files, *ALL_TOOLS)
+    seen = examine(tmp_path, GOOD | files, *system.TOOLCHAIN)
     assert seen["memory"].value == "61.4 of 65.5 GB available"
     assert seen["processors"].value == "4"
 
 
 def test_a_share_of_processor_time_is_not_as_good_as_whole_processors(tmp_path, free, user):
-    seen = examine(tmp_path, GOOD | {"sys/fs/cgroup/cpu.max": "150000 100000"}, *ALL_TOOLS)
+    seen = examine(tmp_path, GOOD | {"sys/fs/cgroup/cpu.max": "150000 100000"}, *system.TOOLCHAIN)
     assert seen["processors"].value == "4, 1.5 granted"
     assert seen["processors"].state is State.WARN
 
@@ -239,27 +236,27 @@ def test_the_file_system_is_that_of_the_nearest_mount_above_the_data(
     monkeypatch.setenv("LANDSPEED_DATA", "/var/cache/landspeed/data")
     mounts = [("/", "ext4"), ("/var", "ext4"), ("/var", "btrfs"), ("/var/cachet", "tmpfs")]
     text = "\n".join(MOUNT.format(point=point, kind=kind) for point, kind in mounts)
-    seen = examine(tmp_path, GOOD | {"proc/self/mountinfo": text}, *ALL_TOOLS)
+    seen = examine(tmp_path, GOOD | {"proc/self/mountinfo": text}, *system.TOOLCHAIN)
     assert seen["data file system"].value == "btrfs"
 
 
 def test_root_without_any_unprivileged_user_fails(tmp_path, free, user):
     user.clear()
-    seen = examine(tmp_path, GOOD, *ALL_TOOLS)["server user"]
+    seen = examine(tmp_path, GOOD, *system.TOOLCHAIN)["server user"]
     assert seen.state is State.FAIL
     assert "useradd" in seen.remedy
 
 
 def test_a_plain_user_runs_the_servers_as_themselves(tmp_path, free, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    seen = examine(tmp_path, GOOD, *ALL_TOOLS)
+    seen = examine(tmp_path, GOOD, *system.TOOLCHAIN)
     assert seen["server user"].value == "you"
     assert seen["hardware counters"].state is State.OK
 
 
 def test_counters_only_root_may_read_are_a_note_for_others(tmp_path, free, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    seen = examine(tmp_path, GOOD | {"proc/sys/kernel/perf_event_paranoid": "3"}, *ALL_TOOLS)
+    seen = examine(tmp_path, GOOD | {"proc/sys/kernel/perf_event_paranoid": "3"}, *system.TOOLCHAIN)
     assert seen["hardware counters"].state is State.NOTE
 
 
@@ -303,7 +300,7 @@ def test_the_machine_this_runs_on_can_be_examined(tmp_path):
 
 
 def script_of(tmp_path, files) -> str:
-    return fix_hints(list(examine(tmp_path, files, *ALL_TOOLS).values()))
+    return fix_hints(list(examine(tmp_path, files, *system.TOOLCHAIN).values()))
 
 
 def test_fix_hints_are_a_sound_script_that_keeps_settings_where_they_outlive_a_restart(
@@ -331,4 +328,4 @@ def test_a_machine_that_is_fit_has_nothing_to_fix(tmp_path, free):
 
 
 def test_every_setting_of_the_fix_hints_is_of_a_check(tmp_path, free):
-    assert set(SETTINGS) <= set(examine(tmp_path, BAD, *ALL_TOOLS))
+    assert set(SETTINGS) <= set(examine(tmp_path, BAD, *system.TOOLCHAIN))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from base.build import Build, Variant
@@ -64,6 +65,7 @@ class _Set:
     weights: Mapping[Order, int]
     outcomes: Outcomes = field(default_factory=dict)
     doing: dict[Order, Progress] = field(default_factory=dict)
+    held: ExitStack
     crash: BaseException | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -106,14 +108,15 @@ def build_many(
     """Build all *orders*, *at_once* of them at a time; what failed is an outcome like any other.
 
     *tell* hears where it stands, and is called in the caller's thread. Ctrl-C ends every build.
+    None of the builds is removed to make room for another.
     """
     weights = {order: builder.sources.size(order.source) for order in orders}
     # the longest first: what is short fills the end, where cores would idle
     waiting = sorted(weights, key=lambda order: -weights[order])
     jobs = builder.sandbox.jobs
     count = max(1, min(at_once, jobs, len(waiting)))
-    state = _Set(waiting=waiting, weights=weights)
-    with job_server(jobs - count) as server:
+    with ExitStack() as held, job_server(jobs - count) as server:
+        state = _Set(waiting=waiting, weights=weights, held=held)
         own = replace(builder, sandbox=builder.sandbox.sharing(server, builds=count))
         threads = [
             # daemons: one that waits for another landspeed's lock must not keep us from ending
@@ -139,7 +142,10 @@ def build_many(
 def _work(builder: Builder, state: _Set, server: JobServer) -> None:
     try:
         while (order := state.take()) is not None:
-            state.finish(order, _outcome(builder, order, state))
+            outcome = _outcome(builder, order, state)
+            if isinstance(outcome, Build):
+                state.held.enter_context(builder.store.in_use([outcome]))
+            state.finish(order, outcome)
         if not state.cancelled.is_set():
             server.give()
     except _CancelledError:

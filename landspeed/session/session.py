@@ -113,7 +113,11 @@ class Session:
             else:
                 orders[target] = Order(source=named, variant=target.variant, system=system)
         due = list(dict.fromkeys(orders.values()))
-        outcomes = self._made(due, jobs or self.builder.sandbox.jobs) if due else {}
+        outcomes: Outcomes = {}
+        if due:
+            here = [one for one in known.values() if isinstance(one, Build)]
+            with self.builder.store.in_use(here):
+                outcomes = self._made(due, jobs or self.builder.sandbox.jobs)
         known |= {target: outcomes[order] for target, order in orders.items()}
         return {target: known[target] for target in targets}
 

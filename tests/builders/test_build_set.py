@@ -94,6 +94,12 @@ def test_one_that_fails_is_an_outcome_and_the_others_are_built(cache):
     assert len(maker.store.all()) == len(SIZES) - 1
 
 
+def test_no_build_of_a_set_makes_room_for_another(cache):
+    maker = builder(cache, limit=0)
+    found = build_many(maker, orders(maker), at_once=1, tell=lambda _: None)
+    assert all(maker.store.find(one.identifier) for one in found.values())
+
+
 def test_the_longest_begins_first(cache):
     class Longer(PretendedSources):
         def size(self, source):

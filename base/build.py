@@ -31,7 +31,7 @@ FLAGS = ("O3", "native", "lto", *ALIGNMENTS)
 ``recipes.toml`` says what each one means to a compiler.
 """
 _NO_FLAG = "O2"  # how a person may spell the default
-_SIZE = re.compile("(bs|wal|seg)([0-9]+)")
+_SIZE = re.compile("(bs|wal|seg)([0-9]{1,9})")
 _SIZE_KEYS = {"bs": "blocksize", "wal": "wal_blocksize", "seg": "segsize"}
 _DEFAULT = "default"
 

@@ -170,6 +170,8 @@ def storage_errors(what: str, path: Path | None = None) -> Iterator[None]:
                 hint = "Free some space, or put the cache elsewhere with LANDSPEED_CACHE."
             case errno.EROFS | errno.EACCES | errno.EPERM:
                 hint = "Make it writable, or put the cache elsewhere with LANDSPEED_CACHE."
+            case errno.ENOTDIR | errno.EEXIST | errno.ENAMETOOLONG | errno.EIO:
+                hint = "Look at what is there, or put the cache elsewhere with LANDSPEED_CACHE."
             case _:
                 raise
         where, why = error.filename or path, os.strerror(error.errno)

@@ -49,6 +49,8 @@ def read_table(path: Path, name: str) -> dict[str, Any]:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f'"{path}" is not valid TOML', detail=str(error)) from error
+    except IsADirectoryError as error:
+        raise UsageError(f'"{path}" is a directory', hint="Make it a file.") from error
     if not isinstance(table, dict):
         raise UsageError(f'"{path}": {name} is not a table', hint=f"Begin it with [{name}].")
     return table
@@ -171,7 +173,7 @@ class SourceConfig(BaseModel):
             return cls(**_SourceSettings(**settings).model_dump())
         except ValidationError as error:
             raise _unreadable(path, problem(error)) from error
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RuntimeError) as error:  # the last of ~NOBODY
             raise _unreadable(path, str(error)) from error
 
     @property

@@ -21,7 +21,7 @@ from builders.catalog import OLDEST, is_covered
 from builders.sandbox import printed
 from builders.store import builds_below
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _PROGRAMS = ("postgres", "initdb", "pg_controldata")
 # Of pg_config's facts, those that say what built it.
 _TOOLCHAIN = {"cc": "CC", "cflags": "CFLAGS", "configure": "CONFIGURE"}
@@ -59,7 +59,8 @@ def inspect(pg_config: str, name: str | None) -> Build:
     if not is_name(chosen):
         raise UsageError(
             f'"{chosen}" is not a name for a server',
-            hint="Names have letters, digits, dots, dashes, underscores and plus signs.",
+            hint="Names have letters, digits, dots, dashes, underscores and plus signs, "
+            "at most 100.",
         )
     digest = _digest(external)
     made = (Path(external.bindir) / "postgres").stat().st_mtime

@@ -10,7 +10,7 @@ from typing import Self
 
 from builders.recipe import Recipe
 
-_NINJA_COUNT = re.compile(rb"\[(\d+)/(\d+)\]")
+_NINJA_COUNT = re.compile(rb"\[(\d{1,9})/(\d{1,9})\]")
 
 
 @dataclass(frozen=True, kw_only=True)

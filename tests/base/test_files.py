@@ -93,6 +93,15 @@ def test_a_read_only_directory_is_one_clear_error(tmp_path):
             pass
 
 
+def test_a_file_in_the_place_of_a_directory_is_one_clear_error(tmp_path):
+    (tmp_path / "cache").touch()
+    for path in (tmp_path / "cache" / "lock", tmp_path / "cache" / "deeper" / "lock"):
+        with pytest.raises(StorageError, match="could not lock"), locked(path):
+            pass
+        with pytest.raises(StorageError, match="could not write"):
+            write_atomic(path, "")
+
+
 def test_a_lock_held_elsewhere_is_busy_and_names_its_holder(tmp_path):
     path = tmp_path / "lock"
     with locked(path):

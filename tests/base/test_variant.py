@@ -82,6 +82,7 @@ def test_segments_compiler_and_flags_follow_in_a_fixed_order_and_defaults_are_no
     "name",
     [
         *("", "8", "bs", "bs-4", "bs4-", "4bs", "bs4bs4", "bs4-bs8", "block4", "bs4_wal8", "BS4"),
+        *("bs" + "9" * 10, "bs" + "9" * 5000),
         *("icc", "gcc-clang", "clang-clang", "O2-O3", "lto-lto", "o3", "O4", "seg", "bs8-default"),
     ],
 )

@@ -135,6 +135,7 @@ def test_a_url_is_no_directory(upstream: str) -> None:
         '[sources.git]\nurl = "https://example.org"',
         '[sources.git]\nupstream = "ext::sh -c evil"',
         '[sources.git]\nupstream = "gopher://example.org"',
+        '[sources.git]\nupstream = "~nobody-of-this-name/postgresql"',
         '[sources.tarball]\nurl = "https://example.org/latest.tar.bz2"',
         '[sources.tarball]\nurl = "/srv/postgresql-{version}.tar.bz2"',
         '[sources.tarball]\nurl = "ssh://example.org/postgresql-{version}.tar.bz2"',
@@ -151,6 +152,11 @@ def test_a_bad_configuration_is_one_clear_error(tmp_path: Path, text: str) -> No
     path.write_text(text)
     with pytest.raises(UsageError):
         SourceConfig.load(path)
+
+
+def test_a_directory_in_the_place_of_the_file_is_one_clear_error(tmp_path) -> None:
+    with pytest.raises(UsageError, match="is a directory"):
+        SourceConfig.load(tmp_path)
 
 
 def test_the_environment_outranks_the_file(tmp_path, monkeypatch) -> None:

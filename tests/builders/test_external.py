@@ -118,7 +118,7 @@ def test_a_version_that_is_none_or_too_old_is_refused(tmp_path, said):
         inspect(str(install(tmp_path, said)), "x")
 
 
-@pytest.mark.parametrize("name", ["", "a b", "../up", "-x", "a/b", ".hidden"])
+@pytest.mark.parametrize("name", ["", "a b", "../up", "-x", "a/b", ".hidden", "a" * 101])
 def test_a_name_that_could_not_be_typed_as_a_target_is_refused(tmp_path, name):
     with pytest.raises(UsageError, match="is not a name"):
         inspect(str(install(tmp_path)), name)

@@ -165,6 +165,11 @@ def test_progress_believes_ninja_when_it_counts(site, monkeypatch):
     assert site.seen[-1] == Progress(step="ninja", share=0.25)
 
 
+def test_progress_does_not_believe_a_count_that_no_build_has(site):
+    site.run(shell(f"echo [{'9' * 400}/1]", "ninja"), shell("true"))
+    assert site.seen[-1].share == 0.0
+
+
 # --- failures ------------------------------------------------------------------------------
 
 

@@ -137,7 +137,7 @@ class Profile:
     def of(cls, facts: Mapping[str, Any]) -> Self:
         """Return the profile that *facts* are of; ValueError, TypeError or KeyError if none."""
         edges = {
-            (str(caller), str(callee)): Edge(calls=int(calls), inclusive=float(cost))
+            (str(caller), str(callee)): Edge(calls=float(calls), inclusive=float(cost))
             for caller, callee, calls, cost in facts["edges"]
         }
         return cls(

@@ -118,6 +118,13 @@ def test_a_profile_survives_being_kept_but_for_what_is_too_small():
     }
 
 
+def test_a_kept_profile_has_calls_that_not_every_transaction_makes():
+    calls = {"rare": 0.25, "frequent": 1.75}
+    edges = {("f", name): Edge(calls=number, inclusive=9.0) for name, number in calls.items()}
+    kept = Profile.of(json.loads(json.dumps(Profile(own={}, edges=edges).facts(least=0.0))))
+    assert kept.edges == edges
+
+
 FORGED = {
     "a number without a name": "fn=(5)\n0 1\n",
     "calls without a number": "calls=\n",

@@ -245,9 +245,9 @@ def locked(
                 ) from None
             waiting()
             fcntl.flock(handle, kind)
-        if not shared:
-            with storage_errors(f'lock "{path}"', path):
-                os.ftruncate(handle, 0)
+        with storage_errors(f'lock "{path}"', path):
+            os.ftruncate(handle, 0)  # who was killed with it does not hold it now
+            if not shared:
                 os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         try:
             yield handle

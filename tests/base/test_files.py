@@ -195,6 +195,10 @@ def test_a_killed_holder_leaves_the_lock_free(tmp_path):
             pass
         os.kill(pid, 9)
         assert ended(pid) == -9
+        with locked(path, shared=True):
+            with pytest.raises(BusyError) as caught, locked(path, wait=False):
+                pass
+            assert "process" not in caught.value.detail, "the killed one does not hold it"
         with locked(path, wait=False):
             pass
 

@@ -115,11 +115,10 @@ STORAGES: Mapping[str, Storage] = {
 }
 
 
-def give_back(names: Iterable[str | None], home: Path) -> None:
-    """Unmount, or free the memory of, all Storages of these *names*; None is the disk."""
+def give_back(names: Iterable[str], home: Path) -> None:
+    """Unmount, or free the memory of, all Storages of these *names*."""
     for name in names:
-        if name is not None:
-            STORAGES[name].close(home)
+        STORAGES[name].close(home)
 
 
 def _type_of(place: Path, *, exactly: bool = False) -> str | None:

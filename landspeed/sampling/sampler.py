@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from base.build import Build
-from base.errors import MeasureError
+from base.errors import BusyError, MeasureError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.count import count
 from benchmarks.counted.valgrind import comparable_counts
+from benchmarks.machine.lock import measuring
 from benchmarks.measure import measure
 from benchmarks.records.record import Record
 from benchmarks.server.configuration import Configuration
@@ -35,9 +37,15 @@ def comparable_runs(
 
 
 def give_back_storages(session: Session, profiles: Iterable[str]) -> None:
-    """Give storage that runs under *profiles* took from the machine back to it."""
-    storages = {Configuration.named(name).storage for name in profiles}
-    give_back(storages, session.paths.server_root)
+    """Give storage that runs under *profiles* took from the machine back to it.
+
+    If another landspeed takes times now, its data may lie there: it gives the storage back.
+    """
+    storages = {one for name in profiles if (one := Configuration.named(name).storage)}
+    if storages:
+        # what is counted lies on the disk
+        with suppress(BusyError), measuring(counting=True):
+            give_back(storages, session.paths.server_root)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def test_the_data_of_a_side_is_loaded_where_its_profile_has_it_and_given_back(
     compare(session, replace(asked, sides=(first, replace(second, cell=in_memory))))
     assert [one["store"] for one in bench.loaded] == [first.cell, in_memory]
     assert [one["build"] for one in bench.loaded] == [first.build, second.build]
-    assert given == [({None, "tmpfs"}, session.paths.server_root)]
+    assert given == [({"tmpfs"}, session.paths.server_root)]
 
 
 def test_sides_are_interleaved_in_random_order_with_one_seed_a_block(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from base.errors import MeasureError
+from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.metrics import METRICS
 from benchmarks.workloads.scenario import Cell, Mode, Protocol, Scenario, Tier
 from landspeed.sampling import sampler as module
-from landspeed.sampling.sampler import Sampler
+from landspeed.sampling.sampler import Sampler, give_back_storages
 from tests.kits.made_up import synthetic
 
 CELL = Cell(
@@ -73,3 +76,19 @@ def test_a_run_without_the_number_is_an_error_that_names_its_record(
         sampler(tmp_path, monkeypatch, latency).sample(build, context={}, seed=7)
     (identifier,) = RecordStore(tmp_path).table(["id"])["id"].to_pylist()
     assert identifier in caught.value.detail
+
+
+def test_storage_is_left_to_another_landspeed_that_takes_times_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANDSPEED_MEASURE_LOCK", str(tmp_path / "lock"))
+    given: list[set[str]] = []
+    monkeypatch.setattr(module, "give_back", lambda names, _: given.append(names))
+    session: Any = SimpleNamespace(paths=SimpleNamespace(server_root=tmp_path))
+    for counting, expected in ((False, []), (True, [{"tmpfs"}])):
+        with ExitStack() as other:
+            other.enter_context(measuring(counting=counting))
+            give_back_storages(session, ["default", "default-on-tmpfs"])
+        assert given == expected
+    give_back_storages(session, ["default"])
+    assert given == [{"tmpfs"}], "the disk needs nobody to wait for"

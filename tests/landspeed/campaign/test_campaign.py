@@ -174,7 +174,7 @@ def test_requests_that_measure_otherwise_are_no_campaign(session: _Workshop) -> 
 def test_memory_that_data_lay_in_is_given_back_whatever_happens(
     session: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[set[str | None]] = []
+    given: list[set[str]] = []
     monkeypatch.setattr(
         "landspeed.sampling.sampler.give_back", lambda names, home: given.append(names)
     )
@@ -183,7 +183,7 @@ def test_memory_that_data_lay_in_is_given_back_whatever_happens(
     request = Request(targets=parse_targets(["18"], Variant()), preset=preset, scales={})
     with pytest.raises(KeyboardInterrupt):
         Campaign(session=session, requests=[request], publish=None).run()  # type: ignore[arg-type]
-    assert given == [{None, "tmpfs"}]
+    assert given == [{"tmpfs"}]
 
 
 def test_every_point_gets_its_samples_interleaved_over_the_builds(
@@ -343,3 +343,22 @@ def test_a_server_is_compared_with_itself_a_little_for_every_so_many_runs(
     assert [error.message for error in tally.errors] == ["its copy died"]
     campaign(session, "18", "17").run()
     assert len(asked) == 1
+
+
+def test_counts_are_no_runs_for_which_a_server_is_timed_against_itself(
+    session: _Workshop, runs: _Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def count_all(points: Any, *_: Any, done: Callable[[Record], None], **__: Any) -> None:
+        for point in points:
+            done(timed_record(build=point.build, cell=point.cell, machine=session.machine, run={}))
+
+    asked: list[object] = []
+    monkeypatch.setattr(campaign_, "uncounted", lambda points, *_: points)
+    monkeypatch.setattr(campaign_, "count_all", count_all)
+    monkeypatch.setattr(campaign_, "compare_with_itself", lambda *given, **_: asked.append(given))
+    monkeypatch.setattr(campaign_, "RUNS_PER_BLOCK", 1)
+    request = Request(
+        targets=parse_targets(["18"], Variant()), preset=PRESET, scales={}, counted=True
+    )
+    tally = Campaign(session=session, requests=[request], publish=None).run()  # type: ignore[arg-type]
+    assert (tally.measured, tally.errors, asked) == (4, [], [])

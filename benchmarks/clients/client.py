@@ -17,6 +17,8 @@ from benchmarks.records.record import SampleFacts, SeriesFacts
 
 # A client's own time limit ends it; one that is still there this much later is stuck.
 GRACE_SECONDS = 120.0
+MOST_MESSAGES = 50
+"""Lines of what a client said that are kept: a script may cause a notice in each transaction."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +27,9 @@ class Outcome:
 
     The mean latency in ``sample`` is clients × time / transactions, which is how pgbench itself
     defines it without ``-P``: the one that it prints with ``-P`` is rounded to 1 µs, 1 % of a
-    short read. What a client does not report is None. ``stderr`` is without the progress lines.
-    ``cpu_seconds`` were used by all threads of the client; ``statements`` have mean latencies in
-    ms, where they were asked for.
+    short read. What a client does not report is None. ``stderr`` has the last lines that do not
+    show progress. ``cpu_seconds`` were used by all threads of the client; ``statements`` have mean
+    latencies in ms, where they were asked for.
     """
 
     argv: tuple[str, ...]

@@ -12,9 +12,15 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from base.build import Build
-from base.errors import LandspeedError, UsageError
+from base.errors import LandspeedError, UsageError, last_lines
 from base.files import write_atomic
-from benchmarks.clients.client import GRACE_SECONDS, ClientResult, Outcome, run_client
+from benchmarks.clients.client import (
+    GRACE_SECONDS,
+    MOST_MESSAGES,
+    ClientResult,
+    Outcome,
+    run_client,
+)
 from benchmarks.clients.pgbench_output import (
     parse_log,
     parse_progress,
@@ -126,8 +132,9 @@ class Pgbench:
         if done.status != 0:
             raise _failed("pgbench was aborted", done)
         series, messages = parse_progress(done.stderr)
-        # measured code may have put a link there
-        logs = sorted(one for one in scratch.glob(f"{_LOG_PREFIX}.*") if not one.is_symlink())
+        # measured code may have put a link or a pipe there
+        found = scratch.glob(f"{_LOG_PREFIX}.*")
+        logs = sorted(one for one in found if one.is_file() and not one.is_symlink())
         latencies = parse_log(path.read_bytes() for path in logs)
         for path in logs:
             path.unlink()
@@ -135,7 +142,7 @@ class Pgbench:
             argv=tuple(argv),
             sample=parse_summary(done.stdout, latencies, clients=cell.clients),
             series=series,
-            stderr=messages,
+            stderr=last_lines(messages, MOST_MESSAGES),
             cpu_seconds=done.cpu_seconds,
             statements=parse_statements(done.stdout),
         )

@@ -14,8 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from base.errors import LandspeedError
-from benchmarks.clients.client import GRACE_SECONDS, ClientResult, Outcome, run_client, version_line
+from base.errors import LandspeedError, last_lines
+from benchmarks.clients.client import (
+    GRACE_SECONDS,
+    MOST_MESSAGES,
+    ClientResult,
+    Outcome,
+    run_client,
+    version_line,
+)
 from benchmarks.clients.sysbench_output import complaints, parse_report, parse_seconds
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.scenario import Cell, Protocol
@@ -107,7 +114,7 @@ class Sysbench:
             argv=tuple(argv),
             sample=parse_report(done.stdout, clients=cell.clients),
             series=parse_seconds(done.stdout),
-            stderr=_messages(done),
+            stderr=last_lines(_messages(done), MOST_MESSAGES),
             cpu_seconds=done.cpu_seconds,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -255,7 +256,26 @@ def test_pgbench_sees_its_arguments_and_nothing_of_the_callers_environment(
     assert "-n -N -M prepared -c 64 -j 8 -T 10 -P 1 --random-seed=42" in caught.value.detail
 
 
-def test_links_that_a_server_plants_beside_the_clients_files_are_not_followed(
+def test_of_a_notice_in_each_transaction_the_last_ones_are_kept(tmp_path: Path) -> None:
+    client = client_that_says(tmp_path, "")
+    client.build.program("pgbench").write_text(
+        f"#!/bin/sh\nseq -f 'NOTICE: %.0f' 200000 >&2; cat <<END\n{REPORT}END\n"
+    )
+    outcome = client.run(
+        tmp_path / "sockets",
+        user="postgres",
+        database="postgres",
+        cell=cell(),
+        cores=2,
+        seconds=1,
+        seed=1,
+        scratch=tmp_path,
+    )
+    lines = outcome.stderr.splitlines()
+    assert (len(lines), lines[-1]) == (50, "NOTICE: 200000")
+
+
+def test_links_and_pipes_that_a_server_plants_beside_the_clients_files_are_not_followed(
     tmp_path: Path,
 ) -> None:
     scratch, ours = tmp_path / "scratch", tmp_path / "ours"
@@ -264,6 +284,7 @@ def test_links_that_a_server_plants_beside_the_clients_files_are_not_followed(
     workload = named("sort-text")
     for name in (f"{workload.name}.sql", "transactions.2"):
         (scratch / name).symlink_to(ours)
+    os.mkfifo(scratch / "transactions.3")
     client = client_that_says(tmp_path, "")
     log = "echo 0 1 2000 0 1795173195 770933 > transactions.1"
     client.build.program("pgbench").write_text(

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -129,7 +130,8 @@ def end_orphan(data: Path) -> None:
         while _works_in(pid, data):
             if time.monotonic() > deadline:
                 break
-            os.kill(pid, number)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, number)
             time.sleep(0.05)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from base.build import Build
+from base.build import Build, Origin
 from base.confinement import can_confine
 from base.errors import ClusterError, StorageError
 from base.paths import Paths
@@ -32,6 +32,7 @@ from benchmarks.server.cluster import (
 )
 from benchmarks.server.home import RunDirectory, ServerHome
 from benchmarks.server.pooler import pooler_reason, pooling
+from tests.kits.made_up.stand_ins import made_up_build
 from tests.kits.servers.cluster_kit import is_root, processes_in, server_paths
 
 pytestmark = pytest.mark.postgres
@@ -216,6 +217,27 @@ def test_threads_that_forget_the_environment_at_once_do_not_disturb_each_other(
     monkeypatch.setattr(os, "environ", Forgotten())
     with pytest.raises(ClusterError, match="died"):
         cluster.connect()
+
+
+def test_of_a_log_that_a_server_floods_the_end_is_read_and_every_start_counts(
+    tmp_path: Path,
+) -> None:
+    ready = "LOG:  database system is ready to accept connections\n"
+    run = RunDirectory(path=tmp_path, sockets=tmp_path, user=None)
+    origin = Origin(release="18.1", commit=None, tree="0" * 40, date="2025-01-01")
+    build = made_up_build("18.1-bs8", origin)
+    cluster = Cluster(build=build, data=tmp_path, run=run, settings={}, keep=False)
+    assert cluster.log_text() == ""
+    with subprocess.Popen(["sleep", "60"]) as server:
+        cluster._server = server
+        run.log.write_text(ready + f"LOG:  statement: {'x' * 1000}\n" * 20_000 + "PANIC:  end\n")
+        assert cluster.is_well
+        assert cluster.log_text().endswith("PANIC:  end\n")
+        assert len(cluster.log_text()) == 16 << 20
+        with run.log.open("a") as log:
+            log.write(ready)
+        assert not cluster.is_well
+        server.kill()
 
 
 def test_a_data_directory_landspeed_did_not_make_is_refused_and_left_alone(

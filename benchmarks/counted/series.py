@@ -52,7 +52,8 @@ SELECT bbalance FROM pgbench_branches WHERE bid = :bid;
 """What reads the pages that a script of pgbench's changes, after the same random draws."""
 
 _MARKS = 3  # at each end of a series
-_RANDOM = re.compile(r"^(\\set \w+) random\((.+?), *(.+)\)$", re.M)
+# The call is all of the expression: "random(1, 9) * (2)" ends with a parenthesis as well.
+_RANDOM = re.compile(r"^(\\set \w+) random\(([^,()]+), *([^()]*(?:\([^()]*\)[^()]*)*)\)$", re.M)
 _LARGEST = 2**63 - 1  # hash functions of pgbench return negative numbers too
 _PART = re.compile(r"^part: (\d+)$", re.M)
 
@@ -207,7 +208,7 @@ def drawn(script: str) -> str:
     def hashed(found: re.Match[str]) -> str:
         name, least, most = found.groups()
         number = f"(hash_murmur2(:landspeed_draw, {next(seeds)}) & {_LARGEST})"
-        return f"{name} {least} + {number} % ({most} - {least} + 1)"
+        return f"{name} ({least}) + {number} % ({most} - ({least}) + 1)"
 
     return _RANDOM.sub(hashed, script) + "\\set landspeed_draw :landspeed_draw + 1\n"
 

@@ -72,14 +72,33 @@ def test_every_series_draws_the_same_numbers() -> None:
     made = drawn("\\set aid random(1, 100000 * :scale)\n\\set tid random(1, 10)\nSELECT :aid;\n")
     first, second, query, step = made.splitlines()
     assert first == (
-        "\\set aid 1 + (hash_murmur2(:landspeed_draw, 0) & 9223372036854775807)"
-        " % (100000 * :scale - 1 + 1)"
+        "\\set aid (1) + (hash_murmur2(:landspeed_draw, 0) & 9223372036854775807)"
+        " % (100000 * :scale - (1) + 1)"
     )
     assert "hash_murmur2(:landspeed_draw, 1)" in second
     assert query == "SELECT :aid;"
     assert step == "\\set landspeed_draw :landspeed_draw + 1"
     # the one before a series draws what no series draws
     assert plan().script.index("landspeed_draw -1") < plan().script.index(drawn("").strip())
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "random(1, 9) * random(1, 5)",
+        "random(1, 9) * (2)",
+        "random(least(1, 2), 9)",
+        "2 * random(1, 9)",
+    ],
+)
+def test_what_is_more_than_one_random_number_is_left_as_it_is(expression: str) -> None:
+    script = f"\\set a {expression}\n"
+    assert drawn(script).startswith(script)
+
+
+def test_a_random_number_may_begin_and_end_with_an_expression() -> None:
+    (first, _) = drawn("\\set a random(:low - 1, greatest(:low, 9))\n").splitlines()
+    assert first.endswith("% (greatest(:low, 9) - (:low - 1) + 1)")
 
 
 def test_series_are_the_parts_from_one_boundary_to_the_next() -> None:

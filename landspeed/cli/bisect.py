@@ -150,12 +150,19 @@ def _commits(session: Session, kind: RangeKind, good: Target, bad: Target) -> Co
 
 def _bisected(request: BisectRequest, *, deep: bool, fresh: bool) -> list[BisectReport]:
     """Carry out *request*; with *deep* go on to the commits of the release that it finds."""
-    found, commits = [bisect(request, fresh=fresh)], request.commits
-    sources, decision = request.sampler.session.builder.sources, found[0].conclusion.decision
+    sources, commits = request.sampler.session.builder.sources, request.commits
+    if deep:  # releases without history are an error now, not after the search
+        commits_of_release(sources, commits[0], commits[commits.last])
+    found = [bisect(request, fresh=fresh)]
+    decision = found[0].conclusion.decision
     if deep and isinstance(decision, Culprit):
         parent, culprit = commits[decision.first - 1], commits[decision.last]
         say(f"bisecting the commits from {parent.name} to {culprit.name}")
-        deeper = replace(request, commits=commits_of_release(sources, parent, culprit))
+        deeper = replace(
+            request,
+            commits=commits_of_release(sources, parent, culprit),
+            budget=request.budget - found[0].journal.spent,
+        )
         found.append(bisect(deeper, fresh=fresh))
     return [report_of(one, sources.history, typed_command()) for one in found]
 

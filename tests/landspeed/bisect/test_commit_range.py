@@ -12,7 +12,9 @@ from base.build import Variant
 from base.errors import RefError, UsageError
 from builders.source import Sources
 from landspeed.bisect.commit_range import (
+    Candidate,
     CommitRange,
+    RangeKind,
     commit_range,
     commits_of_release,
     release_range,
@@ -21,7 +23,7 @@ from landspeed.bisect.sweep import targets_between
 from landspeed.cli.bisect import bisect_
 from landspeed.session.target import Target
 from tests.kits.builds.sourcekit import GitUpstream, Harness
-from tests.kits.made_up.bisect_project import Pretence, pretend
+from tests.kits.made_up.bisect_project import MadeUp, Pretence, pretend
 
 
 @pytest.fixture
@@ -145,9 +147,31 @@ def test_the_verb_goes_over_releases_and_on_into_the_commits(
     assert release["culprit"]["parent"]["name"] == "17.1"
     assert commit["culprit"]["subject"] == "d"
     assert commit["good"]["subject"] == "b"
+    (project / "results/bisect" / commit["state"]).unlink()
+    budget = f"--budget={release['spent_seconds'] + 5:.0f}s"
+    _, undecided = json.loads(CliRunner().invoke(bisect_, [*words[:-1], budget]).stdout)
+    assert undecided["answer"] == "undecided", "the budget is for both searches together"
     told = CliRunner().invoke(bisect_, words[:-2]).stdout
     assert "PostgreSQL 18.0" in told
     assert "landspeed bisect 17.0 18.0 --over releases --deep" in told
+
+
+@pytest.mark.slow
+def test_releases_without_history_are_refused_before_the_search_that_would_go_on_into_commits(
+    made: MadeUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_history(*_: object) -> CommitRange:
+        raise RefError('"17.1" is known as a release, not as a commit')
+
+    pretend(Pretence(), monkeypatch.setattr)
+    candidates = tuple(Candidate(ref=one, name=one, date="", subject="") for one in ("17.1", "18"))
+    releases = CommitRange(kind=RangeKind.RELEASES, candidates=candidates)
+    monkeypatch.setattr("landspeed.cli.bisect.release_range", lambda *_: releases)
+    monkeypatch.setattr("landspeed.cli.bisect.commits_of_release", no_history)
+    monkeypatch.setattr("landspeed.cli.bisect.bisect", lambda *_, **__: pytest.fail("it searched"))
+    words = ["17.1", "18", "--over", "releases", "--deep"]
+    result = CliRunner().invoke(bisect_, words)
+    assert isinstance(result.exception, RefError)
 
 
 def test_variants_are_those_between_two_that_differ_in_one_size():

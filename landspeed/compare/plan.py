@@ -122,6 +122,6 @@ class CompareState:
 
     @property
     def seconds_left(self) -> float | None:
-        """About how many seconds all verdicts still take; None if it is unknown."""
+        """About how many more seconds are wanted; None if it is unknown."""
         each, left = self.block_seconds, self.comparison.blocks_left
         return None if each is None or left is None else left * each

@@ -103,11 +103,11 @@ def _sentences(plan: ComparePlan, state: CompareState) -> list[str]:
     ]
     blocks = counted(len(state.comparison.blocks), "block")
     lines.append(f"{blocks}, measured in {duration(state.spent)}; comparison {state.identifier}")
-    if any(finding.verdict is Verdict.UNDECIDED for finding in findings):
+    if not state.comparison.is_settled:
+        lines.append(time_left(state))
+    elif any(finding.verdict is Verdict.UNDECIDED for finding in findings):
         lines.append(
             "The counts do not repeat well enough to decide, and counting again would not help."
-            if plan.rule.counted
-            else time_left(state)
         )
     return lines
 
@@ -141,14 +141,16 @@ def _interval(interval: Interval | None, confidence: float) -> str:
 
 
 def time_left(state: CompareState) -> str:
-    """Return what a verdict still takes, and the budget to give, as a sentence."""
+    """Return what is still wanted, and the budget to give, as a sentence."""
     blocks, left = state.comparison.blocks_left, state.seconds_left
     if blocks is None or left is None:
         return "Too few blocks to estimate the time to a verdict: give it a larger --budget."
+    is_open = any(one.verdict is Verdict.UNDECIDED for one in state.comparison.findings)
+    what = "A verdict" if is_open else "An interval as narrow as asked"
     minutes = int(-(-(state.spent + left) // 60))
     budget = f"{minutes}min" if minutes < 120 else f"{-(-minutes // 60)}h"
     return (
-        f"A verdict takes about {counted(blocks, 'more block')} "
+        f"{what} takes about {counted(blocks, 'more block')} "
         f"({counted(blocks * state.comparison.sides, 'run')}, {duration(left)}): "
         f"the same command with --budget {budget} continues this comparison."
     )

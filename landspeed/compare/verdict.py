@@ -75,7 +75,8 @@ class Finding:
 
     ``ratio`` is B's value by A's, None before the first block. ``interval`` has the confidence
     of the stopping rule, ``shown_interval`` 95 %; either is None while it is unbounded.
-    ``needed`` estimates the blocks that a verdict takes in all, None if it is unknown.
+    ``is_settled`` says that no further block is wanted. ``needed`` estimates the blocks that this
+    takes in all, None if it is unknown.
     """
 
     verdict: Verdict = Verdict.UNDECIDED
@@ -83,12 +84,13 @@ class Finding:
     interval: Interval | None = None
     shown_interval: Interval | None = None
     blocks: int = 0
+    is_settled: bool = False
     needed: int | None = None
 
     @property
     def blocks_left(self) -> int | None:
-        """About how many blocks a verdict still takes; 0 if it is there, None if unknown."""
-        if self.verdict is not Verdict.UNDECIDED:
+        """About how many more blocks are wanted; None if unknown."""
+        if self.is_settled:
             return 0
         return None if self.needed is None else max(1, self.needed - self.blocks)
 
@@ -133,13 +135,15 @@ def _finding(differences: Floats, rule: StoppingRule, sides: int) -> Finding:
         verdict = Verdict.UNDECIDED
     else:
         verdict = direction(span.low, rule.higher_is_better)
+    is_narrow = span is not None and span.high / span.low <= (1 + rule.precision) ** 2
     return Finding(
         verdict=verdict,
         ratio=float(np.exp(typical(differences))),
         interval=span,
         shown_interval=interval(differences, (1 - SHOWN_CONFIDENCE) / max(1, sides - 1)),
         blocks=len(differences),
-        needed=blocks_needed(differences, rule.precision, alpha),
+        is_settled=verdict is not Verdict.UNDECIDED and (is_narrow or not rule.narrow),
+        needed=blocks_needed(differences, rule.precision, alpha, narrow=rule.narrow),
     )
 
 
@@ -179,19 +183,11 @@ class Comparison:
     @property
     def is_settled(self) -> bool:
         """Whether no further block is wanted."""
-        if self.rule.counted:
-            return bool(self.blocks)
-        widest = (1 + self.rule.precision) ** 2 if self.rule.narrow else np.inf
-        return all(
-            one.verdict is not Verdict.UNDECIDED
-            and one.interval is not None
-            and one.interval.high / one.interval.low <= widest
-            for one in self.findings
-        )
+        return all(one.is_settled for one in self.findings)
 
     @property
     def blocks_left(self) -> int | None:
-        """About how many blocks all verdicts still take; None if it is unknown."""
+        """About how many more blocks are wanted; None if it is unknown."""
         each = [finding.blocks_left for finding in self.findings]
         return None if None in each else max(n for n in each if n is not None)
 
@@ -236,7 +232,7 @@ def judge_counts(
     """
     ratio = other.value / first.value
     if first.spread >= first.value or other.spread >= other.value:
-        return Finding(ratio=ratio, blocks=1)
+        return Finding(ratio=ratio, blocks=1, is_settled=True)
     low = (other.value - other.spread) / (first.value + first.spread)
     high = (other.value + other.spread) / (first.value - first.spread)
     span = Interval(low=low, high=high)
@@ -247,7 +243,14 @@ def judge_counts(
         verdict = Verdict.SAME
     else:
         verdict = Verdict.UNDECIDED
-    return Finding(verdict=verdict, ratio=ratio, interval=span, shown_interval=span, blocks=1)
+    return Finding(
+        verdict=verdict,
+        ratio=ratio,
+        interval=span,
+        shown_interval=span,
+        blocks=1,
+        is_settled=True,
+    )
 
 
 def whole_blocks(

@@ -152,15 +152,20 @@ def half_width(deviation: float, blocks: int, alpha: float) -> float:
     return deviation * math.sqrt((2 * math.log(1 / alpha) + 6) / blocks * (1 + 4 / more))
 
 
-def blocks_needed(differences: Floats, precision: float, alpha: float) -> int | None:
+def blocks_needed(
+    differences: Floats, precision: float, alpha: float, *, narrow: bool = False
+) -> int | None:
     """Return the estimated number of blocks until a verdict; None if there are too few to tell.
 
-    The verdict comes when the interval excludes 1 or lies inside 1 ± *precision*.
+    The verdict comes when the interval excludes 1 or lies inside 1 ± *precision*. With *narrow* the
+    interval must be no wider than that as well.
     """
     if len(differences) < 2:
         return None
     effect = abs(typical(differences))
-    wanted = max(effect, math.log1p(precision) - effect)
+    widest = math.log1p(precision)
+    wanted = max(effect, widest - effect)
+    wanted = min(wanted, widest) if narrow else wanted
     return blocks_for(float(np.std(differences, ddof=1)), wanted, alpha)
 
 

@@ -117,6 +117,24 @@ def test_a_budget_that_will_not_do_is_told_after_the_first_blocks_with_the_count
     assert "will hardly do" not in capsys.readouterr().err
 
 
+def test_a_verdict_whose_interval_is_still_too_wide_says_what_narrow_takes(
+    session: Any, bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.latency, bench.noise = {"18": 0.2}, 0.05
+    asked = plan_of("17", "18", budget=120.0, narrow=True)
+    state = compare(session, asked)
+    (finding,) = state.comparison.findings
+    assert finding.verdict is Verdict.SLOWER
+    assert not state.comparison.is_settled
+    assert finding.blocks_left
+    assert "the budget of 2 min 00 s will hardly do" in capsys.readouterr().err
+    said = as_text(comparison_text(asked, state))
+    assert "18 is SLOWER" in said
+    assert "An interval as narrow as asked takes about" in said
+    # without --narrow the same runs are enough
+    assert compare(session, replace(asked, rule=plan_of("17", "18").rule)).seconds_left == 0
+
+
 def test_an_interrupted_comparison_goes_on_with_the_whole_blocks_it_has(
     session: Any, bench: Bench
 ) -> None:

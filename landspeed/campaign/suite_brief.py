@@ -15,9 +15,10 @@ def suite_brief(found: SuiteComparison, sides: str) -> str:
     *sides* are the two words for which a person typed the comparison.
     """
     total = counted(found.same + len(found.changes), "workload")
+    failed = f"; {counted(len(found.errors), 'count')} failed" if found.errors else ""
     sentences = [
         f"{found.before} and {found.after} were built from source, and the instructions of {total} "
-        "counted on both."
+        f"counted on both{failed}."
     ]
     pages = "landspeed preview shows the pages"
     if found.changes:
@@ -54,7 +55,8 @@ def _cause(part: ChangePart) -> str:
         case CauseKind.PLAN:
             return f"is another plan ({', '.join(part.cause)})"
         case CauseKind.CODE:
-            return f"is code, most of it in {', '.join(one.split()[0] for one in part.cause)}"
+            functions = ", ".join(one.split()[0] for one in part.cause)
+            return f"is code, most of it in {functions}" if functions else "is code"
         case CauseKind.LAYOUT:
             return f"is where data lie, in {', '.join(one.split()[0] for one in part.cause)}"
         case CauseKind.ENVIRONMENT:

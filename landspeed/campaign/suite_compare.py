@@ -60,7 +60,8 @@ class SuiteComparison:
     """Two builds compared over a suite; ``changes`` has the largest first.
 
     ``same`` is the number of cells that changed by less than ``size``; ``missing`` those that one
-    side does not have, ``errors`` says why some could not be counted. Of a ``patch``, that says
+    side does not have, ``errors`` says why some could not be counted, and ``lost`` names those of
+    them that could on the first side. Of a ``patch``, that says
     what the second side adds to the first, the ``edited`` functions are known.
     """
 
@@ -71,6 +72,7 @@ class SuiteComparison:
     same: int
     missing: int
     errors: tuple[str, ...]
+    lost: tuple[str, ...] = ()
     patch: str = ""
     edited: EditedFunctions = field(default_factory=EditedFunctions)
 
@@ -135,6 +137,14 @@ def compare_suite(
             not all(one.runs_on(build.version) for build in (before, after)) for one in workloads
         ),
         errors=tuple(error.message for error in tally.errors),
+        lost=tuple(
+            dict.fromkeys(
+                key[0]
+                for cell in cells
+                if (key := cell_key(cell)) in old.keys() - new.keys()
+                and cell.scenario.runs_on(after.version)
+            )
+        ),
         patch=sides.patch,
         edited=_edited(session, before, after, new) if sides.patch else EditedFunctions(),
     )

@@ -12,13 +12,13 @@ from typing import Any
 import click
 
 from base.build import Build, Variant
-from base.errors import LandspeedError, SlowerError, UsageError
+from base.errors import LandspeedError, MeasureError, SlowerError, UsageError
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from builders.source import Source
 from landspeed.campaign.patch import Sides, patched, since_merge_base
 from landspeed.campaign.suite_brief import suite_brief
-from landspeed.campaign.suite_compare import compare_suite
+from landspeed.campaign.suite_compare import SuiteComparison, compare_suite
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
 from landspeed.cli.options.asked import given, open_session, require_none_of, typed_command
 from landspeed.cli.options.kinds import flag, packed, share_option, together
@@ -70,7 +70,13 @@ _OWN = ("size", "mail", "brief", "patches", "tips", "fail_on")
 def _suite(workloads: list[Workload], **own: Any) -> _Suite | None:
     if workloads:
         require_none_of(_NOT_WITH_A_SUITE, "--suite")
-        return _Suite(workloads=workloads, **own)
+        suite = _Suite(workloads=workloads, **own)
+        if suite.fail_on is not None and suite.fail_on < suite.size:
+            raise UsageError(
+                f"--fail-on {percent(suite.fail_on)} is less than --size {percent(suite.size)}",
+                hint="Give a smaller --size as well; below 0.2 % a change may be chance.",
+            )
+        return suite
     if wrong := [name for name in own if name in given()]:
         option = {"patches": "patch", "fail_on": "fail-on"}.get(wrong[0], wrong[0])
         raise UsageError(f"--{option} needs --suite or --workload")
@@ -99,7 +105,9 @@ _suite_options = together(
         "side is the commit at which the second left it.",
     ),
     share_option(
-        "--fail-on", "With --suite or --workload: fail if a workload is slower by SHARE or more."
+        "--fail-on",
+        "With --suite or --workload: fail if a workload is slower by SHARE or more, or can be "
+        "counted on the first side only.",
     ),
     packed(("workloads", *_OWN), "suite", _suite),
 )
@@ -238,10 +246,22 @@ def _compare_suite(
     else:
         text = suite_mail(found, typed_command()) if suite.mail else as_text(suite_text(found))
     emit_either(text, found.facts())
-    if suite.fail_on is not None and found.slower >= suite.fail_on:
+    if suite.fail_on is not None:
+        _require_fast(found, suite.fail_on)
+
+
+def _require_fast(found: SuiteComparison, allowed: float) -> None:
+    """Raise SlowerError if a workload is slower by *allowed*, MeasureError if that is not known."""
+    if found.slower >= allowed:
         raise SlowerError(
             f"slower by up to {percent(found.slower)}",
-            detail=f"--fail-on allows less than {percent(suite.fail_on)}.",
+            detail=f"--fail-on allows less than {percent(allowed)}.",
+        )
+    if found.lost:
+        raise MeasureError(
+            f"{found.after} could not be counted in {counted(len(found.lost), 'workload')}",
+            detail=f"{found.before} was: {', '.join(found.lost)}.",
+            hint="--fail-on needs them all: fix the cause, or choose others with --workload.",
         )
 
 

@@ -191,6 +191,17 @@ def test_a_default_is_named_by_counting_again_and_what_it_does_not_explain_is_th
     assert alone[3:] == [(["hash-join"], "-with-depth=1-with-io_method=sync")]
 
 
+def test_what_only_the_first_server_could_be_counted_in_is_lost_and_no_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = MadeUpServers(monkeypatch, lambda *_: 1000.0, {})
+    first, second = (servers.builds[side].digest for side in SIDES)
+    del servers.records[second, "sort-text", "default"]
+    del servers.records[first, "hash-join", "default"]
+    found = servers.compared()
+    assert (found.same, found.lost, found.changes) == (2, ("sort-text",), ())
+
+
 def test_commits_of_changed_functions_are_asked_of_the_history_once_for_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

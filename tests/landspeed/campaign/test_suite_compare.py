@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from base.errors import UsageError
+from base.errors import MeasureError, UsageError
 from landspeed.campaign.suite_brief import suite_brief
 from landspeed.campaign.suite_causes import (
     CauseKind,
@@ -14,6 +15,7 @@ from landspeed.campaign.suite_causes import (
 )
 from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison
 from landspeed.campaign.suite_report import suite_mail, suite_markdown, suite_text
+from landspeed.cli import compare
 from landspeed.cli.compare import compare_
 from landspeed.console.table import as_text
 from landspeed.profiling.edited import EditedFunctions
@@ -95,6 +97,7 @@ def test_a_mail_fits_72_columns_and_says_how_to_repeat_it() -> None:
 def test_five_sentences_say_what_was_built_what_differs_why_how_sure_and_where_to_look() -> None:
     built, differs, why, sure, look = suite_brief(comparison(DEFAULT, CODE), "17 18").split("\n")
     assert "17.11 bs8 and 18.6 bs8 were built from source" in built
+    assert built.endswith("the instructions of 59 workloads counted on both; 1 count failed.")
     assert "more instructions in 1, fewer in 1 and as many in 57; most changed" in differs
     assert '"read-only, cold"' in differs
     assert "+29.55 % is the new default of data_checksums (data_checksums=off gives it back)" in why
@@ -107,6 +110,11 @@ def test_of_servers_that_do_not_differ_three_sentences_are_enough() -> None:
     _, differs, look = suite_brief(comparison(), "17 18").splitlines()
     assert differs == "- None differs by 0.2 % or more."
     assert "explain" not in look
+
+
+def test_a_change_whose_profiles_were_not_kept_has_no_functions_to_name() -> None:
+    unknown = replace(CODE, parts=(replace(CODE.parts[0], cause=()),))
+    assert "-3.50 % is code.\n" in suite_brief(comparison(unknown), "17 18")
 
 
 def test_no_change_is_told_without_a_table() -> None:
@@ -137,6 +145,20 @@ def test_the_largest_increase_is_what_may_fail_a_job() -> None:
     assert comparison().slower == 0.0
 
 
+def test_a_workload_that_only_the_first_side_could_run_fails_a_job_that_may_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = replace(comparison(CODE), lost=("brin",))
+    sides = SimpleNamespace(patch="")
+    monkeypatch.setattr(compare, "_suite_sides", lambda *_: sides)
+    monkeypatch.setattr(compare, "compare_suite", lambda *_: found)
+    words = ["17", "18", "--suite", "small"]
+    compare_.main(words, standalone_mode=False)
+    with pytest.raises(MeasureError, match=r"18\.6 bs8 could not be counted") as caught:
+        compare_.main([*words, "--fail-on", "2%"], standalone_mode=False)
+    assert "brin" in caught.value.detail
+
+
 # --- kinds ---------------------------------------------------------------------------------
 
 
@@ -148,6 +170,10 @@ def test_the_largest_increase_is_what_may_fail_a_job() -> None:
         (["17", "18", "13", "--suite", "small"], "a suite compares two servers"),
         (["18", "--patch", __file__], "--patch needs --suite or --workload"),
         (["17", "18", "--fail-on", "1%"], "--fail-on needs --suite or --workload"),
+        (
+            ["17", "18", "--suite", "small", "--fail-on", "0.1%"],
+            "--fail-on 0.1 % is less than --size 0.2 %",
+        ),
     ],
 )
 def test_options_that_say_nothing_together_are_refused(words: list[str], message: str) -> None:

@@ -237,7 +237,8 @@ def incomparable(before: Record, after: Record) -> list[str]:
     if before.epoch.identifier != after.epoch.identifier:
         names = ("valgrind", "libc_sha256", "shown_cpu", "method")
         other = [n for n in names if getattr(before.epoch, n) != getattr(after.epoch, n)]
-        reasons.append(f"counted with another {', '.join(other) or 'architecture'}")
+        other = other or ["architecture, or another definition of the workload"]
+        reasons.append(f"counted with another {', '.join(other)}")
     tools = before.build.toolchain, after.build.toolchain
     known = sorted(tools[0].keys() | tools[1].keys())
     changed = [name for name in known if tools[0].get(name) != tools[1].get(name)]

@@ -122,6 +122,10 @@ def test_records_that_cannot_be_compared_say_why():
         "counted with another valgrind",
         "compiled by another cc",
     ]
+    redefined = counted("c", "3.19.0", "gcc 12")
+    assert incomparable(record, redefined) == [
+        "counted with another architecture, or another definition of the workload"
+    ]
 
 
 def flat(frame: Frame) -> dict[str, Frame]:

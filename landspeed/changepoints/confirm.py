@@ -28,6 +28,7 @@ from landspeed.compare.side import CompareScenario, Side, parse_scenario
 from landspeed.compare.timed import recorded_state
 from landspeed.compare.verdict import StoppingRule
 from landspeed.console.progress import say
+from landspeed.sampling.rounds import counting_seconds
 from landspeed.session.session import Session
 from landspeed.session.target import Target
 
@@ -92,10 +93,11 @@ class ConfirmRun:
         if first.key == second.key:
             reason = "both are the very same server"
             return _confirmation(changepoint, ChangepointStatus.REFUTED, reason=reason)
-        if not plan.metric.exact:
-            left = self.end - time.monotonic()
-            if left < plan.block_estimate:
-                return _later(changepoint)
+        is_counted, left = plan.metric.exact, self.end - time.monotonic()
+        cores = self.session.machine.cores
+        if left < (counting_seconds(2, cores) if is_counted else plan.block_estimate):
+            return _later(changepoint)
+        if not is_counted:
             # The budget of a comparison counts the blocks of earlier sessions, the total does not.
             recorded = recorded_state(self.session, plan, fresh=self.fresh)
             plan = replace(plan, budget=min(self.budget, recorded.spent + left))

@@ -34,11 +34,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: NOW))
 
 
+@pytest.mark.parametrize("metric", ["latency", "instructions"])
 def test_a_changepoint_stays_nominated_where_no_block_fits_into_the_rest_of_the_time(
-    inquiry: ConfirmRun, bench: Bench
+    inquiry: ConfirmRun, bench: Bench, metric: str
 ) -> None:
     inquiry.end = NOW + 1.0
-    (found,) = inquiry.of([changepoint()])
+    (found,) = inquiry.of([replace(changepoint(), metric=metric)])
     assert found.status is ChangepointStatus.NOMINATED
     assert found.reason == "the total time is spent"
     assert inquiry.failure(1) is None

@@ -8,14 +8,12 @@ from pathlib import Path
 import click
 
 from base.build import Build, Variant
-from base.errors import LandspeedError, MeasureError, UsageError
+from base.errors import LandspeedError, MeasureError, NotApplicableError, UsageError
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
-from benchmarks.counted.cells import workload_cell
 from benchmarks.counted.profiles import kept_profile
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
-from benchmarks.workloads.catalog import PGBENCH, Workload
 from benchmarks.workloads.cell_name import CellName, cell_syntax
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell
@@ -116,10 +114,7 @@ def counted_cell(scenario: str, session: Session) -> Cell:
     """Return the counted cell that *scenario* spells; UsageError if it spells none."""
     named = CellName.parse(scenario)
     cache = one_of("state of the buffers", CacheState, named.cache_state or CacheState.WARM)
-    scenario_ = parse_scenario(str(replace(named, cache_state=None)))
-    if isinstance(scenario_.mode, Workload) and scenario_.mode.dataset != PGBENCH:
-        return workload_cell(scenario_.mode)
-    return cell_of(session, scenario_, cache)
+    return cell_of(session, parse_scenario(str(replace(named, cache_state=None))), cache)
 
 
 def _counted(
@@ -127,6 +122,8 @@ def _counted(
 ) -> Counted:
     """Return the recorded count of *cell*, with misses if *cache*, or count it now."""
     named = session.named(target)
+    if not cell.scenario.runs_on(named.version):
+        raise NotApplicableError(f"{target} does not have {cell.scenario.mode}")
     build = named if isinstance(named, Build) else session.build(named, target.variant)
     known = recorded_counts(session, pgbench.version).get(
         count_key(session, build.digest, cell, build.version)

@@ -98,7 +98,8 @@ def cells_of(
             )
     if not planned:
         raise UsageError(
-            "a script is counted with warm buffers", hint="Give --metric instructions."
+            f"{scenario.mode} is counted with warm buffers only",
+            hint="Give --metric instructions, or leave out /cold.",
         )
     return {one.cell.profile: one.cell for one in planned}
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
 
-from base.errors import UsageError
+from base.build import Variant
+from base.errors import NotApplicableError, UsageError
 from base.paths import Paths
+from base.version import Version
 from benchmarks.counted.callgrind import Edge, Profile
+from benchmarks.counted.cells import workload_cell
 from benchmarks.counted.profiles import keep_profile
 from benchmarks.machine.machine import Machine
+from benchmarks.workloads.catalog import named
 from benchmarks.workloads.scenario import CacheState, Mode, Protocol
-from landspeed.cli.explain import counted_cell
+from landspeed.cli.explain import _counted, counted_cell
 from landspeed.console.table import as_text
 from landspeed.profiling.diff import (
     ExplainResult,
@@ -28,6 +32,7 @@ from landspeed.profiling.diff import (
     whole_functions,
 )
 from landspeed.profiling.flamegraph import Frame, draw, frames
+from landspeed.session.target import Target
 
 
 def profile(own: dict[str, float], **edges: float) -> Profile:
@@ -186,16 +191,28 @@ def test_a_scenario_is_spelled_as_show_spells_it(session: Any):
     assert (cell.clients, cell.buffers) == (1, CacheState.COLD)
     assert counted_cell("tpcb-like", session).buffers is CacheState.WARM
     assert counted_cell("read-only/*/small-2", session).scenario.scale == 2
+    assert counted_cell("sort-text", session) == workload_cell(named("sort-text"))
+    assert counted_cell("sort-text////tuned", session).profile == "tuned"
 
 
 @pytest.mark.parametrize(
     "scenario",
-    ["read", "read-only/x", "read-only/prepared/large", "read-only///c4", "read-only/////tepid"],
+    [
+        *("read", "read-only/x", "read-only/prepared/large", "read-only///c4"),
+        *("read-only/////tepid", "sort-text/////cold", "sort-text///c4", "update-same-row"),
+    ],
 )
 def test_what_cannot_be_counted_is_refused(session: Any, scenario: str):
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises((UsageError, NotApplicableError)) as caught:
         counted_cell(scenario, session)
     assert caught.value.hint
+
+
+def test_a_workload_that_a_side_does_not_have_is_refused_before_anything_is_built():
+    session: Any = SimpleNamespace(named=lambda _: SimpleNamespace(version=Version.parse("9.2.0")))
+    target, cell = Target.parse("9.2", Variant()), workload_cell(named("cursors"))
+    with pytest.raises(NotApplicableError, match="does not have cursors"):
+        _counted(session, cast(Any, None), target, cell, cache=False)
 
 
 def test_misses_name_the_functions_that_have_more_of_them():

@@ -114,6 +114,12 @@ def changes_(
     """
     if file is None and (fresh or bisect_too or dry_run):
         raise UsageError("--fresh, --bisect and --dry-run need --confirm", hint="Add --confirm.")
+    if file and (metric or since or doubtful_too):
+        raise UsageError(
+            "--metric, --since and --all do not go with a file",
+            detail="They choose among the changes that would be listed; a file has its own.",
+            hint="Leave them out, or give them to the command that writes the file.",
+        )
     given = read_changes(file) if file else None
     session = Session.open()
     if given is None:

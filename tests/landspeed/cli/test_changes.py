@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import landspeed.cli.changes as verb
-from base.errors import RefError
+from base.errors import RefError, UsageError
 from landspeed.changepoints.changepoint import Changepoint
 from landspeed.changepoints.detect import ChangepointScan
 from tests.kits.made_up.synthetic_series import DAYS, commits, level, line, scanned
@@ -80,3 +80,9 @@ def test_where_there_is_nothing_the_verb_says_why(
     shown = PointRuns(found, monkeypatch)
     assert (shown.data, shown.talk) == ("", talk)
     assert PointRuns(found, monkeypatch, "--json").data == "[]\n"
+
+
+@pytest.mark.parametrize("words", [["--metric", "latency"], ["--since", "17.0"], ["--all"]])
+def test_what_chooses_among_the_listed_changes_does_not_go_with_a_file(words: list[str]) -> None:
+    with pytest.raises(UsageError, match="do not go with a file"):
+        verb.changes_.main(["--confirm", "changes.json", *words], standalone_mode=False)

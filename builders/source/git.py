@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,9 @@ _DISK = ("No space left on device", "Read-only file system", "Permission denied"
 NO_LAZY_FETCH = {"GIT_NO_LAZY_FETCH": "1"}
 # What git says last where it was another machine that refused, such as ssh a key.
 _REMOTE = "Could not read from remote repository"
+# Nothing that git does to refs takes so long: an older lock is one of a git that was killed.
+LOCK_SECONDS = 600.0
+_LOCKED = re.compile(r"Unable to create '.*\.lock': File exists")
 # The clone that the repository borrows objects from is gone.
 _NO_LENDER = "unable to normalize alternate object path"
 _LENDER_HINT = "Put the clone back, or set [sources.git] upstream to where it is now."
@@ -177,6 +181,13 @@ class Git:
                 hint="Make room or make it writable, or set LANDSPEED_CACHE.",
             )
         hint = _LENDER_HINT if _NO_LENDER in said else ""
+        if locked := _LOCKED.search(said):
+            # git's own advice is longer, and comes after the name of the file
+            last = locked[0]
+            hint = (
+                "Wait until no other git runs there. What a git that was killed left is removed "
+                f"{LOCK_SECONDS / 60:.0f} minutes later."
+            )
         return SourceError(f"git {arguments[0]} failed in {self.directory}", detail=last, hint=hint)
 
 

@@ -18,7 +18,7 @@ from typing import IO
 from base.errors import SourceError, StorageError
 from base.files import remove_tree, storage_errors
 from base.version import Version
-from builders.source.git import NO_LAZY_FETCH, Git
+from builders.source.git import LOCK_SECONDS, NO_LAZY_FETCH, Git
 
 TREES = "refs/landspeed/trees"
 IMPORTING = "refs/landspeed/importing"
@@ -58,7 +58,7 @@ _PARTIAL = """[remote "upstream"]
 [core]
 \trepositoryformatversion = 1
 """
-_STALE_SECONDS = 24 * 3600.0
+_PACK_SECONDS = 24 * 3600.0
 _READ_ERRORS = (tarfile.TarError, EOFError, OSError, UnicodeError)
 _NOTES_DATE = re.compile(r"<title>Release date.*?(\d{4}-\d{2}-\d{2})", re.DOTALL)
 # The name of a build holds its version: what is longer than any version is none.
@@ -158,7 +158,6 @@ class Repository:
         The release's day, where the caller does not know it, is that of its release notes,
         else that of the newest file in the archive.
         """
-        self._sweep()
         with self.git.feed("fast-import", "--quiet", "--force", "--done", "--depth=1") as stream:
             seen = write_tree_commit(archive, stream)
         tree = self.git.text("rev-parse", "--verify", f"{IMPORTING}^{{tree}}")
@@ -190,15 +189,19 @@ class Repository:
         text = f"tree {tree}\nauthor {who}\ncommitter {who}\n\nA release\n"
         return self.git.text("hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
 
-    def _sweep(self) -> None:
-        """Remove what an import that was killed left behind."""
+    def sweep(self) -> None:
+        """Remove what a git that was killed left behind; the caller holds the lock."""
         for leftover in self.directory.glob("fast_import_crash_*"):
             leftover.unlink(missing_ok=True)
-        # a young one is written now: an export fetches what a partial clone lacks, without our lock
-        for leftover in (self.directory / "objects" / "pack").glob("tmp_*"):
-            with suppress(FileNotFoundError):
-                if leftover.stat().st_mtime < time.time() - _STALE_SECONDS:
-                    leftover.unlink()
+        # Young ones are written now: an export fetches what a partial clone lacks, without our
+        # lock, and the git of a killed landspeed goes on for a while.
+        packs = (self.directory / "objects" / "pack").glob("tmp_*")
+        locks = (*self.directory.glob("*.lock"), *(self.directory / "refs").rglob("*.lock"))
+        for leftovers, oldest in ((packs, _PACK_SECONDS), (locks, LOCK_SECONDS)):
+            for leftover in leftovers:
+                with suppress(FileNotFoundError):
+                    if leftover.stat().st_mtime < time.time() - oldest:
+                        leftover.unlink()
 
     def _notes_day(self, tree: str, version: Version) -> date | None:
         path = f"doc/src/sgml/release-{version.major_text}.sgml"

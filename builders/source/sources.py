@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -376,9 +376,12 @@ class Sources:
         except SourceError as error:
             _log.info(": ".join(filter(None, (error.message, error.detail))))
 
-    def _lock(self) -> AbstractContextManager[int]:
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
         waiting = partial(_log.info, "waiting for another landspeed that is fetching sources")
-        return locked(self.paths.cache / "sources.lock", waiting=waiting)
+        with locked(self.paths.cache / "sources.lock", waiting=waiting):
+            self._repository.sweep()
+            yield
 
     # -- errors ----------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -81,3 +82,21 @@ def test_a_source_repository_that_is_none_is_one_clear_error(sources, harness):
     (harness.paths.sources / "HEAD").unlink()
     with pytest.raises(StorageError, match="is no git repository"):
         sources.resolve("master")
+
+
+@pytest.mark.parametrize("name", ["packed-refs", "refs/landspeed/heads/master"])
+def test_a_lock_of_a_git_that_was_killed_is_named_and_then_removed(
+    sources, postgres, harness, name
+):
+    sources.resolve("master")
+    new = postgres.commit("18devel", "third")
+    lock = harness.paths.sources / f"{name}.lock"
+    lock.touch()
+    git = sources._repository.git
+    with pytest.raises(SourceError) as caught:
+        git.run("update-ref", "-d", "refs/landspeed/heads/master")
+    assert str(lock) in caught.value.detail
+    assert "10 minutes" in caught.value.hint
+    os.utime(lock, (0, 0))
+    sources.refresh()
+    assert sources.resolve("master").origin.commit == new

@@ -184,6 +184,7 @@ def test_an_import_that_was_killed_is_not_there_and_the_next_one_is_whole(
     for leftover in packs.glob("tmp_*"):
         os.utime(leftover, (0, 0))
     (packs / "tmp_pack_of_another").touch()
+    repository.sweep()
     kept = repository.import_tarball(V17, archive, day=DAY, origin="x")
     assert repository.trees() == {V17: kept}
     assert not list(repository.directory.glob("fast_import_crash_*"))

@@ -111,12 +111,15 @@ class Builder:
         self, source: Source, variant: Variant, system: BuildSystem | None = None
     ) -> Build | None:
         """Return the build if it is in the store."""
-        return self._kept(self.identifier(source, self.recipe(source, variant, system)), source)
+        return self._kept(source, self.recipe(source, variant, system))
 
-    def _kept(self, identifier: str, source: Source) -> Build | None:
+    def _kept(self, source: Source, plan: Recipe) -> Build | None:
+        found = self.store.find(self.identifier(source, plan))
+        # after a power failure files may be empty that were written before their proof
+        if found is None or not all(_is_whole(found.program(name)) for name in plan.programs):
+            return None
         # a commit that takes others back has the very tree of an earlier one: one Build, two names
-        found = self.store.find(identifier)
-        return replace(found, origin=source.origin) if found else None
+        return replace(found, origin=source.origin)
 
     def build(
         self,
@@ -135,8 +138,8 @@ class Builder:
     def find_client(self) -> Build | None:
         """Return a build of the newest stable release that has pgbench, if one is in the store."""
         source = self.newest_stable()
-        alone = self.identifier(source, client_recipe(source.version))
-        return self.find(source, Variant()) or self._kept(alone, source)
+        alone = client_recipe(source.version)
+        return self.find(source, Variant()) or self._kept(source, alone)
 
     def build_client(self, *, progress: Callable[[Progress], None]) -> Build:
         """Return pgbench of the newest stable release alone, built now; raises as `build` does."""
@@ -146,10 +149,10 @@ class Builder:
     def _found_or_built(
         self, source: Source, plan: Recipe, progress: Callable[[Progress], None]
     ) -> Build:
-        identifier = self.identifier(source, plan)
-        found = self._kept(identifier, source)
+        found = self._kept(source, plan)
         if found:
             return found
+        identifier = self.identifier(source, plan)
         job = _Job(source=source, plan=plan, identifier=identifier, progress=progress)
         waiting = partial(job.tell, "waiting for another landspeed that builds it")
         with locked(self.store.lock(identifier), waiting=waiting) as held:
@@ -164,7 +167,7 @@ class Builder:
 
     def _build_locked(self, job: _Job, lock: int) -> Build:
         source = job.source
-        found = self._kept(job.identifier, source)
+        found = self._kept(source, job.plan)
         if found:
             return found
         with storage_errors(f"build {source.origin.name} {job.plan.variant}", self.paths.trees):
@@ -267,6 +270,10 @@ class Builder:
             cpu_seconds=round(seconds, 2),
         )
         return self.store.put(installed, build)
+
+
+def _is_whole(program: Path) -> bool:
+    return program.is_file() and program.stat().st_size > 0
 
 
 def _clear_setuid(installed: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,15 @@ def test_a_corrupt_proof_is_no_build_and_is_built_again(cache, damage):
     assert builder(cache).store.find(made.identifier) is None
     again = build(builder(cache))
     assert (again.identifier, again.digest) == (made.identifier, made.digest)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, partial(os.truncate, length=0)])
+def test_a_build_without_its_server_is_built_again(cache, damage):
+    made = build(builder(cache))
+    damage(made.program("postgres"))
+    again = build(builder(cache))
+    assert (again.identifier, again.digest) == (made.identifier, made.digest)
+    assert again.program("postgres").stat().st_size > 0
 
 
 @pytest.mark.parametrize("is_of_strangers", [True, False])

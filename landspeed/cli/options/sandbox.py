@@ -81,10 +81,15 @@ def runs_here(build: Build) -> bool:
     """Whether the server of *build* runs on this machine; prints a warning if it does not."""
     why = refusal_of(build)
     if why:
+        hint = f"If its files are damaged, remove {build.prefix} and build it again."
+        if "image" in build.toolchain:
+            hint = (
+                f"It was built with {build.toolchain['libc']}; choose a --toolchain of a"
+                " Debian release that is not newer than this machine's."
+            )
         say(
             f"warning: the server of {build.label} was built, but does not run on this machine\n"
             f"detail:  {why}\n"
-            f"hint:    It was built with {build.toolchain['libc']}; choose a --toolchain of a"
-            " Debian release that is not newer than this machine's."
+            f"hint:    {hint}"
         )
     return not why

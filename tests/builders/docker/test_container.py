@@ -383,6 +383,12 @@ def test_a_server_that_runs_here_is_known_by_trying_it(docker, cache, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_server_of_no_image_that_does_not_run_is_taken_for_damaged(docker, cache, capsys):
+    made = replace(server(build(in_docker(docker, cache)), "exit 1"), toolchain={})
+    assert not runs_here(made)
+    assert f"remove {made.prefix}" in capsys.readouterr().err
+
+
 def test_a_server_whose_libc_is_too_new_is_told_in_the_loaders_words(docker, cache, capsys):
     words = "postgres: libc.so.6: version `GLIBC_2.38' not found"
     made = server(build(in_docker(docker, cache)), f'echo "{words.replace("`", "")}" >&2; exit 1')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -41,6 +42,7 @@ _HINTS = (
 # These causes are not the source's.
 _INTERRUPTED = (_SPACE_HINT, _MEMORY_HINT, _KILLED_HINT)
 _SHOWN_LINES = 10
+_READ_BYTES, _LONGEST_LINE = 1 << 20, 4000
 # With make -j the cause may be far from the end.
 _SEARCHED_LINES = 200
 # On a full disk the very message that says so may not have fitted into the log.
@@ -55,7 +57,8 @@ def failure(
     While the build ran, *memory_kills* processes were killed for memory. It is a
     BuildInterruptedError if the source is not to blame.
     """
-    lines = log.read_text(errors="replace").splitlines()
+    whole = _end_of(log).decode(errors="replace").splitlines()
+    lines = [line[:_LONGEST_LINE] for line in whole]
     tail = "\n".join(lines[-_SHOWN_LINES:])
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     hint = _hint(lines[-_SEARCHED_LINES:], source, code=code, memory_kills=memory_kills)
@@ -64,6 +67,13 @@ def failure(
         detail=f'Step "{step.name}" {how}.\ntree: {source}\nlog:  {log}\n{tail}',
         hint=hint or f"Read the log's first error; the recipe: landspeed plan {recipe.version}.",
     )
+
+
+def _end_of(log: Path) -> bytes:
+    # measured code can make it as long as it likes
+    with log.open("rb") as stream:
+        stream.seek(max(0, stream.seek(0, os.SEEK_END) - _READ_BYTES))
+        return stream.read(_READ_BYTES)
 
 
 def _hint(lines: list[str], source: Path, *, code: int, memory_kills: int) -> str:

@@ -27,7 +27,7 @@ from builders.sandbox.march_native import NATIVE_QUESTION, native_processor
 
 _TICK_SECONDS = 5.0
 _END_SECONDS = 20.0
-_MOST_BYTES, _SHOWN_BYTES = 4096, 100
+_MOST_BYTES, _SHOWN_BYTES, _MOST_WORDS = 4096, 100, 1 << 20
 _JOBS = "-j{jobs}"
 
 
@@ -111,7 +111,7 @@ class Worker:
         """Return exit code and stderr of a worker that ended."""
         code = self.process.wait(_END_SECONDS)
         self.stderr.seek(0)
-        return code, self.stderr.read().decode(errors="replace")
+        return code, self.stderr.read(_MOST_WORDS).decode(errors="replace")
 
 
 @dataclass(frozen=True, kw_only=True)

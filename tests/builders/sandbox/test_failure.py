@@ -16,7 +16,10 @@ from builders.sandbox.failure import failure
 
 def error_of(root: Path, said: str, code: int) -> BuildError:
     (root / "build.log").write_text(f"{said}\nmake: *** [all] Error 1\n")
-    step = BuildStep(name="make", argv=("make",))
+    return failed(root, BuildStep(name="make", argv=("make",)), code=code)
+
+
+def failed(root: Path, step: BuildStep, *, code: int) -> BuildError:
     recipe = Recipe(
         version=Version.parse("18.1"),
         variant=Variant(),
@@ -55,3 +58,14 @@ def test_a_build_that_fails_by_its_source_or_the_setup_is_not(tmp_path, said):
     error = error_of(tmp_path, said, 2)
     assert not isinstance(error, BuildInterruptedError)
     assert "emory" not in error.hint
+
+
+def test_of_a_log_without_end_only_the_end_is_read(tmp_path):
+    """A build can make its log a terabyte that takes no room."""
+    log = tmp_path / "build.log"
+    with log.open("wb") as stream:
+        stream.truncate(1 << 40)
+        stream.seek(0, 2)
+        stream.write(b"\ncc1: out of memory allocating 7 bytes\n")
+    step = BuildStep(name="make", argv=("make",))
+    assert "out of memory" in failed(tmp_path, step, code=2).detail

@@ -66,7 +66,8 @@ def apply(git: Git, some: Iterable[Change], directory: Path, *, time_ns: int) ->
     some = list(some)
     written = [change for change in some if change.kind is not ChangeKind.DELETED]
     with storage_errors(f'update the source tree "{directory}"', directory):
-        for change in some:
+        # deletions first: a file may come in the place of a directory
+        for change in sorted(some, key=lambda one: one.kind is not ChangeKind.DELETED):
             (directory / change.path).unlink(missing_ok=True)
             if change.kind is ChangeKind.DELETED:
                 _remove_empty(directory, Path(change.path).parent)

@@ -133,7 +133,7 @@ class Git:
     @contextmanager
     def scratch_index(self, directory: Path) -> Iterator[dict[str, str]]:
         """Yield the environment of commands that write to *directory*, with an index of its own."""
-        with tempfile.TemporaryDirectory(prefix=".index-", dir=directory.parent) as scratch:
+        with tempfile.TemporaryDirectory(prefix="landspeed-index-") as scratch:
             yield {
                 "GIT_WORK_TREE": str(directory.absolute()),
                 "GIT_INDEX_FILE": str(Path(scratch, "index").absolute()),

@@ -26,7 +26,7 @@ def apply_series(repository: Repository, commit: str, patches: Sequence[Path]) -
     Each file has one mail or several (``git format-patch``, an mbox); mails without a patch are
     passed over. SourceError names the patch, the file and the hunk that do not apply.
     """
-    with tempfile.TemporaryDirectory(prefix=".patches-", dir=repository.directory.parent) as name:
+    with tempfile.TemporaryDirectory(prefix="landspeed-patches-") as name:
         # The state of git am, its HEAD and its index are not the repository's: only objects are.
         git, tree = Git(directory=Path(name, "git")), Path(name, "tree")
         tree.mkdir()

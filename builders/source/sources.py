@@ -167,9 +167,8 @@ class Sources:
         try:
             when = datetime.fromtimestamp(int(seconds), UTC)
         except (ValueError, OverflowError) as error:
-            raise RefError(
-                f'commit "{commit[:10]}" has no date that is understood', detail=str(error)
-            ) from error
+            why = f'commit "{commit[:10]}" has no date that is understood'
+            raise RefError(why, detail=str(error)) from error
         origin = Origin(release=None, commit=commit, tree=tree, date=when.isoformat())
         return Source(version=version, origin=origin)
 
@@ -382,8 +381,6 @@ class Sources:
         with locked(self.paths.cache / "sources.lock", waiting=waiting):
             self._repository.sweep()
             yield
-
-    # -- errors ----------------------------------------------------------------------------
 
     def _unknown(self, version: Version, what: str) -> RefError:
         near = Catalog(releases=self._fetcher.releases()).nearby(version)

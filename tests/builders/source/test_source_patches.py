@@ -57,7 +57,7 @@ def test_a_series_makes_the_same_commit_each_time_and_no_branch(tmp_path, postgr
     assert not sources.is_listed(found)
     assert sources.is_listed(base)
     assert sources.branches() == {"master": base.origin.commit}
-    assert list(tmp_path.glob("**/.patches-*")) == []
+    assert not list(tmp_path.glob("**/*patches-*"))
 
 
 def test_a_mailbox_is_a_series_and_mails_without_a_patch_are_passed_over(
@@ -84,7 +84,7 @@ def test_a_patch_that_does_not_apply_is_one_error_with_its_name_the_file_and_the
     assert caught.value.detail.startswith("change line 35\n")
     assert "scan.c, the hunk at line 32:\n@@ -32,7 +32,7 @@" in caught.value.detail
     assert "-line 35\n+slower" in caught.value.detail
-    assert list(tmp_path.glob("**/.patches-*")) == []
+    assert not list(tmp_path.glob("**/*patches-*"))
 
 
 def test_what_is_no_mail_is_refused_with_what_would_be_one(tmp_path, postgres, series):

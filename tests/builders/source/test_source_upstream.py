@@ -359,3 +359,20 @@ def test_a_commit_whose_date_nobody_understands_is_one_clear_error(sources, post
     postgres.git("commit", "-qam", "in the year 10000", GIT_COMMITTER_DATE=day)
     with pytest.raises(RefError, match="no date that is understood"):
         sources.resolve("master")
+
+
+@pytest.mark.parametrize("way", ["to a file", "to a directory"])
+def test_a_tree_follows_a_directory_that_becomes_a_file_and_back(sources, postgres, tmp_path, way):
+    place = postgres.directory / "doc"
+    place.mkdir()
+    (place / "readme").write_text("")
+    trees = [postgres.commit("18devel", "a directory")]
+    shutil.rmtree(place)
+    place.write_text("")
+    trees.append(postgres.commit("18devel", "a file"))
+    old, new = map(sources.resolve, trees if way == "to a file" else trees[::-1])
+    sources.export(old, tmp_path / "tree")
+    changes = sources.changes(old.origin.tree, new)
+    sources.update(changes, tmp_path / "tree", time_ns=1)
+    assert (tmp_path / "tree/doc").is_file() is (way == "to a file")
+    assert (tmp_path / "tree/doc/readme").is_file() is (way == "to a directory")

@@ -40,6 +40,7 @@ def report_of(result: BisectResult, history: History, command: str) -> BisectRep
     """Return the report of *result*; *command* is what a person typed."""
     request, journal, conclusion = result.request, result.journal, result.conclusion
     commits, left, how = request.commits, conclusion.progress, request.sampler
+    positions = commits.positions
     machine = how.session.machine
     decision = conclusion.decision
     measurements = _measurements(result)
@@ -72,7 +73,10 @@ def report_of(result: BisectResult, history: History, command: str) -> BisectRep
         skipped=tuple(
             SkippedCandidate(position=position, name=commits[position].name, reason=reason)
             for position, reason in sorted(
-                (commits.positions[ref], reason) for ref, reason in journal.skipped.items()
+                (positions[ref], reason)
+                for ref, reason in journal.skipped.items()
+                # a forged journal may name any
+                if ref in positions
             )
         ),
         runs=len(journal.of("run")),

@@ -325,3 +325,14 @@ def test_a_damaged_journal_is_set_aside_and_its_runs_are_used_again(made, monkey
     state.write_text(state.read_text()[:-20])
     assert facts(bisect(made, SLOWER, monkeypatch, "--json"))["answer"] == "culprit"
     assert len([*(tmp_path / "results/bisect").glob("*.json")]) == 2
+
+
+def test_a_journal_that_was_forged_to_skip_other_commits_is_no_traceback(
+    made, monkeypatch, tmp_path
+):
+    bisect(made, SLOWER, monkeypatch)
+    (state,) = (tmp_path / "results/bisect").glob("*.json")
+    journal = json.loads(state.read_text())
+    journal["events"] += [{"event": "skipped"}, {"event": "skipped", "candidate": "0" * 40}]
+    state.write_text(json.dumps(journal))
+    assert facts(bisect(made, SLOWER, monkeypatch, "--json"))["skipped"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from base.errors import MeasureError
 from benchmarks.counted.callgrind import Profile
@@ -60,8 +61,8 @@ def sample_of(slopes: Sequence[Slope], label: str) -> dict[str, float]:
     """
     numbers = [slope.instructions for slope in slopes]
     mean = sum(numbers) / len(numbers)
-    spread = (max(numbers) - min(numbers)) / mean if mean else 0.0
-    if not mean or spread > SPREAD_LIMIT:
+    spread = (max(numbers) - min(numbers)) / mean if mean > 0 else inf
+    if spread > SPREAD_LIMIT:
         raise NotRepeatedError(
             f"counting {label} twice gave different numbers",
             detail=f"{', '.join(f'{n:.1f}' for n in numbers)} instructions per transaction are "

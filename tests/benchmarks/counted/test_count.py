@@ -95,6 +95,11 @@ def test_slopes_that_are_too_far_apart_are_an_error_and_no_number():
     )
 
 
+def test_executions_that_cost_less_than_nothing_are_an_error_and_no_number():
+    with pytest.raises(MeasureError):
+        sample_of([slope(-140), slope(-100)], "18.6 bs8")
+
+
 def test_only_one_client_and_stated_buffers_can_be_counted():
     for wrong in (cell(clients=1), replace(cell(clients=2), buffers=CacheState.WARM)):
         with pytest.raises(UsageError):

@@ -33,7 +33,7 @@ from landspeed.profiling.diff import (
     miss_changes,
     whole_functions,
 )
-from landspeed.profiling.flamegraph import draw, frames
+from landspeed.profiling.flamegraph import ROOT, draw, frames
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
 
@@ -104,10 +104,14 @@ def explain_(
     name = f"{names}-{explained.cell}.svg".replace("/", "-")
     path = svg or session.paths.results / _DIRECTORY / name
     legend = "Red is more, blue is less; the width of a frame is the mean of both"
-    draw(frames(profiles[0], profiles[1]), path, f"{explained.headline}. {legend}")
-    emit_either(explained_text(explained, top), explained.facts(top) | {"svg": str(path)})
+    # The startup process, which replays WAL, has no session for the picture to begin with.
+    graph = frames(profiles[0], profiles[1])
+    drawn = str(path) if graph.width else None
+    if drawn:
+        draw(graph, path, f"{explained.headline}. {legend}")
+    emit_either(explained_text(explained, top), explained.facts(top) | {"svg": drawn})
     if not as_json():
-        say(f"flame graph: {path}")
+        say(f"flame graph: {drawn or f'none, because no {ROOT} was counted'}")
 
 
 def counted_cell(scenario: str, session: Session) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 
 from base.build import Variant
 from base.errors import NotApplicableError, UsageError
@@ -20,7 +22,8 @@ from benchmarks.counted.profiles import keep_profile
 from benchmarks.machine.machine import Machine
 from benchmarks.workloads.catalog import named
 from benchmarks.workloads.scenario import CacheState, Mode, Protocol
-from landspeed.cli.explain import _counted, counted_cell
+from landspeed.cli import explain
+from landspeed.cli.explain import Counted, _counted, counted_cell
 from landspeed.console.table import as_text
 from landspeed.profiling.diff import (
     ExplainResult,
@@ -206,6 +209,41 @@ def test_what_cannot_be_counted_is_refused(session: Any, scenario: str):
     with pytest.raises((UsageError, NotApplicableError)) as caught:
         counted_cell(scenario, session)
     assert caught.value.hint
+
+
+def test_a_process_without_sessions_is_explained_without_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def counted(_: Any, __: Any, target: Target, *___: Any, **____: Any) -> Any:
+        cost = 1000.0 if target.ref == "17" else 1100.0
+        record = SimpleNamespace(
+            epoch=SimpleNamespace(identifier="a"),
+            build=SimpleNamespace(toolchain={}),
+            sample=SimpleNamespace(instructions=cost),
+        )
+        replayed = profile({"heap_redo": cost}, ApplyWalRecord__heap_redo=cost)
+        return Counted(
+            build=cast(Any, SimpleNamespace(label=target.ref)),
+            record=cast(Any, record),
+            profile=replayed,
+        )
+
+    session = SimpleNamespace(pgbench_build=lambda **_: None, paths=None)
+    monkeypatch.setattr(explain.Session, "open", lambda **_: session)
+    for name, stand_in in {
+        "counted_cell": lambda *_: workload_cell(named("replay")),
+        "Pgbench": lambda **_: None,
+        "_counted": counted,
+        "_files": lambda *_: None,
+    }.items():
+        monkeypatch.setattr(explain, name, stand_in)
+    words = ["17", "18", "--scenario", "replay", "--svg", str(tmp_path / "it.svg")]
+    result = CliRunner().invoke(explain.explain_, words, catch_exceptions=False)
+    assert "heap_redo" in result.stdout
+    assert "flame graph: none" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+    facts = CliRunner().invoke(explain.explain_, [*words, "--json"], catch_exceptions=False).stdout
+    assert json.loads(facts)["svg"] is None
 
 
 def test_a_workload_that_a_side_does_not_have_is_refused_before_anything_is_built():

@@ -32,7 +32,7 @@ from landspeed.cli.bisect_all import (
     out_of_time,
     require_same_variant,
 )
-from landspeed.cli.options.asked import open_session, typed_command
+from landspeed.cli.options.asked import given, open_session, typed_command
 from landspeed.cli.options.kinds import flag, share_option
 from landspeed.cli.options.output import emit_either, show_dry_run
 from landspeed.cli.options.scenario import comparison_options
@@ -139,6 +139,13 @@ def _require_meaning(kind: RangeKind, budget: float, *, deep: bool) -> None:
     if deep and kind is not RangeKind.RELEASES:
         raise UsageError(
             "--deep needs --over releases", hint="Add --over releases, or leave out --deep."
+        )
+    unused = {"size", "fresh", "improvement"}.intersection(given())
+    if kind is RangeKind.VARIANTS and unused:
+        raise UsageError(
+            f"--over variants does not go with --{min(unused)}",
+            detail="All variants are measured and ranked; recorded runs count.",
+            hint="Leave it out.",
         )
 
 

@@ -291,6 +291,11 @@ def test_a_good_that_is_no_ancestor_is_refused_and_the_merge_base_is_offered(mad
         ((0, 5), ("--over", "releases"), f'"{"{good}"}" is not a release'),
         ((0, 5), ("--over", "variants"), "GOOD and BAD are different REFs"),
         ((0, 5), ("--size", "0"), '"0" is not a share'),
+        (
+            (0, 5),
+            ("--over", "variants", "--fresh"),
+            "--over variants does not go with --fresh",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_sentence(made, monkeypatch, ends, words, message):

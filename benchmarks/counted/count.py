@@ -192,6 +192,8 @@ class Counter:
         try:
             with there._server(cell) as server:
                 series, _ = there._session(server, cell, work, _FIRST_LOOK)
+        except StorageError:
+            raise  # it says nothing about the script, and what it costs is looked at once
         except LandspeedError:
             return 0.0
         return Slope(short=series[1], long=series[2]).instructions

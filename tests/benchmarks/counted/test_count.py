@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,11 @@ from typing import Any
 import pytest
 
 from base.build import Build, Origin, Variant
-from base.errors import MeasureError, StorageError, UsageError
+from base.errors import LandspeedError, MeasureError, StorageError, UsageError
 from base.paths import Paths
 from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted import cells, valgrind
 from benchmarks.counted import count as module
-from benchmarks.counted import valgrind
 from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.count import count
 from benchmarks.counted.profiles import keep_profile, kept_profile
@@ -28,6 +30,7 @@ from benchmarks.machine.machine import Machine
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
 from benchmarks.workloads.catalog import named
+from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell, Mode, Protocol, Scenario, Tier
 from landspeed.session.session import Session
 from tests.kits.made_up.stand_ins import made_up_build
@@ -104,6 +107,33 @@ def test_only_one_client_and_stated_buffers_can_be_counted():
     for wrong in (cell(clients=1), replace(cell(clients=2), buffers=CacheState.WARM)):
         with pytest.raises(UsageError):
             count(cell=wrong, **dict.fromkeys(("build", "pgbench", "machine", "paths", "context")))
+
+
+@pytest.mark.parametrize("error", [StorageError, MeasureError])
+def test_a_full_disk_says_nothing_about_what_a_script_costs(
+    monkeypatch: pytest.MonkeyPatch, error: type[LandspeedError]
+) -> None:
+    def fails(*_: object) -> None:
+        raise error("no server")
+
+    monkeypatch.setattr(module.Counter, "_server", fails)
+    monkeypatch.setattr(cells, "_lengths", {})
+    origin = Origin(release="18.1", commit=None, tree="0" * 40, date="2025-01-01")
+    nothing: Any = None
+    counter = module.Counter(
+        build=made_up_build("18.1-bs8", origin),
+        pgbench=Pgbench(build=made_up_build("18.1-bs8", origin)),
+        machine=nothing,
+        paths=nothing,
+        context={},
+        stop=threading.Event(),
+    )
+    script = Script(name="mine", parts=(("SELECT 1", 1),))
+    scenario = replace(cell().scenario, mode=script)
+    expected = pytest.raises(StorageError) if error is StorageError else nullcontext()
+    with expected:
+        counter._work(Cell(scenario=scenario, clients=1, profile="default"))
+    assert len(cells._lengths) == (error is MeasureError), "it is looked at again"
 
 
 @pytest.mark.parametrize("version", RECORDED)

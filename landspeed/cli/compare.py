@@ -308,11 +308,13 @@ def _compare_servers(
     plan, state = compared(sides, fresh=fresh)
     text, facts = as_text(comparison_text(plan, state)), comparison_facts(plan, state)
     markdown = comparison_markdown(plan, state)
-    if layouts and (check := check_layouts(state.comparison.findings[0].verdict, verdict_in)):
-        text, markdown = f"{text}\n\n{check}", f"{markdown}\n\n{check}"
-        facts |= {"layouts": check.facts()}
-    put_summary(markdown)
-    emit_either(text, facts)
+    try:
+        if layouts and (check := check_layouts(state.comparison.findings[0].verdict, verdict_in)):
+            text, markdown = f"{text}\n\n{check}", f"{markdown}\n\n{check}"
+            facts |= {"layouts": check.facts()}
+    finally:  # whatever ends the check, the comparison itself is done
+        put_summary(markdown)
+        emit_either(text, facts)
 
 
 def _announced(plan: ComparePlan) -> str:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from base.build import ALIGNMENTS, Variant
-from base.errors import UsageError
+from base.errors import BuildError, UsageError
 from landspeed.cli.compare import compare_
 from landspeed.compare.layouts import (
     LayoutCheck,
@@ -86,13 +86,15 @@ def test_only_two_sides_that_are_built_here_and_timed_have_other_layouts() -> No
             require_layouts(sides(*words), counted=counted)
 
 
-def test_compare_builds_both_sides_in_other_layouts_and_says_what_becomes_of_the_change(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have ``compare`` find SLOWER, then SAME, of the sides that it returns as text."""
     asked = list[str]()
 
     def plan_comparison(session: Any, sides: Sequence[Side], *_: Any, **__: Any) -> Any:
         asked.append(" ".join(map(str, sides)))
+        if asked[-1].startswith("17:bs4-align1/"):
+            raise BuildError("could not build 17")
         return SimpleNamespace(require_different=lambda: None)
 
     stand_ins: dict[str, Any] = {
@@ -110,6 +112,12 @@ def test_compare_builds_both_sides_in_other_layouts_and_says_what_becomes_of_the
     }
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(f"landspeed.cli.compare.{name}", stand_in)
+    return asked
+
+
+def test_compare_builds_both_sides_in_other_layouts_and_says_what_becomes_of_the_change(
+    asked: list[str],
+) -> None:
     done = CliRunner().invoke(compare_, ["17", "18", "--layouts"])
     assert done.stdout == (
         "18 is SLOWER\n\n"
@@ -127,3 +135,12 @@ def test_compare_builds_both_sides_in_other_layouts_and_says_what_becomes_of_the
     asked.clear()
     assert CliRunner().invoke(compare_, ["17", "18"]).stdout == "18 is SLOWER\n"
     assert len(asked) == 1
+
+
+def test_a_layout_that_cannot_be_built_does_not_take_the_comparison_with_it(
+    asked: list[str],
+) -> None:
+    done = CliRunner().invoke(compare_, ["17:bs4", "18", "--layouts"])
+    assert done.stdout == "18 is SLOWER\n"
+    assert isinstance(done.exception, BuildError)
+    assert len(asked) == 2

@@ -112,8 +112,8 @@ def scalars(records: Iterable[Mapping[str, Any]]) -> pa.Table:
 # What file names and pages are made of holds no slash, no space, and begins with no dot or dash.
 _PLAIN_WORD = r"\w[^\s/\\]{0,299}"
 _WORD_OF = dict.fromkeys(("build", "protocol", "tier", "profile", "epoch"), _PLAIN_WORD)
-# asv names files after modes, and file systems take 255 bytes
-_WORD_OF |= {"mode": r"[A-Za-z0-9_][!-.0-\[\]-~]{0,199}"}
+# asv names files after modes, of 255 bytes at most, and writes them into its pages as HTML
+_WORD_OF |= {"mode": r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}"}
 _WORD_OF |= {"machine": MACHINE, "digest": r"[0-9A-Za-z][0-9A-Za-z. ]{0,99}"}
 _ORIGIN = {"release": "release", "commit": "commit", "tree": "tree", "origin_date": "date"}
 _ORIGIN |= {"registered": "registered"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 from itertools import product
 from pathlib import Path
 
@@ -169,6 +170,31 @@ def test_an_address_of_a_cell_can_name_a_registered_server_or_a_version_that_is_
         dialog.get_by_role("heading", name=f"sort-unique, {version}").wait_for()
         assert f" in {before}: +" in dialog.locator("p.strong").inner_text()
     page.unroute("**/workloads.json")
+
+
+def test_the_command_below_a_cell_is_one_word_for_the_shell_and_fits_on_a_phone(
+    browser: tuple[Page, str], site: Path
+) -> None:
+    page, address = browser
+    text = (site / "landspeed/data/workloads.json").read_text()
+    facts = json.loads(text.replace('"profile":"default"', f'"profile":"d\';id;\'{"x" * 300}"'))
+    page.route("**/workloads.json", lambda route: route.fulfill(json=facts))
+    page.goto(f"{address}/landspeed/workloads.html")
+    page.locator("tr[data-row^='sort-unique/'] td button").last.click()
+    page.set_viewport_size({"width": 390, "height": 800})
+    command = page.get_by_role("dialog").locator(".links code").inner_text()
+    assert shlex.split(command)[:2] == ["landspeed", "show"]
+    assert len(shlex.split(command)) == 3
+    assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 390
+    page.unroute("**/workloads.json")
+
+
+def test_a_long_command_below_a_plot_fits_on_a_phone(browser: tuple[Page, str]) -> None:
+    page, address = browser
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/landspeed/index.html")
+    page.locator(".links code").first.evaluate("one => { one.textContent = 'x'.repeat(300); }")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_a_directory_leads_to_its_files_functions_and_the_workloads_that_execute_them(

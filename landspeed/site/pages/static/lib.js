@@ -234,7 +234,7 @@ export function compareAddress(choices) {
 }
 
 /* The command that shows the runs of a point. */
-function showCommand(panel, {version = '*', variant = '*', clients = '*'} = {}) {
+export function showCommand(panel, {version = '*', variant = '*', clients = '*'} = {}) {
     const target = variant === '*' ? version : `${version}:${variant}`;
     const level = clients === '*' ? '*' : `c${clients}`;
     const parts = [target, panel.mode, panel.protocol, panel.scale, level, panel.profile];

@@ -2,8 +2,8 @@
 
 import {
     asked, asvAddress, change, check, chooses, commitAddress, compareAddress, count, dataAddress,
-    form, h, load, nothing, number, oneOf, options, put, remember, run, select, site, spellMetric,
-    table, unique,
+    form, h, load, nothing, number, oneOf, options, put, remember, run, select, showCommand, site,
+    spellMetric, table, unique,
 } from './lib.js';
 import {FEW, called as versionName, foremost} from './choice.js';
 import {
@@ -157,7 +157,6 @@ async function open(view, row, place) {
     const dialog = document.getElementById('cell');
     const buffers = buffersOf(metric);
     const {protocol, scale, clients, profile} = row.params;
-    const cell = [row.mode, protocol, scale, `c${clients}`, profile, buffers].join('/');
     const asv = asvAddress(`${row.group}.track_${metric}`,
         {machine: map.machine, ...row.asv, ...map.axes});
     const versions = new URL('landspeed/index.html', site);
@@ -178,7 +177,8 @@ async function open(view, row, place) {
             from === undefined ? null : h('li', {}, h('a', {href: compareAddress({machine: map.machine,
                 metric, a: `${map.versions[from]}:${map.variant}`, b: `${version}:${map.variant}`})}, 'Compare')),
             h('li', {}, h('a', {href: commitAddress(version)}, `About ${version}`)),
-            h('li', {}, h('code', {}, `landspeed show '${version}:${map.variant}/${cell}'`))),
+            h('li', {}, h('code', {}, showCommand({...row.params, mode: row.mode, buffers},
+                {version, variant: map.variant, clients})))),
         ...plans(await load('plans.json'), row.runs[buffers], from, place, map),
         h('h3', {}, 'Functions'), functionsPlace);
     remember({cell: `${keyOf(row)}@${version}`});

@@ -41,7 +41,6 @@ def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
     )
     title = f"From {report.good.name} to {report.bad.name}"
     write_atomic(reports / name / _MARKDOWN, text + "\n")
-    write_atomic(reports / name / FACTS, canonical_json(report.facts()))
     drawn = {one.commit.ref: _draw(one, reports / name, paths) for one in report.changes}
 
     def link(one: CommitChange, text: str, to: str) -> str:
@@ -54,6 +53,8 @@ def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
     linked = atlas_markdown(report, link)
     page = report_page(name, title, linked, below=ATLAS, picture=picture)
     write_atomic(reports / name / PAGE, page)
+    # last: what has it is listed, and its page is linked to
+    write_atomic(reports / name / FACTS, canonical_json(report.facts()))
     _write_list(reports)
     return reports / name / PAGE
 

@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 
 from base.files import canonical_json
+from base.paths import Paths
 from landspeed.atlas.report import AtlasReport, CommitChange, FunctionChange, WorkloadChange
 from landspeed.bisect.commit_range import Candidate
-from landspeed.site.atlas_reports import found_by_commit
+from landspeed.site import atlas_pages
+from landspeed.site.atlas_reports import atlas_reports, found_by_commit
 
 
 def candidate(name: str) -> Candidate:
@@ -99,3 +101,21 @@ def test_a_report_that_cannot_be_read_is_named_and_the_others_are_used(
 
 def test_without_searches_nothing_is_found(tmp_path: Path) -> None:
     assert found_by_commit(tmp_path / "atlas") == {}
+
+
+def test_a_report_is_listed_once_its_page_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object, **__: object) -> str:
+        raise KeyboardInterrupt
+
+    paths = Paths(cache=tmp_path, project=tmp_path)
+    monkeypatch.setattr(atlas_pages, "report_page", killed)
+    with pytest.raises(KeyboardInterrupt):
+        atlas_pages.write_atlas_pages(SEARCH, paths)
+    monkeypatch.undo()
+    assert not list(atlas_reports(paths.results / "atlas"))
+    page = atlas_pages.write_atlas_pages(SEARCH, paths)
+    assert [directory for directory, _ in atlas_reports(paths.results / "atlas")] == [
+        page.parent.name
+    ]

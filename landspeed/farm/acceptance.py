@@ -109,11 +109,14 @@ def _told(path: Path, name: str) -> tuple[set[str], set[str]]:
         of_atlas = kind == ATLAS  # a bisection is one job's; its candidates can be variants
         refs = {event.candidate for event in events if event.candidate} if of_atlas else set()
         return {str(inputs["machine"])}, refs
+    machines, refs = set[str](), set[str]()
     match read_note(path, NOTES[kind]) if kind in NOTES else None:
-        case Confirmation(changepoint=Changepoint(machine=name)) | Queue(machine=name):
-            return {name}, set()
+        case Confirmation(changepoint=Changepoint(machine=name, before=before, after=after)):
+            machines, refs = {name}, {permanent_name(before), permanent_name(after)}
+        case Queue(machine=name):
+            machines = {name}
         case BisectionNote(report=report):
-            return {report.machine.name}, set()
+            machines, refs = {report.machine.name}, {report.good.ref, report.bad.ref}
         case IdenticalBuild(origin=origin) | FailedBuild(origin=origin):
-            return set(), {permanent_name(origin)}
-    return set(), set()
+            refs = {permanent_name(origin)}
+    return machines, refs

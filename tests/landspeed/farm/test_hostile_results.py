@@ -8,13 +8,14 @@ import json
 import subprocess
 import tarfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from base.errors import UsageError
+from base.errors import RecordError, UsageError
 from base.files import canonical_json, digest_text
 from base.typed import to_json
 from benchmarks.records.identical_builds import IdenticalBuild
@@ -250,6 +251,20 @@ def test_a_job_hands_in_only_what_the_plan_assigned_to_it(farmer, tmp_path, assi
     done = landspeed(home, "farm", "results", "unpack", str(tmp_path / "incoming"), *options)
     assert done.returncode == 0, done.stderr
     assert home.count == taken
+
+
+@pytest.mark.parametrize("kind", ["confirmations", "bisections"])
+def test_a_job_that_counts_does_not_say_what_became_of_other_changes(kind, tmp_path):
+    store = RecordStore(tmp_path / "records")
+    store.confirmations.add(confirmation())
+    store.bisections.add(bisection())
+    (name,) = (one for one in result_files(tmp_path) if f"/{kind}/" in one)
+    ends = {f"{number:040x}" for number in (0, 64)}
+    sides = {str(origin(number).commit) for number in (1, 2)}
+    for refs, wrong in ((ends | sides, False), ({"18.1"}, True), (None, False)):
+        job = Assigned(refs=None if refs is None else frozenset(refs))
+        with pytest.raises(RecordError) if wrong else nullcontext():
+            job.require(tmp_path / name, name)
 
 
 def test_a_recovered_job_hands_in_only_what_its_name_says():

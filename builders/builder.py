@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from base.build import Build, Variant
+from base.build import BUILD_JSON, Build, Variant
 from base.errors import BuildError
 from base.files import (
     canonical_json,
@@ -256,7 +256,7 @@ class Builder:
 
     def _stored(self, job: _Job, stage: Path, seconds: float) -> Build:
         plan, installed = job.plan, _prefix(job.plan, stage)
-        _clear_setuid(installed)
+        _make_plain(installed)
         build = Build(
             prefix=installed,
             identifier=job.identifier,
@@ -276,11 +276,29 @@ def _is_whole(program: Path) -> bool:
     return program.is_file() and program.stat().st_size > 0
 
 
-def _clear_setuid(installed: Path) -> None:
-    """Clear the setuid and setgid bits of every file below *installed*: others can start these."""
+def _make_plain(installed: Path) -> None:
+    """Clear the setuid and setgid bits of every file below *installed*: others can start these.
+
+    BuildError for what no server has: a pipe, which nobody may read from, or a proof of its own,
+    which would be believed if we were killed before we write ours.
+    """
+    own_proof = installed / BUILD_JSON
     for path in files_below(installed):
-        if path.is_file() and not path.is_symlink():
-            path.chmod(path.stat().st_mode & 0o777)
+        if path.is_symlink():
+            continue
+        if not path.is_file():
+            raise _odd(path)
+        path.chmod(path.stat().st_mode & 0o777)
+    if os.path.lexists(own_proof):
+        raise _odd(own_proof)
+
+
+def _odd(path: Path) -> BuildError:
+    return BuildError(
+        f'the build installed "{path.name}"',
+        detail=f"No release of PostgreSQL has this: {path}.",
+        hint="Look at what the source changes.",
+    )
 
 
 def _prefix(plan: Recipe, stage: Path) -> Path:

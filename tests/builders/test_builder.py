@@ -268,6 +268,18 @@ def test_a_strangers_patch_is_built_afresh_and_writes_to_no_compiler_cache(
     assert maker.build(source, Variant(), progress=lambda _: None).prefix.is_dir()
 
 
+@pytest.mark.parametrize(
+    "plant", ["mkfifo bin/pipe", "mkdir BUILD.json", "echo {} > BUILD.json", "ln -s x BUILD.json"]
+)
+def test_a_build_that_installs_a_pipe_or_a_proof_of_its_own_is_refused(cache, plant):
+    place = '"$HOME.stage/opt/pgsql"'
+    maker = builder(cache, main=f"(mkdir -p {place}/bin; cd {place}; {plant})")
+    with pytest.raises(BuildError, match="the build installed"):
+        build(maker)
+    assert maker.store.all() == []
+    assert not list(maker.store.root.glob("[!.]*"))
+
+
 def test_a_build_leaves_no_setuid_program_for_other_users(cache):
     plant = 'install -D -m 6755 /dev/null "$HOME.stage/opt/pgsql/bin/x"'
     made = build(builder(cache, main=plant))

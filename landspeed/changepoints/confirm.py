@@ -101,7 +101,8 @@ class ConfirmRun:
             # The budget of a comparison counts the blocks of earlier sessions, the total does not.
             recorded = recorded_state(self.session, plan, fresh=self.fresh)
             plan = replace(plan, budget=min(self.budget, recorded.spent + left))
-        state = compare(self.session, plan, fresh=self.fresh)
+        # a recorded count is what nominated it
+        state = compare(self.session, plan, fresh=self.fresh or is_counted)
         (finding,) = state.comparison.findings
         status, facts = status_of(changepoint, finding), finding.facts()
         return _confirmation(changepoint, status, comparison=state.identifier, finding=facts)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from base.build import Origin, Variant
-from base.errors import BuildError, UsageError
+from base.errors import BuildError, MeasureError, UsageError
 from base.files import canonical_json, digest_text
 from base.typed import to_json
 from benchmarks.clients.pgbench import Pgbench
@@ -102,6 +102,21 @@ def test_a_changepoint_is_confirmed_by_a_change_that_way_and_refuted_by_none_or_
     assert found.finding["ratio"] == pytest.approx(real, rel=0.02)
     presets = inquiry.session.records.table()["preset"].unique().to_pylist()
     assert presets == ["confirm"]
+
+
+@pytest.mark.parametrize(("metric", "fresh"), [("latency", False), ("instructions", True)])
+def test_the_recorded_counts_that_nominated_a_changepoint_do_not_confirm_it(
+    inquiry: ConfirmRun, monkeypatch: pytest.MonkeyPatch, metric: str, fresh: bool
+) -> None:
+    asked = []
+
+    def compare(*_: Any, fresh: bool) -> Any:
+        asked.append(fresh)
+        raise MeasureError("enough")
+
+    monkeypatch.setattr(confirm, "compare", compare)
+    inquiry.of([replace(changepoint(), metric=metric)])
+    assert asked == [fresh]
 
 
 def test_an_undecided_changepoint_is_continued_the_next_time(

@@ -38,12 +38,12 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     )
     assert len([cell for cell in run.cells if cell.job == "build"]) == 5
     assert set(world.deeds("build").values()) == {1}
-    # 0 and 1 are one server, so the second is not counted; the bisection counts its ends anew
-    # (warm or cold, where it is worse, which is in the noise here)
+    # 0 and 1 are one server, so the second is not counted; the confirmation and the bisection each
+    # count the ends anew (warm or cold, where it is worse, which is in the noise here)
     counted = world.deeds("count")
-    worse = "warm" if counted["count 0 read-only warm"] == 2 else "cold"
+    worse = "warm" if counted["count 0 read-only warm"] == 3 else "cold"
     assert counted == {
-        f"count {number} read-only {buffers}": 2 if buffers == worse and number < 3 else 1
+        f"count {number} read-only {buffers}": 3 if buffers == worse and number < 3 else 1
         for number in (0, 2, 3)
         for buffers in ("warm", "cold")
     }

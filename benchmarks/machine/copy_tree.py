@@ -35,8 +35,10 @@ def clone_tree(source: Path, target: Path) -> None:
         _remove_others(here, directories=names, files=files)
         for name in names:
             (here / name).mkdir(exist_ok=True)
+        # most files are the same: paths are made of those that are not
         for name in files:
-            shares_blocks = _clone_file(Path(directory, name), here / name, shares_blocks)
+            if not _same(f"{directory}/{name}", f"{here}/{name}"):
+                shares_blocks = _clone_file(Path(directory, name), here / name, shares_blocks)
         _like(Path(directory), here)
 
 
@@ -60,12 +62,10 @@ def _like(source: Path, target: Path | int) -> None:
 
 
 def _clone_file(source: Path, target: Path, shares_blocks: bool) -> bool:
-    """Copy one file unless it is the same; whether the file system could still share blocks."""
+    """Copy one file; return whether the file system could still share blocks."""
     if source.is_symlink():
         target.unlink(missing_ok=True)
         target.symlink_to(source.readlink())
-        return shares_blocks
-    if _same(source.stat(), target):
         return shares_blocks
     if target.is_symlink() or not target.is_file():
         # measured code may have put a link to a file of ours there, or a pipe
@@ -81,13 +81,15 @@ def _clone_file(source: Path, target: Path, shares_blocks: bool) -> bool:
     return shares_blocks
 
 
-def _same(wanted: os.stat_result, target: Path) -> bool:
+def _same(source: str, target: str) -> bool:
+    """Return whether *target* is a file as *source* is one, no symlink."""
+    wanted = os.lstat(source)
     try:
-        seen = target.lstat()
+        seen = os.lstat(target)
     except FileNotFoundError:
         return False
     same = (seen.st_size, seen.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
-    return same and S_ISREG(seen.st_mode)
+    return same and S_ISREG(seen.st_mode) and S_ISREG(wanted.st_mode)
 
 
 def _share_blocks(reader: int, writer: int) -> bool:

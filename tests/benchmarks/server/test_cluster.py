@@ -259,7 +259,7 @@ def test_a_data_directory_landspeed_did_not_make_is_refused_and_left_alone(
 def test_a_directory_that_exists_is_not_initialised(paths: Paths, newest_build: Build) -> None:
     with ServerHome.open(paths).run_directory() as run:
         (run.path / "data").mkdir()
-        with pytest.raises(FileExistsError):
+        with pytest.raises(StorageError, match="File exists"):
             initdb(newest_build, run.path / "data", run)
 
 

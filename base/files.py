@@ -138,15 +138,15 @@ def digest_tree(root: Path) -> str:
 def files_below(root: Path) -> list[Path]:
     """Return whatever is below *root* and no directory, links included, sorted.
 
-    RecursionError if directories nest deeper than those of any server. What cannot be read is
-    left out.
+    RecursionError if directories nest deeper than those of any server. What cannot be read, or is
+    not there, is left out.
     """
     found: list[str] = []
     level = [str(root)]
     for _ in range(_DEEPEST):
         inner: list[str] = []
         for directory in level:
-            with suppress(PermissionError), os.scandir(directory) as entries:
+            with suppress(PermissionError, FileNotFoundError), os.scandir(directory) as entries:
                 for entry in entries:
                     is_directory = entry.is_dir(follow_symlinks=False)
                     (inner if is_directory else found).append(entry.path)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +45,6 @@ _READY = "database system is ready to accept connections"
 _START_SECONDS = 120.0
 _STOP_SECONDS = 300.0
 _POLL_SECONDS = 0.005
-_LOG_BYTES = 16 << 20
 # What a server that cannot start says, and what to do about it.
 _HINTS = (
     ("could not create semaphores", "Raise kernel.sem, or stop other servers on this machine."),
@@ -237,13 +236,7 @@ class Cluster:
     def is_well(self) -> bool:
         """Whether the server runs, and did not have to begin anew after a crash."""
         runs = self._server is not None and self._server.poll() is None
-        return runs and self._times_ready() == 1
-
-    def _times_ready(self) -> int:
-        # a server that logs every statement writes gigabytes
-        with suppress(OSError), self.run.log.open(errors="replace") as log:
-            return sum(_READY in line for line in log)
-        return 0
+        return runs and self.run.times_logged(_READY) == 1
 
     def check(self) -> None:
         """ClusterError if the server does not run, or had to begin anew after a crash."""
@@ -323,7 +316,7 @@ class Cluster:
 
     def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + _START_SECONDS
-        while not self._times_ready():
+        while not self.run.times_logged(_READY):
             if server.poll() is not None:
                 raise self.died()
             if time.monotonic() > deadline:
@@ -383,10 +376,7 @@ class Cluster:
 
     def log_text(self) -> str:
         """Return its log; of a long one the end."""
-        with suppress(OSError), self.run.log.open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_BYTES))
-            return log.read(_LOG_BYTES).decode(errors="replace")
-        return ""
+        return self.run.log_text()
 
     def died(self, seen: str = "") -> LandspeedError:
         """Return the error that says that it does not answer, with its last words."""

@@ -32,6 +32,7 @@ _RANDOM_LENGTH = 8  # what mkdtemp adds to a prefix
 _DATA_LINK = "data"
 _GROUP_LINK = "group"
 _SCRATCH = "client"
+_LOG_BYTES = 16 << 20
 TEMPLATES = "templates"
 """The directory in a home that holds the templates."""
 _MIRRORS_KEPT = 64  # of some 40 MB each
@@ -54,6 +55,20 @@ class RunDirectory:
     def log(self) -> Path:
         """The server's log."""
         return self.path / "server.log"
+
+    def log_text(self) -> str:
+        """Return the server's log; of a long one the end."""
+        with suppress(OSError), self.log.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_BYTES))
+            return log.read(_LOG_BYTES).decode(errors="replace")
+        return ""
+
+    def times_logged(self, text: str) -> int:
+        """Return how many lines of the server's log have *text*."""
+        # a server that logs every statement writes gigabytes
+        with suppress(OSError), self.log.open(errors="replace") as log:
+            return sum(text in line for line in log)
+        return 0
 
     @property
     def scratch(self) -> Path:

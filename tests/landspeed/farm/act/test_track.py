@@ -38,12 +38,15 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     )
     assert len([cell for cell in run.cells if cell.job == "build"]) == 5
     assert set(world.deeds("build").values()) == {1}
-    # 0 and 1 are one server, so the second is not counted; the confirmation and the bisection each
-    # count the ends anew (warm or cold, where it is worse, which is in the noise here)
+    # 0 and 1 are one server, so the second is not counted. The confirmation and the bisection each
+    # count the ends anew (warm or cold, where it is worse, which is in the noise here); where the
+    # other was nominated too, the confirmation counts that as well.
     counted = world.deeds("count")
-    worse = "warm" if counted["count 0 read-only warm"] == 3 else "cold"
+    worse, other = ("warm", "cold") if counted["count 0 read-only warm"] == 3 else ("cold", "warm")
+    often = {worse: 3, other: counted[f"count 0 read-only {other}"]}
+    assert often[other] in (1, 2)
     assert counted == {
-        f"count {number} read-only {buffers}": 3 if buffers == worse and number < 3 else 1
+        f"count {number} read-only {buffers}": often[buffers] if number < 3 else 1
         for number in (0, 2, 3)
         for buffers in ("warm", "cold")
     }

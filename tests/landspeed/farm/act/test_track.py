@@ -75,7 +75,8 @@ def test_commits_are_built_counted_flagged_confirmed_bisected_told_and_what_is_r
     assert_fine(repaired)
     assert issue["state"] == "closed"
     assert f"**Repaired by {world.farm.commits[4]} `commit 4`**" in issue["body"]
-    assert set(world.deeds("count 4").values()) == {1}
+    # warm, cold or both were counted again to confirm the repair
+    assert set(world.deeds("count 4").values()) in ({1, 2}, {2})
 
 
 def test_the_site_is_made_from_the_last_one_and_of_a_wrong_one_nothing_is_taken(world, tmp_path):

@@ -73,7 +73,7 @@ def atlas_report(atlas: Atlas, command: str) -> AtlasReport:
             for e in atlas.current("refused")
             if e.candidate in here
         ),
-        builds=len(builds),
+        builds=len({event.candidate for event in builds}),
         counts=len(runs),
         build_seconds=round(sum(event.seconds or 0.0 for event in builds), 1),
         count_seconds=round(sum(event.seconds or 0.0 for event in runs), 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -292,6 +293,11 @@ def test_machines_that_count_a_share_each_find_together_what_one_finds_if_one_of
     before = len(several.counted)
     assert named(facts(share(made, monkeypatch, union, "--json"))) == one
     assert len(several.counted) == before
+    # what two machines have built is one build
+    journal = max((union / "atlas").glob("atlas-*.json"))
+    shutil.copy(journal, journal.with_stem(f"{journal.stem[:-8]}{8 * '0'}"))
+    again = facts(share(made, monkeypatch, union, "--budget", "0", "--json"))
+    assert again["builds"] == report["builds"]
 
 
 def test_a_build_that_is_another_elsewhere_is_counted_and_the_search_ends(made, monkeypatch):

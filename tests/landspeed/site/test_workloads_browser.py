@@ -172,6 +172,27 @@ def test_an_address_of_a_cell_can_name_a_registered_server_or_a_version_that_is_
     page.unroute("**/workloads.json")
 
 
+def test_the_build_that_is_shown_first_is_the_one_with_the_most_cells(
+    site: Path, browser: tuple[Page, str]
+) -> None:
+    page, address = browser
+    facts = json.loads((site / "landspeed/data/workloads.json").read_text())
+    (usual,) = facts["maps"]
+    # as many rows, but one version, and before the other by its name
+    few = {**usual, "variant": "bs4", "versions": usual["versions"][-1:]}
+    few["rows"] = [
+        {**row, "values": {name: values[-1:] for name, values in row["values"].items()}}
+        for row in usual["rows"]
+    ]
+    facts["maps"].insert(0, few)
+    page.route("**/workloads.json", lambda route: route.fulfill(json=facts))
+    page.goto(f"{address}/landspeed/workloads.html")
+    build = page.get_by_label("Build")
+    build.wait_for()
+    assert build.input_value() == usual["variant"]
+    page.unroute("**/workloads.json")
+
+
 def test_the_command_below_a_cell_is_one_word_for_the_shell_and_fits_on_a_phone(
     browser: tuple[Page, str], site: Path
 ) -> None:

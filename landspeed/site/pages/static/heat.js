@@ -9,9 +9,10 @@ const REAL = 0.002;
 export const rowsOf = (map, metric, families) => families.flatMap(
     (family) => map.rows.filter((row) => row.family === family && row.values[metric]));
 
-/* The map of the usual machine and build: the one with the most rows. */
+/* The map of the usual machine and build: the one with the most cells. */
+const cells = (map) => map.rows.length * map.versions.length;
 export const usualMap = (maps) => maps.reduce(
-    (best, one) => (best && best.rows.length >= one.rows.length ? best : one), null);
+    (best, one) => (best && cells(best) >= cells(one) ? best : one), null);
 
 export const metricsOf = (map, index) => ['instructions', 'instructions_cold',
     ...Object.keys(index.metrics)].filter((name, i, names) => names.indexOf(name) === i

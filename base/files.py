@@ -92,6 +92,13 @@ def read_text(path: Path) -> str:
         return ""
 
 
+def read_end(path: Path, most_bytes: int) -> str:
+    """Return the text of the file at *path*; of a longer one the last *most_bytes*."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - most_bytes))
+        return file.read(most_bytes).decode(errors="replace")
+
+
 def read_untrusted(path: Path) -> str:
     """Return the text of the file at *path*, in a directory where measured code can write.
 

@@ -13,7 +13,7 @@ from typing import Self
 
 from base.build import BUILD_JSON, Build
 from base.errors import BusyError, StorageError
-from base.files import locked, remove_tree, storage_errors
+from base.files import locked, read_end, remove_tree, storage_errors
 from base.paths import Paths, reachable_by_others, server_user
 from benchmarks.machine.cgroup import Cgroup
 from benchmarks.machine.copy_tree import clone_tree, make_readable
@@ -58,9 +58,8 @@ class RunDirectory:
 
     def log_text(self) -> str:
         """Return the server's log; of a long one the end."""
-        with suppress(OSError), self.log.open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_BYTES))
-            return log.read(_LOG_BYTES).decode(errors="replace")
+        with suppress(OSError):
+            return read_end(self.log, _LOG_BYTES)
         return ""
 
     def times_logged(self, text: str) -> int:

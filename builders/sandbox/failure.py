@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
 from pathlib import Path
 
 from base.errors import BuildError, BuildInterruptedError
+from base.files import read_end
 from builders.recipe import BuildStep, Recipe
 
 SETUP_HINT = 'Install what building needs with "make setup".'
@@ -57,8 +57,8 @@ def failure(
     While the build ran, *memory_kills* processes were killed for memory. It is a
     BuildInterruptedError if the source is not to blame.
     """
-    whole = _end_of(log).decode(errors="replace").splitlines()
-    lines = [line[:_LONGEST_LINE] for line in whole]
+    # measured code can make it, and a line of it, as long as it likes
+    lines = [line[:_LONGEST_LINE] for line in read_end(log, _READ_BYTES).splitlines()]
     tail = "\n".join(lines[-_SHOWN_LINES:])
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
     hint = _hint(lines[-_SEARCHED_LINES:], source, code=code, memory_kills=memory_kills)
@@ -67,13 +67,6 @@ def failure(
         detail=f'Step "{step.name}" {how}.\ntree: {source}\nlog:  {log}\n{tail}',
         hint=hint or f"Read the log's first error; the recipe: landspeed plan {recipe.version}.",
     )
-
-
-def _end_of(log: Path) -> bytes:
-    # measured code can make it as long as it likes
-    with log.open("rb") as stream:
-        stream.seek(max(0, stream.seek(0, os.SEEK_END) - _READ_BYTES))
-        return stream.read(_READ_BYTES)
 
 
 def _hint(lines: list[str], source: Path, *, code: int, memory_kills: int) -> str:

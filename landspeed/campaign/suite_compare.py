@@ -61,8 +61,8 @@ class SuiteComparison:
 
     ``same`` is the number of cells that changed by less than ``size``; ``missing`` those that one
     side does not have, ``errors`` says why some could not be counted, and ``lost`` names those of
-    them that could on the first side. Of a ``patch``, that says
-    what the second side adds to the first, the ``edited`` functions are known.
+    them that could on the first side. ``patch`` says what the second side adds to the first; then
+    the ``edited`` functions are known.
     """
 
     before: str

@@ -11,6 +11,7 @@ import pytest
 from base.build import Build, Origin, Variant
 from base.errors import MeasureError, StorageError
 from base.version import Version
+from benchmarks.clients.client import Outcome
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.clients.pgbench_output import (
     parse_log,
@@ -20,7 +21,7 @@ from benchmarks.clients.pgbench_output import (
 )
 from benchmarks.server.home import ServerHome
 from benchmarks.workloads.catalog import named
-from benchmarks.workloads.scenario import Mode
+from benchmarks.workloads.scenario import Cell, Mode
 from tests.kits.servers.cluster_kit import cell, is_root, server_paths
 
 REPORT = """\
@@ -185,6 +186,19 @@ def client_that_says(tmp_path: Path, text: str) -> Pgbench:
     )
 
 
+def run_once(client: Pgbench, scratch: Path, one: Cell | None = None) -> Outcome:
+    return client.run(
+        scratch / "sockets",
+        user="postgres",
+        database="postgres",
+        cell=one or cell(),
+        cores=2,
+        seconds=1,
+        seed=1,
+        scratch=scratch,
+    )
+
+
 def test_a_disk_that_fills_while_loading_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="the disk is full"):
         client_that_says(tmp_path, FULL).initialise(
@@ -195,16 +209,7 @@ def test_a_disk_that_fills_while_loading_is_a_storage_error(tmp_path: Path) -> N
 def test_a_pgbench_that_fails_shows_its_last_words_and_not_its_progress(tmp_path: Path) -> None:
     client = client_that_says(tmp_path, STDERR_OF_A_DEAD_SERVER)
     with pytest.raises(MeasureError, match=r"was aborted \(exit status 2\)") as caught:
-        client.run(
-            tmp_path / "sockets",
-            user="postgres",
-            database="postgres",
-            cell=cell(),
-            cores=2,
-            seconds=1,
-            seed=1,
-            scratch=tmp_path,
-        )
+        run_once(client, tmp_path)
     assert "the above results are incomplete" in caught.value.detail
     assert "progress:" not in caught.value.detail
 
@@ -261,16 +266,7 @@ def test_of_a_notice_in_each_transaction_the_last_ones_are_kept(tmp_path: Path) 
     client.build.program("pgbench").write_text(
         f"#!/bin/sh\nseq -f 'NOTICE: %.0f' 200000 >&2; cat <<END\n{REPORT}END\n"
     )
-    outcome = client.run(
-        tmp_path / "sockets",
-        user="postgres",
-        database="postgres",
-        cell=cell(),
-        cores=2,
-        seconds=1,
-        seed=1,
-        scratch=tmp_path,
-    )
+    outcome = run_once(client, tmp_path)
     lines = outcome.stderr.splitlines()
     assert (len(lines), lines[-1]) == (50, "NOTICE: 200000")
 
@@ -290,16 +286,7 @@ def test_links_and_pipes_that_a_server_plants_beside_the_clients_files_are_not_f
     client.build.program("pgbench").write_text(
         f"#!/bin/sh\ncat *.sql > script; {log}; cat <<END\n{REPORT}END\n"
     )
-    outcome = client.run(
-        tmp_path / "sockets",
-        user="postgres",
-        database="postgres",
-        cell=cell(workload),
-        cores=2,
-        seconds=1,
-        seed=1,
-        scratch=scratch,
-    )
+    outcome = run_once(client, scratch, cell(workload))
     assert outcome.sample.transactions == 4705
     assert outcome.sample.latency_p99_ms == 2.0
     assert (scratch / "script").read_text() == f"{workload.script}\n"

@@ -9,8 +9,9 @@ const REAL = 0.002;
 export const rowsOf = (map, metric, families) => families.flatMap(
     (family) => map.rows.filter((row) => row.family === family && row.values[metric]));
 
-/* The map of the usual machine and build: the one with the most cells. */
 const cells = (map) => map.rows.length * map.versions.length;
+
+/* The map of the usual machine and build: the one with the most cells. */
 export const usualMap = (maps) => maps.reduce(
     (best, one) => (best && cells(best) >= cells(one) ? best : one), null);
 

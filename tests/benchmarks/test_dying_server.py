@@ -23,6 +23,7 @@ from benchmarks.data.templates import Templates
 from benchmarks.records.record import PlanFacts
 from benchmarks.server import cluster as cluster_
 from benchmarks.server.cluster import Cluster, setting_defaults
+from benchmarks.server.home import RunDirectory
 from benchmarks.workloads.catalog import named
 from tests.kits.made_up.stand_ins import made_up_build
 
@@ -46,7 +47,7 @@ class Dying(Cluster):
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    run = Mock(log=tmp_path / "log")
+    run = RunDirectory(path=tmp_path, sockets=tmp_path, user=None)
     with Dying(build=BUILD, data=tmp_path, run=run, settings={}, keep=True) as made:
         yield made
 
@@ -71,8 +72,8 @@ def test_before_datasets_are_loaded(version: object, monkeypatch: pytest.MonkeyP
 def test_when_its_defaults_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = MagicMock()
     home.reachable.side_effect = lambda build: build
-    home.run_directory.return_value.__enter__.return_value = Mock(
-        path=tmp_path, log=tmp_path / "log"
+    home.run_directory.return_value.__enter__.return_value = RunDirectory(
+        path=tmp_path, sockets=tmp_path, user=None
     )
     monkeypatch.setattr(cluster_, "initdb", Mock())
     monkeypatch.setattr(cluster_, "can_sandbox", lambda _: False)

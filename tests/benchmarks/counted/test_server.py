@@ -15,6 +15,7 @@ from base.errors import ClusterError, MeasureError
 from benchmarks.counted import server as module
 from benchmarks.counted.server import CountedServer, written_script
 from benchmarks.server.cluster import Cluster
+from benchmarks.server.home import RunDirectory
 from tests.kits.made_up.stand_ins import made_up_build
 
 WHOLE = "part: 1\nsummary: 5\ntotals: 5\n"
@@ -83,7 +84,7 @@ def test_a_server_that_is_ill_at_once_is_an_error_and_not_started_again(
         monkeypatch.setattr(module, name, MagicMock(return_value=[]))
     monkeypatch.setattr(module, "Cluster", Ill)
     build = made_up_build("18.1-bs8", Origin(release="18.1", commit=None, tree="a" * 40, date=""))
-    run = Mock(path=tmp_path, log=tmp_path / "log", user=None)
+    run = RunDirectory(path=tmp_path, sockets=tmp_path, user=None)
     with (
         pytest.raises(MeasureError, match="died, under valgrind") as failed,
         CountedServer.start(build, data=tmp_path, run=run, settings={}),

@@ -96,11 +96,12 @@ class Machine:
         hosted = os.environ.get("RUNNER_ENVIRONMENT") == _HOSTED
         own = _HOSTED if hosted else socket.gethostname()
         name = name or os.environ.get("LANDSPEED_MACHINE") or own
-        if not re.fullmatch(MACHINE, name):
+        # its results have a directory beside asv's benchmarks.json
+        if not re.fullmatch(MACHINE, name) or name.endswith(".json"):
             raise UsageError(
                 f'"{name}" cannot be the name of a machine',
                 detail="It has letters, digits, dots, hyphens and underscores, 100 at most, "
-                "and begins with a letter or digit.",
+                "begins with a letter or digit and does not end in .json.",
                 hint="Set LANDSPEED_MACHINE to such a name.",
             )
         return cls(

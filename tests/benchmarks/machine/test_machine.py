@@ -104,7 +104,9 @@ def test_a_machine_is_called_as_told_or_as_the_environment_says(
     assert Machine.detect().name != ""
 
 
-@pytest.mark.parametrize("name", ["bench 1", "-bench", "../up", "b" * 101, "bench\n"])
+@pytest.mark.parametrize(
+    "name", ["bench 1", "-bench", "../up", "b" * 101, "bench\n", "benchmarks.json"]
+)
 def test_a_name_that_no_record_can_have_is_refused_before_anything_is_measured(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,7 +64,7 @@ def run_client(
     environment: Mapping[str, str],
     account: pwd.struct_passwd | None,
     cwd: Path,
-    timeout: float | None,
+    timeout: float,
     processors: Sequence[int] = (),
 ) -> ClientResult:
     """Run a client as *account* (None: as us) until it ends; MeasureError if it does not.

@@ -28,6 +28,7 @@ from benchmarks.clients.pgbench_output import (
     parse_summary,
 )
 from benchmarks.machine.spawn import CLEAN_ENVIRONMENT
+from benchmarks.server.connection import load_seconds
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script
@@ -84,7 +85,7 @@ class Pgbench:
                 continue
             with TemporaryDirectory() as here:
                 argv = [*self._base(Path(here), "nobody"), "-n", *_files(_parts(mode), Path(here))]
-                said = self._run(argv, cwd=Path(here), timeout=None).stderr
+                said = self._run(argv, cwd=Path(here), timeout=GRACE_SECONDS).stderr
             if re.search(rf"{mode.name}(-\d+)?\.sql", said):
                 raise UsageError(
                     f'pgbench does not understand script "{mode.name}"',
@@ -97,7 +98,7 @@ class Pgbench:
         Rows are made inside the server (step G), which every version can.
         """
         argv = [*self._base(host, user), "-i", "-I", "dtGvp", "-s", str(scale), "-q", database]
-        done = self._run(argv, cwd=host.parent, timeout=None)
+        done = self._run(argv, cwd=host.parent, timeout=load_seconds(scale))
         if done.status != 0:
             raise _failed(f"pgbench could not load scale {scale}", done)
 
@@ -202,7 +203,7 @@ class Pgbench:
         ]
 
     def _run(
-        self, argv: list[str], *, cwd: Path, timeout: float | None, processors: Sequence[int] = ()
+        self, argv: list[str], *, cwd: Path, timeout: float, processors: Sequence[int] = ()
     ) -> ClientResult:
         return run_client(
             argv,

@@ -24,6 +24,7 @@ from benchmarks.clients.client import (
     version_line,
 )
 from benchmarks.clients.sysbench_output import complaints, parse_report, parse_seconds
+from benchmarks.server.connection import load_seconds
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.scenario import Cell, Protocol
 from benchmarks.workloads.sysbench_modes import OPTIONS, ROWS_PER_SCALE, SYSBENCH, SysbenchMode
@@ -77,7 +78,7 @@ class Sysbench:
         """Make and fill its table, as large as pgbench's of *scale*; MeasureError if that fails."""
         base = self._base(host, user, database, scale)
         argv = [*base, f"--rand-seed={_LOAD_SEED}", "prepare"]
-        done = self._run(argv, cwd=host.parent, timeout=None)
+        done = self._run(argv, cwd=host.parent, timeout=load_seconds(scale))
         if done.status != 0:
             raise _failed(f"{SYSBENCH} could not load scale {scale}", done)
 
@@ -132,7 +133,7 @@ class Sysbench:
         ]
 
     def _run(
-        self, argv: list[str], *, cwd: Path, timeout: float | None, processors: Sequence[int] = ()
+        self, argv: list[str], *, cwd: Path, timeout: float, processors: Sequence[int] = ()
     ) -> ClientResult:
         return run_client(
             argv,

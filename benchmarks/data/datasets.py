@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
@@ -11,7 +10,7 @@ from base.errors import LandspeedError, MeasureError
 from base.files import digest_text
 from base.version import Version
 from benchmarks.machine.spawn import disk_full, is_disk_full
-from benchmarks.server.home import PORT
+from benchmarks.server.connection import connect
 from benchmarks.workloads.catalog import (
     DATASETS_SIZE,
     Dataset,
@@ -39,7 +38,7 @@ class DatasetLoader:
         """Make and fill the databases; MeasureError if that fails."""
         del scale
         try:
-            with _connected(host, user, database) as connection:
+            with connect(host, user=user, database=database) as connection:
                 said = connection.info.parameter_status("server_version") or ""
             version = Version.said_in(said)
         except (psycopg.Error, ValueError) as error:
@@ -49,7 +48,7 @@ class DatasetLoader:
             if dataset is None:
                 continue
             try:
-                with _connected(host, user, database) as connection:
+                with connect(host, user=user, database=database) as connection:
                     connection.execute(f'CREATE DATABASE "{name}"'.encode())
                     try:
                         _fill(host, user, dataset)
@@ -69,14 +68,10 @@ def _failed(message: str, error: Exception) -> LandspeedError:
 
 
 def _fill(host: Path, user: str, dataset: Dataset) -> None:
-    with _connected(host, user, dataset.name) as connection:
+    with connect(host, user=user, database=dataset.name) as connection:
         # from 9.0 on PL/pgSQL is installed in every database
         if not connection.execute("SELECT 1 FROM pg_language WHERE lanname = 'plpgsql'").fetchone():
             connection.execute("CREATE LANGUAGE plpgsql")
         connection.execute(dataset.sql.encode())
         connection.execute(_STATISTICS_TARGET)
         connection.execute("VACUUM FREEZE ANALYZE")
-
-
-def _connected(host: Path, user: str, database: str) -> psycopg.Connection[Any]:
-    return psycopg.connect(host=str(host), port=PORT, user=user, dbname=database, autocommit=True)

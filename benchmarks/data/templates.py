@@ -33,6 +33,7 @@ from benchmarks.server.cluster import (
     known_settings,
 )
 from benchmarks.server.configuration import Configuration
+from benchmarks.server.connection import load_seconds
 from benchmarks.server.home import ServerHome, make_passable
 from benchmarks.server.serving import serving
 from benchmarks.server.topology import Topology, places, topology_reason
@@ -231,7 +232,8 @@ class Templates:
         """Load the first of fresh *servers* at *scale*, and have it give its workers their part."""
         with ExitStack() as stack:
             stack.enter_context(servers[0].answering())
-            connections = [stack.enter_context(server.connect()) for server in servers]
+            seconds = load_seconds(scale)
+            connections = [stack.enter_context(one.connect(seconds=seconds)) for one in servers]
             first = connections[0]
             if self.topology:
                 introduce(self.topology, dict(zip(self.topology.servers, connections, strict=True)))

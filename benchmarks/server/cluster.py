@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import psycopg
 
@@ -33,6 +32,7 @@ from benchmarks.machine.spawn import (
     sandboxed,
     stop_process,
 )
+from benchmarks.server.connection import ANSWER_SECONDS, Connection, connect
 from benchmarks.server.home import PORT, RunDirectory, ServerHome, parts_of
 from benchmarks.workloads.dialect import Dialect
 
@@ -339,25 +339,14 @@ class Cluster:
         """How many of its processes the kernel killed because of its memory limit."""
         return self._group.kills if self._group else 0
 
-    def connect(self, database: str = "") -> psycopg.Connection[Any]:
+    def connect(self, database: str = "", *, seconds: float = ANSWER_SECONDS) -> Connection:
         """Return a connection of the superuser in autocommit mode; ClusterError if there is none.
 
-        Without a *database* it is to the one that is measured.
-
-        Nothing in the caller's environment (PGSERVICE, PGOPTIONS, …) may send us to
-        another server or change how this one is used, so it is forgotten.
+        Without a *database* it is to the one that is measured. A query takes *seconds* at most.
         """
-        for name in [name for name in os.environ if re.fullmatch(r"PG[A-Z]+", name)]:
-            os.environ.pop(name, None)  # another thread may have been here
         try:
-            return psycopg.connect(
-                host=str(self.host),
-                port=PORT,
-                user=SUPERUSER,
-                dbname=database or self.database,
-                connect_timeout=30,
-                application_name="landspeed",
-                autocommit=True,
+            return connect(
+                self.host, user=SUPERUSER, database=database or self.database, seconds=seconds
             )
         except psycopg.Error as error:
             raise self.died(str(error)) from error

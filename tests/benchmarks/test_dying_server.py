@@ -38,7 +38,7 @@ class Dying(Cluster):
     def start(self) -> None:
         self.run.log.write_text("PANIC:  it ends\n")
 
-    def connect(self, database: str = "") -> Any:
+    def connect(self, database: str = "", **_: float) -> Any:
         connection = MagicMock()
         connection.__enter__.return_value = connection
         connection.execute.side_effect = psycopg.OperationalError("connection closed")
@@ -64,7 +64,7 @@ def test_before_datasets_are_loaded(version: object, monkeypatch: pytest.MonkeyP
     connection = MagicMock()
     info = connection.__enter__.return_value.info
     info.parameter_status.side_effect = [version]
-    monkeypatch.setattr(datasets, "_connected", lambda *_: connection)
+    monkeypatch.setattr(datasets, "connect", lambda *_, **__: connection)
     with pytest.raises(MeasureError, match="could not load the datasets"):
         DatasetLoader().initialise(Path("/"), user="postgres", database="postgres", scale=1)
 

@@ -20,10 +20,10 @@ from benchmarks.data.datasets import DatasetLoader
     ],
 )
 def test_a_full_disk_is_no_fault_of_the_server(monkeypatch, said, expected):
-    def connected(*_: object) -> None:
+    def connected(*_: object, **__: object) -> None:
         raise psycopg.OperationalError(said)
 
-    monkeypatch.setattr(datasets, "_connected", connected)
+    monkeypatch.setattr(datasets, "connect", connected)
     with pytest.raises(expected) as raised:
         DatasetLoader().initialise(Path("/nowhere"), user="u", database="d", scale=1)
     assert said in raised.value.detail

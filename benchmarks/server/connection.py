@@ -1,0 +1,58 @@
+"""Connections to a server that is measured. None of them waits for ever."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.abc import RV, PQGen
+
+from benchmarks.server.home import PORT
+
+ANSWER_SECONDS = 3600.0
+"""How long a query may take. Measured code can hang, and a sweep has other builds to measure."""
+
+
+def load_seconds(scale: int) -> float:
+    """Return how long a query, or a client, that loads data of *scale* may take.
+
+    A scale is 15 MB. The six hours are for data of a person's own, whose size nobody knows.
+    """
+    return 6 * ANSWER_SECONDS + 10.0 * scale
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection on which a query takes ``seconds`` at most, else it is an OperationalError.
+
+    The server's own statement_timeout does not end code that never looks for an interrupt.
+    """
+
+    seconds = ANSWER_SECONDS
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        """Do what psycopg does, with a limit where it has none."""
+        return super().wait(gen, interval, self.seconds if timeout is None else timeout)
+
+
+def connect(host: Path, *, user: str, database: str, seconds: float = ANSWER_SECONDS) -> Connection:
+    """Return a connection in autocommit mode on which a query takes *seconds* at most.
+
+    Nothing in the caller's environment (PGSERVICE, PGOPTIONS, …) may send us to another server or
+    change how this one is used, so it is forgotten. psycopg.Error if there is none.
+    """
+    for name in [name for name in os.environ if re.fullmatch(r"PG[A-Z]+", name)]:
+        os.environ.pop(name, None)  # another thread may have been here
+    made = Connection.connect(
+        host=str(host),
+        port=PORT,
+        user=user,
+        dbname=database,
+        connect_timeout=30,
+        application_name="landspeed",
+        autocommit=True,
+    )
+    made.seconds = seconds
+    return made

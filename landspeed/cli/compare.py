@@ -295,7 +295,7 @@ def _compare_servers(
 ) -> None:
     """Compare *sides*, with *layouts* also in others if they differ, and print what was found."""
 
-    def compared(sides: Sequence[Side], *, fresh: bool = False) -> tuple[ComparePlan, CompareState]:
+    def compared(sides: Sequence[Side]) -> tuple[ComparePlan, CompareState]:
         plan = planned(sides=sides)
         plan.require_different()
         say(_announced(plan))
@@ -305,7 +305,7 @@ def _compare_servers(
         _, there = compared([in_layout(side, flag) for side in sides])
         return there.comparison.findings[0].verdict
 
-    plan, state = compared(sides, fresh=fresh)
+    plan, state = compared(sides)
     text, facts = as_text(comparison_text(plan, state)), comparison_facts(plan, state)
     markdown = comparison_markdown(plan, state)
     try:

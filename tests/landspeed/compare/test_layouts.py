@@ -137,6 +137,23 @@ def test_compare_builds_both_sides_in_other_layouts_and_says_what_becomes_of_the
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("options", [(), ("--fresh",)])
+@pytest.mark.usefixtures("asked")
+def test_fresh_is_fresh_in_every_layout(
+    options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = list[bool]()
+
+    def compare(*_: object, **keywords: bool) -> SimpleNamespace:
+        fresh.append(keywords["fresh"])
+        found = SimpleNamespace(verdict=SLOWER if len(fresh) == 1 else SAME)
+        return SimpleNamespace(comparison=SimpleNamespace(findings=[found]))
+
+    monkeypatch.setattr("landspeed.cli.compare.compare", compare)
+    assert CliRunner().invoke(compare_, ["17", "18", "--layouts", *options]).exit_code == 0
+    assert fresh == [bool(options)] * 3
+
+
 def test_a_layout_that_cannot_be_built_does_not_take_the_comparison_with_it(
     asked: list[str],
 ) -> None:

@@ -29,7 +29,6 @@ from benchmarks.records.record import SCHEMA, Record
 from benchmarks.records.store import new_id
 from benchmarks.server.cluster import (
     DATABASE,
-    SUPERUSER,
     Cluster,
     known_settings,
     server_error,
@@ -341,9 +340,7 @@ def _reached(cluster: Cluster, profile: Configuration, machine: Machine) -> Iter
         yield None
         return
     most = profile.max_connections(machine.memory_bytes)
-    with pooling(
-        cluster.run, user=SUPERUSER, database=DATABASE, cores=machine.cores, max_connections=most
-    ) as pooler:
+    with pooling(cluster.run, cores=machine.cores, max_connections=most) as pooler:
         yield pooler
 
 
@@ -364,7 +361,6 @@ def _drive(
     try:
         outcome = client.run(
             host,
-            user=SUPERUSER,
             database=first.database,
             cell=cell,
             cores=cores,

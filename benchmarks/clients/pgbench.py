@@ -28,11 +28,15 @@ from benchmarks.clients.pgbench_output import (
     parse_summary,
 )
 from benchmarks.machine.spawn import CLEAN_ENVIRONMENT
-from benchmarks.server.connection import load_seconds
+from benchmarks.server.cluster import DATABASE
+from benchmarks.server.connection import SUPERUSER, load_seconds
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import AnyMode, Cell, Mode, Scenario
+
+SEED = 7
+"""The random seed of `Pgbench.transact`: every server gets the same transactions."""
 
 _SCRIPTS: Mapping[AnyMode, str] = {
     Mode.READ_ONLY: "-S",
@@ -84,7 +88,7 @@ class Pgbench:
             if not isinstance(mode, Script):
                 continue
             with TemporaryDirectory() as here:
-                argv = [*self._base(Path(here), "nobody"), "-n", *_files(_parts(mode), Path(here))]
+                argv = [*self._base(Path(here)), "-n", *_files(_parts(mode), Path(here))]
                 said = self._run(argv, cwd=Path(here), timeout=GRACE_SECONDS).stderr
             if re.search(rf"{mode.name}(-\d+)?\.sql", said):
                 raise UsageError(
@@ -92,12 +96,12 @@ class Pgbench:
                     detail=said.strip().replace("pgbench: error: ", ""),
                 )
 
-    def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
+    def initialise(self, host: Path, *, scale: int) -> None:
         """Make and fill pgbench's tables; MeasureError if that fails.
 
         Rows are made inside the server (step G), which every version can.
         """
-        argv = [*self._base(host, user), "-i", "-I", "dtGvp", "-s", str(scale), "-q", database]
+        argv = [*self._base(host), "-i", "-I", "dtGvp", "-s", str(scale), "-q", DATABASE]
         done = self._run(argv, cwd=host.parent, timeout=load_seconds(scale))
         if done.status != 0:
             raise _failed(f"pgbench could not load scale {scale}", done)
@@ -106,7 +110,6 @@ class Pgbench:
         self,
         host: Path,
         *,
-        user: str,
         database: str,
         cell: Cell,
         cores: int,
@@ -125,7 +128,7 @@ class Pgbench:
         scenario = cell.scenario
         options = [*scripts_of(scenario, scratch), *self._options(cell, cores, seconds, seed)]
         told = ["-r"] if statements and scenario.mode.writes else []
-        mode = scenario.mode
+        mode, user = scenario.mode, SUPERUSER
         if isinstance(mode, Workload) and mode.connects:
             told, user = [*told, "-C"], mode.role
         argv = [*self._base(host, user), "-n", *options, *told, database]
@@ -152,16 +155,15 @@ class Pgbench:
         self,
         host: Path,
         *,
-        user: str,
         database: str,
         scenario: Scenario,
         transactions: int,
-        seed: int,
         script: Path,
         variables: Mapping[str, str] = MappingProxyType({}),
+        user: str = SUPERUSER,
         connect: bool = False,
     ) -> tuple[str, ...]:
-        """Run *script* so many times in one client, with the same random numbers for a *seed*.
+        """Run *script* so many times in one client, with the same random numbers each time.
 
         *variables* are set at its start, and with *connect* each execution has a session of its
         own. Return the command line. MeasureError if a transaction fails.
@@ -172,7 +174,7 @@ class Pgbench:
             # pgbench asks the server for the scale only where it runs a script of its own
             *("-f", str(script), "-s", str(scenario.scale)),
             *("-M", scenario.protocol.value, "-c", "1", "-j", "1", "-t", str(transactions)),
-            f"--random-seed={seed}",
+            f"--random-seed={SEED}",
             *(["-C"] if connect else []),
             *(word for name, value in variables.items() for word in ("-D", f"{name}={value}")),
             database,
@@ -183,7 +185,7 @@ class Pgbench:
             raise _failed("pgbench was aborted", done)
         return tuple(argv)
 
-    def _base(self, host: Path, user: str) -> list[str]:
+    def _base(self, host: Path, user: str = SUPERUSER) -> list[str]:
         return [str(self.build.program("pgbench")), "-h", str(host), "-p", str(PORT), "-U", user]
 
     def _options(self, cell: Cell, cores: int, seconds: int, seed: int) -> list[str]:

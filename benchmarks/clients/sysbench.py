@@ -24,7 +24,8 @@ from benchmarks.clients.client import (
     version_line,
 )
 from benchmarks.clients.sysbench_output import complaints, parse_report, parse_seconds
-from benchmarks.server.connection import load_seconds
+from benchmarks.server.cluster import DATABASE
+from benchmarks.server.connection import SUPERUSER, load_seconds
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.scenario import Cell, Protocol
 from benchmarks.workloads.sysbench_modes import OPTIONS, ROWS_PER_SCALE, SYSBENCH, SysbenchMode
@@ -74,10 +75,9 @@ class Sysbench:
         rows = scale * ROWS_PER_SCALE
         return {"version": self.mode.version, "script": self.mode.script, "rows": rows}
 
-    def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
+    def initialise(self, host: Path, *, scale: int) -> None:
         """Make and fill its table, as large as pgbench's of *scale*; MeasureError if that fails."""
-        base = self._base(host, user, database, scale)
-        argv = [*base, f"--rand-seed={_LOAD_SEED}", "prepare"]
+        argv = [*self._base(host, DATABASE, scale), f"--rand-seed={_LOAD_SEED}", "prepare"]
         done = self._run(argv, cwd=host.parent, timeout=load_seconds(scale))
         if done.status != 0:
             raise _failed(f"{SYSBENCH} could not load scale {scale}", done)
@@ -86,7 +86,6 @@ class Sysbench:
         self,
         host: Path,
         *,
-        user: str,
         database: str,
         cell: Cell,
         cores: int,  # noqa: ARG002  its threads are its clients
@@ -101,7 +100,7 @@ class Sysbench:
         It is kept on the logical *processors*, if any are given.
         """
         argv = [
-            *self._base(host, user, database, cell.scenario.scale),
+            *self._base(host, database, cell.scenario.scale),
             f"--db-ps-mode={_PS_MODES[cell.scenario.protocol]}",
             # 0 would be the time of day
             *(f"--rand-seed={max(1, seed)}", f"--threads={cell.clients}", f"--time={seconds}"),
@@ -119,14 +118,14 @@ class Sysbench:
             cpu_seconds=done.cpu_seconds,
         )
 
-    def _base(self, host: Path, user: str, database: str, scale: int) -> list[str]:
+    def _base(self, host: Path, database: str, scale: int) -> list[str]:
         return [
             shutil.which(SYSBENCH) or SYSBENCH,
             self.mode.script,
             "--db-driver=pgsql",
             f"--pgsql-host={host}",
             f"--pgsql-port={PORT}",
-            f"--pgsql-user={user}",
+            f"--pgsql-user={SUPERUSER}",
             f"--pgsql-db={database}",
             *OPTIONS,
             f"--table-size={scale * ROWS_PER_SCALE}",

@@ -44,7 +44,7 @@ from benchmarks.counted.series import (
     SeriesPlan,
     drawn,
 )
-from benchmarks.counted.server import SEED, CountedServer, explained, written_script
+from benchmarks.counted.server import CountedServer, explained, written_script
 from benchmarks.counted.sessions import FORKED, count_sessions
 from benchmarks.counted.settings import exact_settings
 from benchmarks.counted.slope import NotRepeatedError, Slope, sample_of, slopes_of
@@ -54,7 +54,7 @@ from benchmarks.machine.machine import Machine
 from benchmarks.measure import provenance, templates
 from benchmarks.observation.snapshot import noteworthy
 from benchmarks.records.record import Record
-from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, known_settings
+from benchmarks.server.cluster import DATABASE, Cluster, known_settings
 from benchmarks.server.configuration import Configuration
 from benchmarks.server.home import RunDirectory
 from benchmarks.workloads.catalog import PGBENCH, PROCESSES, WALSENDER, Workload
@@ -349,14 +349,15 @@ class Counter:
         if work.dataset == PGBENCH and own_servers(cell) and cell.buffers is CacheState.WARM:
             # the script is executed once more at each end of a series
             self._warm(server, cell, plan.executions + 2)
-        relay, argv = server.drive(
-            self.pgbench,
-            cell.scenario,
-            database=database,
-            transactions=plan.executions,
-            script=written_script(server.run, plan.script),
-            variables=VARIABLES,
-        )
+        with server.relayed() as relay:
+            argv = self.pgbench.transact(
+                relay.host,
+                database=database,
+                scenario=cell.scenario,
+                transactions=plan.executions,
+                script=written_script(server.run, plan.script),
+                variables=VARIABLES,
+            )
         parts = server.parts(relay.backends[-1], plan.marks + 1)
         with cluster.connect(database) as connection:
             plan_facts = plans_of(connection, work, {"scale": str(cell.scenario.scale)})
@@ -368,11 +369,9 @@ class Counter:
         """Read the pages that so many *executions* of *cell*, a script that writes, will touch."""
         self.pgbench.transact(
             server.cluster.host,
-            user=SUPERUSER,
             database=DATABASE,
             scenario=replace(cell.scenario, protocol=Protocol.PREPARED),
             transactions=executions,
-            seed=SEED,
             script=written_script(server.run, drawn(READING)),
             variables=VARIABLES,
         )

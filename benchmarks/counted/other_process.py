@@ -17,9 +17,10 @@ from psycopg.conninfo import make_conninfo
 
 from base.errors import MeasureError
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.server import SEED, CountedServer, written_script
+from benchmarks.counted.server import CountedServer, written_script
 from benchmarks.observation.snapshot import wal_position
-from benchmarks.server.cluster import SUPERUSER, Cluster
+from benchmarks.server.cluster import Cluster
+from benchmarks.server.connection import SUPERUSER
 from benchmarks.server.home import PORT
 from benchmarks.workloads.catalog import STARTUP, Workload
 from benchmarks.workloads.scenario import Scenario
@@ -45,11 +46,9 @@ def make_changes(
             connection.execute(statement.encode())
     argv = pgbench.transact(
         cluster.host,
-        user=SUPERUSER,
         database=work.dataset,
         scenario=scenario,
         transactions=executions,
-        seed=SEED,
         script=written_script(cluster.run, work.script),
     )
     cluster.stop(immediate=work.process == STARTUP)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from benchmarks.clients.pgbench import SEED
 from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.series import CountedSeries
-from benchmarks.counted.server import SEED
 from benchmarks.counted.slope import Slope
 from benchmarks.records.record import PlanFacts
 from benchmarks.workloads.catalog import Workload

@@ -82,6 +82,11 @@ class Relay:
     _thread: threading.Thread | None = None
     _held: ExitStack = field(default_factory=ExitStack)
 
+    @property
+    def host(self) -> Path:
+        """The directory of its socket."""
+        return self.here.parent
+
     def __enter__(self) -> Self:
         listener = self._held.enter_context(socket.socket(socket.AF_UNIX))
         listener.bind(str(self.here))

@@ -12,7 +12,6 @@ from typing import Self
 from base.build import Build
 from base.errors import ClusterError, MeasureError
 from base.files import read_untrusted, remove_tree, storage_errors, write_atomic
-from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile, is_whole
 from benchmarks.counted.relay import Relay
 from benchmarks.counted.series import REPORT
@@ -20,12 +19,8 @@ from benchmarks.counted.valgrind import counting, require_fixed_addresses
 from benchmarks.machine.processes import Process, children
 from benchmarks.observation.snapshot import database_bytes, wal_position
 from benchmarks.observation.snapshot import settings as non_defaults
-from benchmarks.server.cluster import SUPERUSER, Cluster, server_error
+from benchmarks.server.cluster import Cluster, server_error
 from benchmarks.server.home import PORT, RunDirectory, parts_of
-from benchmarks.workloads.scenario import Scenario
-
-SEED = 7
-"""pgbench's random seed: every server gets the same transactions."""
 
 _FILE_SECONDS = 60.0
 _POLL_SECONDS = 0.01
@@ -126,41 +121,20 @@ class CountedServer:
                 )
         return self._databases[name]
 
-    def drive(
-        self,
-        pgbench: Pgbench,
-        scenario: Scenario,
-        *,
-        database: str,
-        transactions: int,
-        script: Path,
-        variables: Mapping[str, str],
-        user: str = SUPERUSER,
-        connect: bool = False,
-    ) -> tuple[Relay, tuple[str, ...]]:
-        """Run *pgbench*; return the relay, which knows the backends, and the command line.
+    @contextmanager
+    def relayed(self) -> Iterator[Relay]:
+        """Yield a relay, which knows the backends; pgbench finds it at its ``host``.
 
-        The last backend is the client's. With *connect* there is one for each transaction.
+        The last backend is that of pgbench's last session. MeasureError if pgbench had none.
         """
         name = f".s.PGSQL.{PORT}"
         relayed = self.cluster.host / "r"
         relayed.mkdir(exist_ok=True)
         with Relay(here=relayed / name, there=self.cluster.host / name, greeted=1) as relay:
-            argv = pgbench.transact(
-                relayed,
-                user=user,
-                database=database,
-                scenario=scenario,
-                transactions=transactions,
-                seed=SEED,
-                script=script,
-                variables=variables,
-                connect=connect,
-            )
+            yield relay
         if not relay.backends:
             raise MeasureError("pgbench did not reach the server")
         self.cluster.check()
-        return relay, argv
 
     def parts(self, backend: int, wanted: int = 1) -> list[str]:
         """Return the *wanted* parts of callgrind's output of *backend*, which is about to end.

@@ -27,16 +27,16 @@ def count_sessions(
     The first sessions only warm what sessions share.
     """
     first, number = workload.lengths
-    relay, argv = server.drive(
-        pgbench,
-        scenario,
-        database=workload.dataset,
-        transactions=number,
-        script=written_script(server.run, workload.script),
-        variables={},
-        user=workload.role,
-        connect=True,
-    )
+    with server.relayed() as relay:
+        argv = pgbench.transact(
+            relay.host,
+            database=workload.dataset,
+            scenario=scenario,
+            transactions=number,
+            script=written_script(server.run, workload.script),
+            user=workload.role,
+            connect=True,
+        )
     return argv, sessions(
         [server.parts(backend)[0] for backend in relay.backends[first - number :]]
     )

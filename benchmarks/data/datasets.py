@@ -10,6 +10,7 @@ from base.errors import LandspeedError, MeasureError
 from base.files import digest_text
 from base.version import Version
 from benchmarks.machine.spawn import disk_full, is_disk_full
+from benchmarks.server.cluster import DATABASE
 from benchmarks.server.connection import connect
 from benchmarks.workloads.catalog import (
     DATASETS_SIZE,
@@ -34,11 +35,11 @@ class DatasetLoader:
         """What tells these data from others."""
         return digest_text("\n".join([_STATISTICS_TARGET, *dataset_texts()]))
 
-    def initialise(self, host: Path, *, user: str, database: str, scale: int) -> None:
+    def initialise(self, host: Path, *, scale: int) -> None:
         """Make and fill the databases; MeasureError if that fails."""
         del scale
         try:
-            with connect(host, user=user, database=database) as connection:
+            with connect(host, database=DATABASE) as connection:
                 said = connection.info.parameter_status("server_version") or ""
             version = Version.said_in(said)
         except (psycopg.Error, ValueError) as error:
@@ -48,10 +49,10 @@ class DatasetLoader:
             if dataset is None:
                 continue
             try:
-                with connect(host, user=user, database=database) as connection:
+                with connect(host, database=DATABASE) as connection:
                     connection.execute(f'CREATE DATABASE "{name}"'.encode())
                     try:
-                        _fill(host, user, dataset)
+                        _fill(host, dataset)
                     except (psycopg.ProgrammingError, psycopg.NotSupportedError):
                         if version.is_release:
                             raise
@@ -67,8 +68,8 @@ def _failed(message: str, error: Exception) -> LandspeedError:
     return disk_full(message, said) if is_disk_full(said) else MeasureError(message, detail=said)
 
 
-def _fill(host: Path, user: str, dataset: Dataset) -> None:
-    with connect(host, user=user, database=dataset.name) as connection:
+def _fill(host: Path, dataset: Dataset) -> None:
+    with connect(host, database=dataset.name) as connection:
         # from 9.0 on PL/pgSQL is installed in every database
         if not connection.execute("SELECT 1 FROM pg_language WHERE lanname = 'plpgsql'").fetchone():
             connection.execute("CREATE LANGUAGE plpgsql")

@@ -24,8 +24,6 @@ from benchmarks.machine.copy_tree import clone_tree, sync_file_system, tree_byte
 from benchmarks.machine.processes import end_orphan
 from benchmarks.server.citus import distribute, introduce
 from benchmarks.server.cluster import (
-    DATABASE,
-    SUPERUSER,
     Cluster,
     initdb,
     is_ours,
@@ -238,7 +236,7 @@ class Templates:
             if self.topology:
                 introduce(self.topology, dict(zip(self.topology.servers, connections, strict=True)))
             loader = self.own if isinstance(self.own, DatasetLoader) else self.client
-            loader.initialise(servers[0].host, user=SUPERUSER, database=DATABASE, scale=scale)
+            loader.initialise(servers[0].host, scale=scale)
             if self.own and self.own.load:
                 try:
                     first.execute(self.own.load.encode())

@@ -32,11 +32,10 @@ from benchmarks.machine.spawn import (
     sandboxed,
     stop_process,
 )
-from benchmarks.server.connection import ANSWER_SECONDS, Connection, connect
+from benchmarks.server.connection import ANSWER_SECONDS, SUPERUSER, Connection, connect
 from benchmarks.server.home import PORT, RunDirectory, ServerHome, parts_of
 from benchmarks.workloads.dialect import Dialect
 
-SUPERUSER = "postgres"
 DATABASE = "postgres"
 # Written into every data directory we initialise: without it no server is started.
 _MARKER = "landspeed.cluster"
@@ -345,9 +344,7 @@ class Cluster:
         Without a *database* it is to the one that is measured. A query takes *seconds* at most.
         """
         try:
-            return connect(
-                self.host, user=SUPERUSER, database=database or self.database, seconds=seconds
-            )
+            return connect(self.host, database=database or self.database, seconds=seconds)
         except psycopg.Error as error:
             raise self.died(str(error)) from error
 

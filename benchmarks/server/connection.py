@@ -12,6 +12,7 @@ from psycopg.abc import RV, PQGen
 
 from benchmarks.server.home import PORT
 
+SUPERUSER = "postgres"
 ANSWER_SECONDS = 3600.0
 """How long a query may take. Measured code can hang, and a sweep has other builds to measure."""
 
@@ -37,8 +38,8 @@ class Connection(psycopg.Connection[Any]):
         return super().wait(gen, interval, self.seconds if timeout is None else timeout)
 
 
-def connect(host: Path, *, user: str, database: str, seconds: float = ANSWER_SECONDS) -> Connection:
-    """Return a connection in autocommit mode on which a query takes *seconds* at most.
+def connect(host: Path, *, database: str, seconds: float = ANSWER_SECONDS) -> Connection:
+    """Return a connection of the superuser in autocommit mode; a query takes *seconds* at most.
 
     Nothing in the caller's environment (PGSERVICE, PGOPTIONS, …) may send us to another server or
     change how this one is used, so it is forgotten. psycopg.Error if there is none.
@@ -48,7 +49,7 @@ def connect(host: Path, *, user: str, database: str, seconds: float = ANSWER_SEC
     made = Connection.connect(
         host=str(host),
         port=PORT,
-        user=user,
+        user=SUPERUSER,
         dbname=database,
         connect_timeout=30,
         application_name="landspeed",

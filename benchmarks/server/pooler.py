@@ -15,6 +15,8 @@ from typing import Any
 from base.errors import MeasureError, last_lines
 from base.files import read_text, storage_errors
 from benchmarks.machine.spawn import guarded, stop_process
+from benchmarks.server.cluster import DATABASE
+from benchmarks.server.connection import SUPERUSER
 from benchmarks.server.home import PORT, RunDirectory
 
 PGBOUNCER = "pgbouncer"
@@ -73,9 +75,7 @@ def pooler_reason() -> str | None:
 
 
 @contextmanager
-def pooling(
-    run: RunDirectory, *, user: str, database: str, cores: int, max_connections: int
-) -> Iterator[Pooler]:
+def pooling(run: RunDirectory, *, cores: int, max_connections: int) -> Iterator[Pooler]:
     """Yield a pooler before the server of *run*; MeasureError if it does not start.
 
     Its pool is 2 connections a core, at least 4, and never more than the server takes.
@@ -89,10 +89,10 @@ def pooling(
         run.own(sockets)
         ini.write_text(
             _INI.format(
-                database=database,
+                database=DATABASE,
                 host=str(run.sockets).replace("'", "''"),
                 port=PORT,
-                user=user,
+                user=SUPERUSER,
                 sockets=sockets,
                 size=size,
                 clients=MOST_CLIENTS,

@@ -66,7 +66,7 @@ def test_before_datasets_are_loaded(version: object, monkeypatch: pytest.MonkeyP
     info.parameter_status.side_effect = [version]
     monkeypatch.setattr(datasets, "connect", lambda *_, **__: connection)
     with pytest.raises(MeasureError, match="could not load the datasets"):
-        DatasetLoader().initialise(Path("/"), user="postgres", database="postgres", scale=1)
+        DatasetLoader().initialise(Path("/"), scale=1)
 
 
 def test_when_its_defaults_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,6 @@ def client_that_says(tmp_path: Path, text: str) -> Pgbench:
 def run_once(client: Pgbench, scratch: Path, one: Cell | None = None) -> Outcome:
     return client.run(
         scratch / "sockets",
-        user="postgres",
         database="postgres",
         cell=one or cell(),
         cores=2,
@@ -201,9 +200,7 @@ def run_once(client: Pgbench, scratch: Path, one: Cell | None = None) -> Outcome
 
 def test_a_disk_that_fills_while_loading_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="the disk is full"):
-        client_that_says(tmp_path, FULL).initialise(
-            tmp_path / "sockets", user="postgres", database="postgres", scale=1
-        )
+        client_that_says(tmp_path, FULL).initialise(tmp_path / "sockets", scale=1)
 
 
 def test_a_pgbench_that_fails_shows_its_last_words_and_not_its_progress(tmp_path: Path) -> None:
@@ -227,7 +224,6 @@ def test_the_client_of_root_runs_as_the_servers_user_who_may_write_its_logs() ->
         with home.run_directory() as run, pytest.raises(MeasureError) as caught:
             client.at_home(home).run(
                 run.sockets,
-                user="postgres",
                 database="postgres",
                 cell=cell(),
                 cores=2,
@@ -249,7 +245,6 @@ def test_pgbench_sees_its_arguments_and_nothing_of_the_callers_environment(
     with pytest.raises(MeasureError) as caught:
         client.run(
             tmp_path / "sockets",
-            user="postgres",
             database="postgres",
             cell=cell(Mode.READ_WRITE, clients=64),
             cores=8,

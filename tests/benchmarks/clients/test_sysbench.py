@@ -180,7 +180,6 @@ def sysbench_that(where: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> No
 def run(tmp_path: Path, cell: Cell, seed: int = 7, client: Sysbench | None = None) -> Outcome:
     return (client or Sysbench(MODE)).run(
         tmp_path / "sockets",
-        user="postgres",
         database="postgres",
         cell=cell,
         cores=2,
@@ -278,7 +277,7 @@ def test_loading_asks_for_the_same_rows_every_time_and_a_full_disk_is_a_storage_
     does = f'echo "$*" >{tmp_path / "asked"}; echo "{FULL}"; exit 1'
     sysbench_that(tmp_path / "bin", monkeypatch, does)
     with pytest.raises(StorageError, match="could not load scale 3: the disk is full"):
-        Sysbench(MODE).initialise(tmp_path / "s", user="postgres", database="postgres", scale=3)
+        Sysbench(MODE).initialise(tmp_path / "s", scale=3)
     asked = (tmp_path / "asked").read_text()
     assert asked.endswith(f"--table-size={3 * ROWS_PER_SCALE} --rand-seed=1 prepare\n")
 

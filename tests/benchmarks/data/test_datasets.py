@@ -25,5 +25,5 @@ def test_a_full_disk_is_no_fault_of_the_server(monkeypatch, said, expected):
 
     monkeypatch.setattr(datasets, "connect", connected)
     with pytest.raises(expected) as raised:
-        DatasetLoader().initialise(Path("/nowhere"), user="u", database="d", scale=1)
+        DatasetLoader().initialise(Path("/nowhere"), scale=1)
     assert said in raised.value.detail

@@ -24,7 +24,7 @@ from benchmarks.observation.activity import CLIENTS
 from benchmarks.observation.monitor import Looks, Monitor, watching
 from benchmarks.observation.snapshot import between, snapshot
 from benchmarks.observation.warnings import find_warnings
-from benchmarks.server.cluster import DATABASE, SUPERUSER, Cluster, initdb
+from benchmarks.server.cluster import DATABASE, Cluster, initdb
 from benchmarks.server.home import ServerHome
 from benchmarks.workloads.scenario import Cell, Mode, Preset, Protocol, Tier
 from landspeed.results.where_time_went import evidence_rows
@@ -189,7 +189,7 @@ def loaded(build: Build, paths: Paths, **settings: str) -> Iterator[tuple[Cluste
         with Cluster(
             build=server, data=run_.path / "fresh", run=run_, settings=settings, keep=False
         ) as cluster:
-            client.initialise(cluster.host, user=SUPERUSER, database=DATABASE, scale=1)
+            client.initialise(cluster.host, scale=1)
             yield cluster, client
 
 
@@ -205,7 +205,6 @@ def test_readers_that_pay_for_what_a_writer_left_are_warned_of(
         asked = cell(Mode.READ_ONLY)
         outcome = client.run(
             cluster.host,
-            user=SUPERUSER,
             database=DATABASE,
             cell=asked,
             cores=2,

@@ -22,7 +22,6 @@ from base.paths import Paths
 from benchmarks.machine.processes import Process, cpu_seconds
 from benchmarks.server.cluster import (
     DATABASE,
-    SUPERUSER,
     Cluster,
     initdb,
     is_ours,
@@ -30,6 +29,7 @@ from benchmarks.server.cluster import (
     server_error,
     setting_defaults,
 )
+from benchmarks.server.connection import SUPERUSER
 from benchmarks.server.home import RunDirectory, ServerHome
 from benchmarks.server.pooler import pooler_reason, pooling
 from tests.kits.made_up.stand_ins import made_up_build
@@ -294,9 +294,7 @@ def test_data_may_lie_in_a_place_whose_name_has_spaces_and_quotes(
     home = ServerHome.open(paths, paths.cache / "it's a place")
     with (
         fresh(home, newest_build) as cluster,
-        pooling(
-            cluster.run, user=SUPERUSER, database=DATABASE, cores=1, max_connections=9
-        ) as pooler,
+        pooling(cluster.run, cores=1, max_connections=9) as pooler,
         psycopg.connect(host=str(pooler.host), user=SUPERUSER, dbname=DATABASE) as connection,
     ):
         assert connection.execute("SELECT 1").fetchone() == (1,)

@@ -42,13 +42,13 @@ def silent() -> Iterator[Path]:
 def test_it_is_an_error_after_the_time_that_a_query_may_take(silent: Path) -> None:
     with (
         pytest.raises(psycopg.OperationalError, match="timeout"),
-        connect(silent, user="u", database="d", seconds=0.1) as connection,
+        connect(silent, database="d", seconds=0.1) as connection,
     ):
         connection.execute("SELECT 1")
 
 
 def test_what_psycopg_limits_itself_keeps_its_limit(silent: Path) -> None:
-    with connect(silent, user="u", database="d") as connection:
+    with connect(silent, database="d") as connection:
         assert list(connection.notifies(timeout=0.1)) == []
 
 

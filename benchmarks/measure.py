@@ -52,67 +52,6 @@ _TOO_LITTLE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """What was observed of the server, or of all servers together, in one run.
-
-    ``settings`` are the first one's.
-    """
-
-    outcome: Outcome
-    processors: tuple[int, ...]
-    observation: Observation
-    settings: dict[str, str]
-    database_bytes: int
-    server_log: str
-    pooler: Pooler | None
-    topology: dict[str, Any] | None
-    watched: dict[str, Any] | None
-
-    def sample(self) -> dict[str, Any]:
-        """Return the numbers of the run: the client's, and what the server's counters say."""
-        return {
-            **self.outcome.sample.model_dump(exclude_defaults=True),
-            "server_cpu_seconds": self.observation.server_cpu_seconds,
-            "client_cpu_seconds": self.outcome.cpu_seconds,
-            "wal_bytes": self.observation.wal_bytes,
-            "blocks_hit": self.observation.blocks_hit,
-            "blocks_read": self.observation.blocks_read,
-        }
-
-    def evidence(self) -> dict[str, Any] | None:
-        """What server and machine were doing; None where nobody looked."""
-        if self.watched is None:
-            return None
-        seen, statements = self.observation, self.outcome.statements
-        return {
-            **self.watched,
-            "server_io": {
-                "read_bytes": seen.storage_read_bytes,
-                "write_bytes": seen.storage_write_bytes,
-            },
-            **({"statements": [list(one) for one in statements]} if statements else {}),
-            **({"autovacuumed": list(seen.autovacuumed)} if seen.autovacuumed else {}),
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Phases:
-    """Wall-clock seconds of each phase of a run."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Time what is done inside as phase *name*."""
-        begin = time.monotonic()
-        try:
-            yield
-        finally:
-            spent = self.seconds.get(name, 0.0) + time.monotonic() - begin
-            self.seconds[name] = round(spent, 4)
-
-
 def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Templates:
     """Return the templates of *paths*, as *cell* needs them where it is given.
 
@@ -170,50 +109,26 @@ def measure(
     if not cell.scenario.runs_on(build.version):
         raise NotApplicableError(f"{build.label} does not have {cell.scenario.mode}")
     started = datetime.now(UTC)
-    phases = Phases()
     store = templates(paths, pgbench, cell=cell)
-    seen = _run(
+    run = _Run(
         store=store,
         build=build,
         cell=cell,
         seconds=seconds,
         seed=seed,
         machine=machine,
-        phases=phases,
         every=every,
     )
-    outcome = seen.outcome
+    seen = run.make()
     facts = {
         **provenance(started, build=build, pgbench=pgbench, cell=cell, machine=machine),
         "epoch": replace(machine.epoch, workload=cell.scenario.digest(build.version)).facts(),
-        "run": {
-            **context,
-            "seconds": seconds,
-            "seed": seed,
-            "processors": list(seen.processors),
-            "argv": [store.client.name, *outcome.argv[1:]],
-            "phases": phases.seconds,
-        },
-        "sample": seen.sample(),
-        "series": outcome.series.model_dump(mode="json", exclude_defaults=True),
-        "settings": seen.settings,
-        "statistics": seen.observation.statistics,
-        "evidence": seen.evidence(),
-        "database_bytes": seen.database_bytes,
-        "stderr": outcome.stderr,
-        "server_log": seen.server_log,
-        **({"pooler": seen.pooler.facts()} if seen.pooler else {}),
-        **_sysbench_facts(store, cell),
-        **({"topology": seen.topology} if seen.topology else {}),
+        **seen,
+        "run": {**context, **seen["run"]},
     }
+    if isinstance(store.client, Sysbench):
+        facts[store.client.name] = store.client.facts(cell.scenario.scale)
     return Record.from_json({**facts, "warnings": find_warnings(Record.from_json(facts))})
-
-
-def _sysbench_facts(store: Templates, cell: Cell) -> dict[str, Any]:
-    """Who the client was, of a Run that pgbench did not make."""
-    if not isinstance(store.client, Sysbench):
-        return {}
-    return {store.client.name: store.client.facts(cell.scenario.scale)}
 
 
 def provenance(
@@ -231,89 +146,182 @@ def provenance(
     }
 
 
-def _run(
-    *,
-    store: Templates,
-    build: Build,
-    cell: Cell,
-    seconds: int,
-    seed: int,
-    machine: Machine,
-    phases: Phases,
-    every: float | None,
-) -> Seen:
-    profile, scenario = Configuration.named(cell.profile), cell.scenario
-    with ExitStack() as stack:
-        with phases.phase("prepare"):
-            server = store.home.reachable(build)
-            lease = store.lease(server, scenario.scale, writes=scenario.mode.writes)
-            data = stack.enter_context(lease)
-            set_page_cache(scenario.tier, data, limited=machine.memory_limit is not None)
-        with phases.phase("start"):
-            clusters = stack.enter_context(_servers(store, server, data, cell, machine))
-            processors = placement(cell.clients, allowed_processors())
-            for cluster in clusters:
-                cluster.confine(processors)
-        with phases.phase("warm"):
-            fit, first = profile.shared_buffers(machine.memory_bytes), clusters[0]
-            _restore(first, scenario)
-            began = begin(clusters, fit, scenario, store.topology)
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """A run of ``cell`` for ``seconds``; ``phases`` has the wall-clock seconds of its phases."""
+
+    store: Templates
+    build: Build
+    cell: Cell
+    seconds: int
+    seed: int
+    machine: Machine
+    every: float | None
+    phases: dict[str, float] = field(default_factory=dict)
+
+    def make(self) -> dict[str, Any]:
+        """Make the run; return what its record says of it.
+
+        What is said of several servers is what they did together; settings are the first one's.
+        """
+        store, cell, machine = self.store, self.cell, self.machine
+        scenario = cell.scenario
+        with ExitStack() as stack:
+            with self._phase("prepare"):
+                server = store.home.reachable(self.build)
+                lease = store.lease(server, scenario.scale, writes=scenario.mode.writes)
+                data = stack.enter_context(lease)
+                set_page_cache(scenario.tier, data, limited=machine.memory_limit is not None)
+            with self._phase("start"):
+                clusters = stack.enter_context(self._servers(server, data))
+                processors = placement(cell.clients, allowed_processors())
+                for cluster in clusters:
+                    cluster.confine(processors)
+            with self._phase("warm"):
+                fit, first = self._profile.shared_buffers(machine.memory_bytes), clusters[0]
+                _restore(first, scenario)
+                began = begin(clusters, fit, scenario, store.topology)
+            with (
+                self._phase(store.client.name),
+                self._reached(first) as pooler,
+                _looked_at(clusters, self.every) as watch,
+            ):
+                host = pooler.host if pooler else first.host
+                outcome = self._drive(clusters, host, processors)
+            with self._phase("observe"):
+                observations = observed(clusters, began, outcome.sample.transactions or 0)
+                log = noteworthy("\n".join(cluster.log_text() for cluster in clusters))
+                topology = across(store.topology, first, observations)
+            with self._phase("stop"):
+                stack.close()
+        seen = together(observations)
+        return {
+            "run": self._how(outcome, processors),
+            "sample": _sample(outcome, seen),
+            "series": outcome.series.model_dump(mode="json", exclude_defaults=True),
+            "settings": began[0].settings,
+            "statistics": seen.statistics,
+            "evidence": _evidence(watch, outcome, seen),
+            "database_bytes": sum(one.database_bytes for one in began),
+            "stderr": outcome.stderr,
+            "server_log": log,
+            **({"pooler": pooler.facts()} if pooler else {}),
+            **({"topology": topology} if topology else {}),
+        }
+
+    @property
+    def _profile(self) -> Configuration:
+        return Configuration.named(self.cell.profile)
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        """Time what is done inside as phase *name*."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            spent = self.phases.get(name, 0.0) + time.monotonic() - begin
+            self.phases[name] = round(spent, 4)
+
+    def _how(self, outcome: Outcome, processors: Sequence[int]) -> dict[str, Any]:
+        return {
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "processors": list(processors),
+            "argv": [self.store.client.name, *outcome.argv[1:]],
+            "phases": self.phases,
+        }
+
+    @contextmanager
+    def _servers(self, build: Build, data: Path) -> Iterator[tuple[Cluster, ...]]:
+        """Yield the servers of *build* on *data* that the run is made on."""
+        scenario, machine = self.cell.scenario, self.machine
+        known = known_settings(build)
+        settings = self._profile.settings(known, machine.memory_bytes)
         with (
-            phases.phase(store.client.name),
-            _reached(first, profile, machine) as pooler,
-            _looked_at(clusters, every) as watch,
+            serving(
+                self.store.home,
+                build=build,
+                data=data,
+                topology=self.store.topology,
+                settings=settings | scenario.settings_of(known),
+                database=scenario.dataset or DATABASE,
+                keep=not scenario.mode.writes,
+                memory_limit=machine.memory_limit,
+            ) as clusters,
+            clusters[0].answering(),
         ):
-            outcome = _drive(
-                store.client,
-                clusters,
-                cell,
-                host=pooler.host if pooler else first.host,
-                cores=machine.cores,
-                seconds=seconds,
-                seed=seed,
-                statements=every is not None,
+            yield clusters
+
+    @contextmanager
+    def _reached(self, cluster: Cluster) -> Iterator[Pooler | None]:
+        """Yield what clients connect to: a Pooler before *cluster*, None for itself."""
+        if self._profile.pooler is None:
+            yield None
+            return
+        most = self._profile.max_connections(self.machine.memory_bytes)
+        with pooling(cluster.run, cores=self.machine.cores, max_connections=most) as pooler:
+            yield pooler
+
+    def _drive(self, clusters: Sequence[Cluster], host: Path, processors: Sequence[int]) -> Outcome:
+        """Run the client on *host*; MeasureError, with its last words, if a server dies."""
+        first, cell = clusters[0], self.cell
+        try:
+            outcome = self.store.client.run(
+                host,
+                database=first.database,
+                cell=cell,
+                cores=self.machine.cores,
+                seconds=self.seconds,
+                seed=self.seed,
+                scratch=first.run.scratch,
+                statements=self.every is not None,
                 processors=processors,
             )
-        with phases.phase("observe"):
-            observations = observed(clusters, began, outcome.sample.transactions or 0)
-            log = noteworthy("\n".join(cluster.log_text() for cluster in clusters))
-            topology = across(store.topology, first, observations)
-        with phases.phase("stop"):
-            stack.close()
-    return Seen(
-        outcome=outcome,
-        processors=processors,
-        observation=together(observations),
-        settings=began[0].settings,
-        database_bytes=sum(one.database_bytes for one in began),
-        server_log=log,
-        pooler=pooler,
-        topology=topology,
-        watched=watch.facts() if watch else None,
-    )
+            # before 14 backends outlive their postmaster as long as their clients talk
+            for cluster in clusters:
+                cluster.check()
+        except (MeasureError, ClusterError) as error:
+            ill = next((one for one in clusters if not one.is_well), first)
+            seen = server_error(error.message, ill.log_text())
+            if isinstance(seen, StorageError):
+                raise seen from error
+            clients = f"{cell.clients} client{'s' if cell.clients > 1 else ''}"
+            raise MeasureError(
+                f"could not time {cell.scenario.mode} with {clients} on {ill.build.label}",
+                detail=f"{error.message}\n{error.detail}\nThe server of {ill.build.label} said:\n"
+                f"{seen.detail}",
+                hint=_TOO_LITTLE if ill.memory_kills else error.hint or seen.hint,
+            ) from error
+        return outcome
 
 
-@contextmanager
-def _servers(
-    store: Templates, build: Build, data: Path, cell: Cell, machine: Machine
-) -> Iterator[tuple[Cluster, ...]]:
-    """The servers on *data* that a Run of *cell* is made on."""
-    profile, scenario = Configuration.named(cell.profile), cell.scenario
-    known = known_settings(build)
-    with (
-        serving(
-            store.home,
-            build=build,
-            data=data,
-            topology=store.topology,
-            settings=profile.settings(known, machine.memory_bytes) | scenario.settings_of(known),
-            database=scenario.dataset or DATABASE,
-            keep=not scenario.mode.writes,
-            memory_limit=machine.memory_limit,
-        ) as clusters,
-        clusters[0].answering(),
-    ):
-        yield clusters
+def _sample(outcome: Outcome, seen: Observation) -> dict[str, Any]:
+    """Return the numbers of a run: the client's, and what the server's counters say."""
+    return {
+        **outcome.sample.model_dump(exclude_defaults=True),
+        "server_cpu_seconds": seen.server_cpu_seconds,
+        "client_cpu_seconds": outcome.cpu_seconds,
+        "wal_bytes": seen.wal_bytes,
+        "blocks_hit": seen.blocks_hit,
+        "blocks_read": seen.blocks_read,
+    }
+
+
+def _evidence(watch: Monitor | None, outcome: Outcome, seen: Observation) -> dict[str, Any] | None:
+    """Return what server and machine were doing; None where nobody looked."""
+    if watch is None:
+        return None
+    statements = [list(one) for one in outcome.statements]
+    return {
+        **watch.facts(),
+        "server_io": {
+            "read_bytes": seen.storage_read_bytes,
+            "write_bytes": seen.storage_write_bytes,
+        },
+        **({"statements": statements} if statements else {}),
+        **({"autovacuumed": list(seen.autovacuumed)} if seen.autovacuumed else {}),
+    }
 
 
 def _restore(cluster: Cluster, scenario: Scenario) -> None:
@@ -331,58 +339,3 @@ def _looked_at(
     clusters: Sequence[Cluster], every: float | None
 ) -> AbstractContextManager[Monitor | None]:
     return nullcontext() if every is None else watching(*clusters, every=every)
-
-
-@contextmanager
-def _reached(cluster: Cluster, profile: Configuration, machine: Machine) -> Iterator[Pooler | None]:
-    """What clients connect to under *profile*: a Pooler before *cluster*, None for itself."""
-    if profile.pooler is None:
-        yield None
-        return
-    most = profile.max_connections(machine.memory_bytes)
-    with pooling(cluster.run, cores=machine.cores, max_connections=most) as pooler:
-        yield pooler
-
-
-def _drive(
-    client: Pgbench | Sysbench,
-    clusters: Sequence[Cluster],
-    cell: Cell,
-    *,
-    host: Path,
-    cores: int,
-    seconds: int,
-    seed: int,
-    statements: bool,
-    processors: tuple[int, ...],
-) -> Outcome:
-    """Run *client* on *host*; a server that died under it is a MeasureError: its last words."""
-    first = clusters[0]
-    try:
-        outcome = client.run(
-            host,
-            database=first.database,
-            cell=cell,
-            cores=cores,
-            seconds=seconds,
-            seed=seed,
-            scratch=first.run.scratch,
-            statements=statements,
-            processors=processors,
-        )
-        # before 14 backends outlive their postmaster as long as their clients talk
-        for cluster in clusters:
-            cluster.check()
-    except (MeasureError, ClusterError) as error:
-        ill = next((one for one in clusters if not one.is_well), first)
-        seen = server_error(error.message, ill.log_text())
-        if isinstance(seen, StorageError):
-            raise seen from error
-        clients = f"{cell.clients} client{'s' if cell.clients > 1 else ''}"
-        raise MeasureError(
-            f"could not time {cell.scenario.mode} with {clients} on {ill.build.label}",
-            detail=f"{error.message}\n{error.detail}\nThe server of {ill.build.label} said:\n"
-            f"{seen.detail}",
-            hint=_TOO_LITTLE if ill.memory_kills else error.hint or seen.hint,
-        ) from error
-    return outcome

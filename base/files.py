@@ -14,7 +14,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -314,9 +314,9 @@ def remove_tree(path: Path) -> None:
                             os.unlink(entry.name, dir_fd=directory)
                             continue
                         # a directory that may not be written cannot be moved either
-                        os.close(_open_to_remove(entry.name, directory))
-                        due.append(f"{aside}-{next(moved)}")
-                        os.rename(entry.name, due[-1], src_dir_fd=directory, dst_dir_fd=top)
+                        with _opened_to_remove(entry.name, directory):
+                            due.append(f"{aside}-{next(moved)}")
+                            os.rename(entry.name, due[-1], src_dir_fd=directory, dst_dir_fd=top)
             with suppress(OSError):
                 os.rmdir(name, dir_fd=top)
     with suppress(OSError):
@@ -325,24 +325,17 @@ def remove_tree(path: Path) -> None:
 
 @contextmanager
 def _opened_to_remove(name: Path | str, place: int | None = None) -> Iterator[int]:
-    handle = _open_to_remove(name, place)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _open_to_remove(name: Path | str, place: int | None = None) -> int:
     """Open directory *name* of the directory *place*, such that what is in it can be removed."""
     flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    # Measured code can take a directory's permissions away.
-    handle = os.open(name, flags | os.O_PATH, dir_fd=place)
-    try:
-        if os.fstat(handle).st_mode & 0o700 != 0o700:
-            Path(f"/proc/self/fd/{handle}").chmod(0o700)
-        return os.open(".", flags | os.O_RDONLY, dir_fd=handle)
-    finally:
-        os.close(handle)
+    with ExitStack() as stack:
+        found = os.open(name, flags | os.O_PATH, dir_fd=place)
+        stack.callback(os.close, found)
+        # Measured code can take a directory's permissions away.
+        if os.fstat(found).st_mode & 0o700 != 0o700:
+            Path(f"/proc/self/fd/{found}").chmod(0o700)
+        opened = os.open(".", flags | os.O_RDONLY, dir_fd=found)
+        stack.callback(os.close, opened)
+        yield opened
 
 
 def require_free(path: Path, needed: int, what: str) -> None:

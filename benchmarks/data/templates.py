@@ -96,8 +96,8 @@ class Templates:
 
     def ensure(self, build: Build, scale: int) -> Template:
         """Return the Template of *build* at *scale*, loaded now if it is not there yet."""
-        with self._locked(self._template(build, scale)):
-            return self._whole(build, scale)
+        with self._held(build, scale) as template:
+            return template
 
     @contextmanager
     def lease(self, build: Build, scale: int, *, writes: bool) -> Iterator[Path]:
@@ -109,8 +109,7 @@ class Templates:
         same as the Template first: that writes what the last Run changed, into the blocks
         it already has, where copying and removing all of it took four times as long.
         """
-        with self._locked(self._template(build, scale)):
-            template = self._whole(build, scale)
+        with self._held(build, scale) as template:
             if writes:
                 self._restore(template)
             yield template.work if writes else template.data
@@ -122,8 +121,7 @@ class Templates:
         beside each other; they are not waited for until they are on disk. On a full disk other
         templates are removed to make room for a new one.
         """
-        with self._locked(self._template(build, scale)):
-            template = self._whole(build, scale)
+        with self._held(build, scale) as template:
             if not target.exists():
                 # no limit: the copy is no template, and is removed with the run
                 needed = tree_bytes(template.data) + CLUSTER_BYTES
@@ -173,30 +171,28 @@ class Templates:
         return Template(directory=self.home.templates / name, topology=self.topology)
 
     @contextmanager
-    def _locked(self, template: Template) -> Iterator[None]:
+    def _held(self, build: Build, scale: int) -> Iterator[Template]:
+        """Hold the lock of the Template of *build* at *scale*, loaded now if it is not there."""
         with storage_errors("create a directory", self.home.templates):
             make_passable(self.home.templates)
-        with locked(template.lock):
-            yield
-
-    def _whole(self, build: Build, scale: int) -> Template:
         template = self._template(build, scale)
-        if template.directory.exists():
-            for place in template.clusters:
-                end_orphan(place)
-        if not template.is_whole():
-            self._require_distributable(build)
-            remove_tree(template.directory)
-            self._make_room(self._load_bytes(scale))
-            # asv prints messages without their arguments
-            _log.info(f"loading scale {scale} into {build.label}")
-            try:
-                self._load(build, scale, template)
-            except BaseException:
+        with locked(template.lock):
+            if template.directory.exists():
+                for place in template.clusters:
+                    end_orphan(place)
+            if not template.is_whole():
+                self._require_distributable(build)
                 remove_tree(template.directory)
-                raise
-        os.utime(template.directory / TEMPLATE_JSON)
-        return template
+                self._make_room(self._load_bytes(scale))
+                # asv prints messages without their arguments
+                _log.info(f"loading scale {scale} into {build.label}")
+                try:
+                    self._load(build, scale, template)
+                except BaseException:
+                    remove_tree(template.directory)
+                    raise
+            os.utime(template.directory / TEMPLATE_JSON)
+            yield template
 
     def _load(self, build: Build, scale: int, template: Template) -> None:
         """Load *template*; its proof is written when all of it is on disk."""

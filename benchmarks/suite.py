@@ -20,8 +20,9 @@ from base.build import Build
 from base.paths import Paths
 from benchmarks.applicability import counted_cells, planned_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.cells import count_environment, workload_cell
+from benchmarks.counted.cells import workload_cell
 from benchmarks.counted.count import count
+from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.machine.machine import Machine
 from benchmarks.measure import measure
@@ -38,7 +39,7 @@ from benchmarks.workloads.metrics import (
     param_names,
     scale_param,
 )
-from benchmarks.workloads.points import Comparable, ComparableCounts, Point, rows_of
+from benchmarks.workloads.points import Comparable, Point, rows_of
 from benchmarks.workloads.scenario import (
     CacheState,
     Cell,
@@ -96,11 +97,8 @@ def _counted(cell: Cell, metric: Metric) -> dict[str, Any]:
     paths, machine = Paths.find(), Machine.detect()
     build, pgbench = _build(), _pgbench()
     records = RecordStore(paths.records)
-    wanted = ComparableCounts(
-        machine=machine,
-        pgbench_version=pgbench.version,
-        epochs=[count_environment(cell, build.version).identifier],
-    )
+    digest = cell.scenario.digest(build.version)
+    wanted = comparable_counts(machine, pgbench.version, [digest])
     rows = rows_of(wanted.of(records.table()), Point(build=build, cell=cell).key)
     if rows.num_rows:
         return {"samples": rows[metric.column].to_pylist()[-1:], "number": 1}

@@ -99,14 +99,6 @@ def run_client(
     )
 
 
-def version_line(program: str) -> str:
-    """Return what *program* says of its version; empty if it says nothing."""
-    done = subprocess.run(
-        [program, "--version"], capture_output=True, text=True, errors="replace", check=False
-    )
-    return done.stdout.strip()
-
-
 def report_field(program: str, report: str, pattern: str) -> str:
     """Return the group of *pattern* in *program*'s final report; raises MeasureError if none."""
     match = re.search(pattern, report)

@@ -21,9 +21,9 @@ from benchmarks.clients.client import (
     ClientResult,
     Outcome,
     run_client,
-    version_line,
 )
 from benchmarks.clients.sysbench_output import complaints, parse_report, parse_seconds
+from benchmarks.machine.spawn import version_line
 from benchmarks.server.cluster import DATABASE
 from benchmarks.server.connection import SUPERUSER, load_seconds
 from benchmarks.server.home import PORT, ServerHome

@@ -98,10 +98,6 @@ class Profile:
 
     def since(self, shorter: Self, transactions: int) -> Self:
         """What one transaction cost, from this run and a *shorter* one of so many fewer."""
-        own = {
-            name: (cost - shorter.own.get(name, 0.0)) / transactions
-            for name, cost in self.own.items()
-        }
         none = Edge(calls=0.0, inclusive=0.0)
         edges = {}
         for pair, edge in self.edges.items():
@@ -111,12 +107,10 @@ class Profile:
                 inclusive=(edge.inclusive - before.inclusive) / transactions,
             )
         misses = {
-            level: {
-                name: (number - shorter.misses.get(level, {}).get(name, 0.0)) / transactions
-                for name, number in some.items()
-            }
+            level: _slopes(some, shorter.misses.get(level, {}), transactions)
             for level, some in self.misses.items()
         }
+        own = _slopes(self.own, shorter.own, transactions)
         return type(self)(own=own, edges=edges, misses=misses)
 
     def facts(self, *, least: float) -> dict[str, Any]:
@@ -145,6 +139,12 @@ class Profile:
             edges=edges,
             misses={str(level): _numbers(some) for level, some in facts.get("misses", {}).items()},
         )
+
+
+def _slopes(
+    long: Mapping[str, float], short: Mapping[str, float], transactions: int
+) -> dict[str, float]:
+    return {name: (cost - short.get(name, 0.0)) / transactions for name, cost in long.items()}
 
 
 def _numbers(facts: Mapping[str, Any]) -> dict[str, float]:

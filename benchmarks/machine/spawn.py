@@ -93,6 +93,14 @@ def installed(program: str, *, package: str, does: str, error: type[LandspeedErr
     return found
 
 
+def version_line(program: str) -> str:
+    """Return what *program* says of its version; empty if it says nothing."""
+    done = subprocess.run(
+        [program, "--version"], capture_output=True, text=True, errors="replace", check=False
+    )
+    return done.stdout.strip()
+
+
 def finding_libraries(build: Build, argv: Sequence[str | Path]) -> list[str | Path]:
     """Return *argv*, which starts a program of *build*, so that this program finds its libraries.
 

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from base.errors import RecordError, reason
-from base.files import digest_text, locked, parse_json, read_json, warn_set_aside, write_atomic
+from base.files import locked, parse_json, read_json, warn_set_aside, write_atomic
 from benchmarks.records.cache import cached_scalars, each_once
 from benchmarks.records.columns import COLUMNS, require_sound, scalars
 from benchmarks.records.notes import NoteStore
@@ -245,7 +245,7 @@ def _parsed(identifier: str, text: str) -> Record:
 
 
 def _require_same(path: Path, text: str) -> None:
-    if digest_text(path.read_text()) != digest_text(text):
+    if path.read_text() != text:
         raise RecordError(
             f'two different records have the id "{path.stem}"',
             detail=f"One of them is {path}.",

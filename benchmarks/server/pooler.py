@@ -14,7 +14,7 @@ from typing import Any
 
 from base.errors import MeasureError, last_lines
 from base.files import read_text, storage_errors
-from benchmarks.machine.spawn import guarded, stop_process
+from benchmarks.machine.spawn import guarded, stop_process, version_line
 from benchmarks.server.cluster import DATABASE
 from benchmarks.server.connection import SUPERUSER
 from benchmarks.server.home import PORT, RunDirectory
@@ -31,6 +31,8 @@ _READY_SECONDS = 20.0
 _STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.005
 _DIRECTORY = "p"
+# Debian puts it where only root's PATH looks.
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # auth_type any: whoever reaches the socket, in a directory of the server's user alone, is let in.
 _INI = """[databases]
 {database} = host='{host}' port={port} dbname={database} user={user}
@@ -69,7 +71,7 @@ class Pooler:
 
 def pooler_reason() -> str | None:
     """Return why there is no pooler on this machine, and what would bring it; None if there is."""
-    if shutil.which(PGBOUNCER, path=_path()) is None:
+    if shutil.which(PGBOUNCER, path=_PATH) is None:
         return f'{PGBOUNCER} is not installed: "apt-get install {PGBOUNCER}" brings it'
     return None
 
@@ -102,7 +104,7 @@ def pooling(run: RunDirectory, *, cores: int, max_connections: int) -> Iterator[
     with log.open("wb") as output:
         process = subprocess.Popen(
             guarded([_program(), str(ini)], death=signal.SIGKILL, user=run.user),
-            env={"PATH": _path(), "HOME": "/", "LC_ALL": "C"},
+            env={"PATH": _PATH, "HOME": "/", "LC_ALL": "C"},
             cwd=run.path,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -125,17 +127,9 @@ def _wait_until_ready(process: subprocess.Popen[bytes], socket: Path, log: Path)
 
 
 def _version() -> str:
-    done = subprocess.run(
-        [_program(), "--version"], capture_output=True, text=True, errors="replace", check=False
-    )
-    words = done.stdout.split()
+    words = version_line(_program()).split()
     return words[1] if len(words) > 1 else ""
 
 
 def _program() -> str:
-    return shutil.which(PGBOUNCER, path=_path()) or PGBOUNCER
-
-
-def _path() -> str:
-    # Debian puts it where only root's PATH looks
-    return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return shutil.which(PGBOUNCER, path=_PATH) or PGBOUNCER

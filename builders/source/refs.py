@@ -15,17 +15,17 @@ _HASH = re.compile(r"[0-9a-f]{4,40}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Major:
-    """The newest available release of a major version: ``18``, ``9.6``."""
+class Numbered:
+    """One release, by its number or its tag: ``17.11``, ``REL_17_11``.
+
+    Where it ``is_major``, ``18`` or ``9.6``, it is the newest available release of that.
+    """
 
     version: Version
+    is_major: bool = False
 
-
-@dataclass(frozen=True, kw_only=True)
-class Exact:
-    """One release, by its number or its tag: ``17.11``, ``REL_17_11``."""
-
-    version: Version
+    def __str__(self) -> str:
+        return self.version.major_text if self.is_major else str(self.version)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Revision:
         return self.base + self.suffix
 
 
-def parse_ref(ref: str) -> Major | Exact | Revision:
+def parse_ref(ref: str) -> Numbered | Revision:
     """Return what *ref* asks for; raises RefError when it has no such form.
 
     Nothing that begins with a dash or holds spaces, colons, ``..`` or ``@{`` passes: what
@@ -57,7 +57,7 @@ def parse_ref(ref: str) -> Major | Exact | Revision:
     """
     tagged = Version.from_tag(ref)
     if tagged is not None and (tagged.tag == ref or not tagged.is_release):
-        return Exact(version=tagged)
+        return Numbered(version=tagged)
     if _VERSION.fullmatch(ref):
         try:
             version = Version.parse(ref)
@@ -67,7 +67,7 @@ def parse_ref(ref: str) -> Major | Exact | Revision:
                 detail="A major is two numbers before 10 (9.6, 9.6.24), then one (17, 17.11).",
                 hint='"landspeed list" shows what is known.',
             ) from None
-        return Major(version=version) if ref == version.major_text else Exact(version=version)
+        return Numbered(version=version, is_major=ref == version.major_text)
     match = _REVISION.fullmatch(ref)
     refused = match is None or any(bad in ref for bad in ("..", "//", "/.", ".lock/", "/-"))
     if match is None or refused or match[1].endswith(".lock"):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import assert_never
 
 from base.build import Origin
 from base.errors import RefError, SourceError
@@ -22,7 +21,7 @@ from builders.source.difference import Change, apply, changes
 from builders.source.fetch import Fetcher, ReleaseStatus
 from builders.source.history import History, Position, positions
 from builders.source.patches import apply_series
-from builders.source.refs import Exact, Major, Revision, parse_ref
+from builders.source.refs import Revision, parse_ref
 from builders.source.repository import Repository, TreeRef, noon
 from builders.source.upstream import DAY, MINUTES, Upstream
 from builders.source.view import View
@@ -45,11 +44,10 @@ class Sources:
     paths: Paths
     catalog: Catalog
     config: SourceConfig
-    _fetcher: Fetcher = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        fetcher = Fetcher.create(self.paths, self.catalog, self.config)
-        object.__setattr__(self, "_fetcher", fetcher)
+    @cached_property
+    def _fetcher(self) -> Fetcher:
+        return Fetcher.create(self.paths, self.catalog, self.config)
 
     @property
     def _repository(self) -> Repository:
@@ -90,18 +88,13 @@ class Sources:
         be reached.
         """
         wanted = parse_ref(ref)
-        match wanted:
-            case Major():
-                return self._resolve_major(wanted.version)
-            case Exact():
-                return self._resolve_exact(wanted.version)
-            case Revision():
-                return self._resolve_revision(wanted)
-            case _:
-                assert_never(wanted)
+        if isinstance(wanted, Revision):
+            return self._resolve_revision(wanted)
+        require_covered(wanted.version, f"PostgreSQL {wanted}")
+        find = self._resolve_major if wanted.is_major else self._resolve_exact
+        return find(wanted.version)
 
     def _resolve_major(self, major: Version) -> Source:
-        require_covered(major, f"PostgreSQL {major.major_text}")
         self._refresh(DAY)
         candidates = sorted(self._of_major(major), reverse=True)
         if not candidates:
@@ -123,7 +116,6 @@ class Sources:
         raise failures[0] if failures else self._unreachable(candidates[0])
 
     def _resolve_exact(self, version: Version) -> Source:
-        require_covered(version, f"PostgreSQL {version}")
         here = self._repository.trees().get(version)
         if here is not None:
             return self._source(here)
@@ -197,21 +189,17 @@ class Sources:
         if isinstance(wanted, Revision):
             source = self.resolve(ref)
             return source.version, source
+        require_covered(wanted.version, f"PostgreSQL {wanted}")
         here = self._repository.trees()
-        match wanted:
-            case Major():
-                require_covered(wanted.version, f"PostgreSQL {wanted.version.major_text}")
-                of_major = self._of_major(wanted.version)
-                within = [v for v in of_major if v in here]
-                likely = [v for v in of_major if self._is_within_reach(v)]
-                version = max(within or likely or of_major, default=None)
-            case Exact():
-                require_covered(wanted.version, f"PostgreSQL {wanted.version}")
-                if wanted.version not in self._fetcher.versions():
-                    self._refresh_upstream(0)  # a beta is known by its tag alone
-                version = wanted.version if wanted.version in self._fetcher.versions() else None
-            case _:
-                assert_never(wanted)
+        if wanted.is_major:
+            of_major = self._of_major(wanted.version)
+            within = [v for v in of_major if v in here]
+            likely = [v for v in of_major if self._is_within_reach(v)]
+            version = max(within or likely or of_major, default=None)
+        else:
+            if wanted.version not in self._fetcher.versions():
+                self._refresh_upstream(0)  # a beta is known by its tag alone
+            version = wanted.version if wanted.version in self._fetcher.versions() else None
         if version is None:
             raise self._unknown(wanted.version, f"PostgreSQL {ref}")
         return version, self._source(here[version]) if version in here else None

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 
 from base.errors import RefError
 from base.version import Version
-from builders.source.refs import Exact, Major, Revision, parse_ref
+from builders.source.refs import Numbered, Revision, parse_ref
 
 
 @pytest.mark.parametrize(
     ("ref", "expected"),
     [
-        ("18", Major(version=Version.parse("18"))),
-        ("9.6", Major(version=Version.parse("9.6"))),
-        ("17.11", Exact(version=Version.parse("17.11"))),
-        ("9.6.24", Exact(version=Version.parse("9.6.24"))),
-        ("18beta1", Exact(version=Version.parse("18beta1"))),
-        ("REL_17_11", Exact(version=Version.parse("17.11"))),
-        ("REL9_6_24", Exact(version=Version.parse("9.6.24"))),
-        ("REL_18_BETA1", Exact(version=Version.parse("18beta1"))),
+        ("18", Numbered(version=Version.parse("18"), is_major=True)),
+        ("9.6", Numbered(version=Version.parse("9.6"), is_major=True)),
+        ("17.11", Numbered(version=Version.parse("17.11"))),
+        ("9.6.24", Numbered(version=Version.parse("9.6.24"))),
+        ("18beta1", Numbered(version=Version.parse("18beta1"))),
+        ("REL_17_11", Numbered(version=Version.parse("17.11"))),
+        ("REL9_6_24", Numbered(version=Version.parse("9.6.24"))),
+        ("REL_18_BETA1", Numbered(version=Version.parse("18beta1"))),
         ("REL_17_STABLE", Revision(base="REL_17_STABLE", suffix="")),
         ("REL_18", Revision(base="REL_18", suffix="")),
         ("master~3", Revision(base="master", suffix="~3")),
@@ -30,9 +30,7 @@ from builders.source.refs import Exact, Major, Revision, parse_ref
         ("1234567", Revision(base="1234567", suffix="")),
     ],
 )
-def test_a_ref_is_a_major_a_release_or_a_revision(
-    ref: str, expected: Major | Exact | Revision
-) -> None:
+def test_a_ref_is_a_major_a_release_or_a_revision(ref: str, expected: Numbered | Revision) -> None:
     assert parse_ref(ref) == expected
 
 

@@ -6,11 +6,11 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
+from base.files import read_end
 from builders.recipe import Recipe
 
-_NINJA_COUNT = re.compile(rb"\[(\d{1,9})/(\d{1,9})\]")
+_NINJA_COUNT = re.compile(r"\[(\d{1,9})/(\d{1,9})\]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,17 +24,9 @@ class BuildProgress:
     log: Path
     expected: int
 
-    @classmethod
-    def of(cls, recipe: Recipe, *, source: Path, tree: Path, log: Path) -> Self:
-        """Return that of *recipe*, whose files are in *source* and which is built in *tree*."""
-        return cls(tree=tree, log=log, expected=_count_sources(source, recipe))
-
     def share(self) -> float:
         """Return the share done, 0 … 1."""
-        with self.log.open("rb") as stream:
-            stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, stream.tell() - 4096))
-            counts = _NINJA_COUNT.findall(stream.read())
+        counts = _NINJA_COUNT.findall(read_end(self.log, 4096))
         if counts:
             done, total = map(int, counts[-1])
         else:
@@ -46,7 +38,8 @@ def _count(directory: Path, suffix: str) -> int:
     return sum(name.endswith(suffix) for _, _, names in os.walk(directory) for name in names)
 
 
-def _count_sources(source: Path, recipe: Recipe) -> int:
+def count_sources(source: Path, recipe: Recipe) -> int:
+    """Return the number of C files in *source* that *recipe* compiles."""
     places = [a for s in recipe.steps for a in s.argv if a.startswith("src/")]
     roots = [p for p in set(places) if not any(p.startswith(f"{o}/") for o in set(places))]
     return sum(_count(source / root, ".c") for root in roots)

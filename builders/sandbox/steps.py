@@ -20,7 +20,7 @@ from base.files import canonical_json, parse_json, remove_tree
 from base.typed import from_json
 from builders.recipe import BuildStep, Recipe
 from builders.sandbox import inside
-from builders.sandbox.build_progress import BuildProgress
+from builders.sandbox.build_progress import BuildProgress, count_sources
 from builders.sandbox.failure import failure
 from builders.sandbox.jobserver import JobServer
 from builders.sandbox.march_native import NATIVE_QUESTION, native_processor
@@ -127,7 +127,6 @@ class Sandbox(ABC):
     ccache: Path
     jobs: int
     job_server: JobServer | None = None
-    ccache_limit: str = "10G"
     for_strangers: bool = False
     builds_in_place: ClassVar[bool]
 
@@ -172,7 +171,8 @@ class Sandbox(ABC):
         log.write_text(
             f"# landspeed: PostgreSQL {recipe.version} {recipe.variant} in {place.name}\n"
         )
-        gauge = BuildProgress.of(recipe, source=source, tree=place.tree, log=log)
+        expected = count_sources(source, recipe)
+        gauge = BuildProgress(tree=place.tree, log=log, expected=expected)
         inherited = (lock, *(self.job_server.descriptors if self.job_server else ()))
         spent = 0.0
         with self._worker(place, inherited) as worker:
@@ -208,7 +208,7 @@ class Sandbox(ABC):
         return {
             "argv": [fill(word, tokens) for word in words],
             "environment": {
-                **step_environment(place, self.ccache_limit),
+                **step_environment(place),
                 **({"CCACHE_READONLY": "1"} if self.for_strangers else {}),
                 **(server.environment if server else {}),
                 **step.extra_environment(),
@@ -268,7 +268,7 @@ class Sandbox(ABC):
         return error
 
 
-def step_environment(place: Workplace, ccache_limit: str) -> dict[str, str]:
+def step_environment(place: Workplace) -> dict[str, str]:
     """Return the environment of every step in *place*.
 
     It is made from scratch: nothing of the caller's CFLAGS, MAKEFLAGS or PG* may leak in.
@@ -279,7 +279,7 @@ def step_environment(place: Workplace, ccache_limit: str) -> dict[str, str]:
         "LC_ALL": "C",
         "TZ": "UTC",
         "CCACHE_DIR": place.ccache,
-        "CCACHE_MAXSIZE": ccache_limit,
+        "CCACHE_MAXSIZE": "10G",
         "CCACHE_BASEDIR": place.directory,
         "CCACHE_NOHASHDIR": "1",
         # The compiler's own list of headers tells what an object depends on: a miss then

@@ -57,14 +57,10 @@ def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Te
 
     They are loaded by the client of the cell: *pgbench*, or sysbench for a SysbenchMode.
     """
-    root, mode, topology = None, None, None
-    options: tuple[str, ...] = ()
-    if cell is not None:
-        configuration, mode = Configuration.named(cell.profile), cell.scenario.mode
-        if configuration.storage:
-            root = STORAGES[configuration.storage].open(paths.server_root)
-        topology = TOPOLOGIES[configuration.topology] if configuration.topology else None
-        options = configuration.initdb_options
+    configuration = Configuration.named(cell.profile if cell else "default")
+    storage, topology = configuration.storage, configuration.topology
+    mode = cell.scenario.mode if cell else None
+    root = STORAGES[storage].open(paths.server_root) if storage else None
     home = ServerHome.open(paths, root)
     client = Sysbench(mode) if isinstance(mode, SysbenchMode) else pgbench
     own: Script | SysbenchMode | DatasetLoader | None = None
@@ -74,11 +70,11 @@ def templates(paths: Paths, pgbench: Pgbench, *, cell: Cell | None = None) -> Te
         own = DatasetLoader()
     return Templates(
         own=own,
-        topology=topology,
+        topology=TOPOLOGIES[topology] if topology else None,
         home=home,
         client=client.at_home(home),
         limit_bytes=template_limit(dict(os.environ)),
-        initdb_options=options,
+        initdb_options=configuration.initdb_options,
     )
 
 

@@ -324,7 +324,6 @@ class Counter:
         """Return what *server* has counted of *work*, but for the slopes and the plan."""
         database = DATABASE if work.dataset == PGBENCH else work.dataset
         return CountOutcome(
-            slopes=(),
             argv=argv,
             settings=server.settings,
             database_bytes=server.database(database).size,

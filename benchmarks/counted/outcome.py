@@ -21,7 +21,7 @@ INSTRUMENT = "callgrind"
 class CountOutcome:
     """The slopes of one cell, and the server that they were counted on."""
 
-    slopes: Sequence[Slope]
+    slopes: Sequence[Slope] = ()
     argv: Sequence[str]
     settings: Mapping[str, str]
     database_bytes: int

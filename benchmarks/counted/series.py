@@ -68,24 +68,16 @@ class CountedSeries:
 
     executions: int
     instructions: float
-    clocked: float
-    wal_bytes: int
-    blocks_hit: int
-    blocks_read: int
+    clocked: float = 0.0
+    wal_bytes: int = 0
+    blocks_hit: int = 0
+    blocks_read: int = 0
     profile: Profile
 
     @classmethod
     def of(cls, profile: Profile, *, executions: int) -> Self:
         """Return what whole processes executed; what they wrote and read is not known."""
-        return cls(
-            executions=executions,
-            instructions=sum(profile.own.values()),
-            clocked=0.0,
-            wal_bytes=0,
-            blocks_hit=0,
-            blocks_read=0,
-            profile=profile,
-        )
+        return cls(executions=executions, instructions=sum(profile.own.values()), profile=profile)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from typing import Any
 from base.build import Build
 from base.errors import LandspeedError, MeasureError, StorageError, UsageError
 from base.paths import Paths
-from benchmarks.clients.pgbench import Pgbench
+from benchmarks.clients.pgbench import SEED, Pgbench
 from benchmarks.counted.callgrind import SIMULATED_CACHE
 from benchmarks.counted.cells import (
     count_environment,
@@ -31,7 +31,7 @@ from benchmarks.counted.cells import (
     work_of,
 )
 from benchmarks.counted.other_process import make_changes, take_changes
-from benchmarks.counted.outcome import CountOutcome
+from benchmarks.counted.outcome import INSTRUMENT, counted_facts
 from benchmarks.counted.plans import plans_of
 from benchmarks.counted.profiles import keep_profile
 from benchmarks.counted.series import (
@@ -47,7 +47,7 @@ from benchmarks.counted.series import (
 from benchmarks.counted.server import CountedServer, explained, written_script
 from benchmarks.counted.sessions import FORKED, count_sessions
 from benchmarks.counted.settings import exact_settings
-from benchmarks.counted.slope import NotRepeatedError, Slope, sample_of, slopes_of
+from benchmarks.counted.slope import NotRepeatedError, Slope, slopes_of
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.data.templates import Templates
 from benchmarks.machine.machine import Machine
@@ -70,6 +70,9 @@ _OPTIONS = (f"--dump-before={MARK}", f"--zero-before={FORKED}")
 _TRIES = 3
 # Servers on a core where sessions sleep most of the time.
 _SLEEPERS = 3
+
+_Counted = tuple[list[CountedSeries], dict[str, Any]]
+"""Series, and what a record says of how and where they were counted."""
 
 
 def count(
@@ -151,7 +154,7 @@ class Counter:
                 continue
             with self._server(first) as server:
 
-                def on_server(cell: Cell, server: CountedServer = server) -> CountOutcome:
+                def on_server(cell: Cell, server: CountedServer = server) -> _Counted:
                     way = self._in_sessions if self._work(cell).connects else self._in_session
                     return way(server, cell)
 
@@ -235,15 +238,15 @@ class Counter:
             ) as server:
                 yield server
 
-    def _tried(self, cell: Cell, way: Callable[[Cell], CountOutcome]) -> Record | LandspeedError:
+    def _tried(self, cell: Cell, way: Callable[[Cell], _Counted]) -> Record | LandspeedError:
         """Count *cell* in one *way* and keep its profile; count it again if it does not repeat."""
         error: LandspeedError
         for _ in range(_TRIES):
             started, began = datetime.now(UTC), time.monotonic()
             try:
-                counted = way(cell)
-                sample = sample_of(counted.slopes, self.build.label)
-                return self._record(cell, counted, sample, started, time.monotonic() - began)
+                series, how = way(cell)
+                how["run"]["phases"] = {"count": round(time.monotonic() - began, 3)}
+                return self._record(cell, slopes_of(series), how, started)
             except NotRepeatedError as differs:
                 error = differs
             except StorageError:
@@ -257,12 +260,12 @@ class Counter:
             hint=error.hint,
         )
 
-    def _on_servers(self, cell: Cell) -> CountOutcome:
+    def _on_servers(self, cell: Cell) -> _Counted:
         """Count *cell* with a server for each series."""
         work, places = self._work(cell), SimpleQueue[RunDirectory]()
         short, long = work.lengths
 
-        def alone(length: int) -> tuple[list[CountedSeries], CountOutcome]:
+        def alone(length: int) -> _Counted:
             if self.stop.is_set():
                 raise MeasureError("counting was interrupted")
             place = places.get()
@@ -279,12 +282,9 @@ class Counter:
                 places.put(held.enter_context(self.templates(cell).home.run_directory()))
             pool = ThreadPoolExecutor(max_workers=self.at_once, thread_name_prefix="count")
             done = list(held.enter_context(pool).map(alone, (long, short) * _TIMES))
-        series = [one for some, _ in done for one in some]
-        return replace(done[0][1], slopes=slopes_of(series))
+        return [one for some, _ in done for one in some], done[0][1]
 
-    def _elsewhere(
-        self, cell: Cell, work: Workload, length: int, place: RunDirectory
-    ) -> tuple[list[CountedSeries], CountOutcome]:
+    def _elsewhere(self, cell: Cell, work: Workload, length: int, place: RunDirectory) -> _Counted:
         """Count the process that handles what *length* executions of *work* have changed."""
         argv: list[str] = []
 
@@ -298,11 +298,10 @@ class Counter:
             profiles = [profile for _, profile in server.processes(PROCESSES[work.process])]
             if len(profiles) != 1:
                 raise MeasureError(f"{len(profiles)} {work.process} processes were counted, not 1")
-            return [CountedSeries.of(profiles[0], executions=length)], self._counted(
-                server, work, argv
-            )
+            series = [CountedSeries.of(profiles[0], executions=length)]
+            return series, self._how(server, work, argv)
 
-    def _in_session(self, server: CountedServer, cell: Cell) -> CountOutcome:
+    def _in_session(self, server: CountedServer, cell: Cell) -> _Counted:
         """Count *cell* in one session on *server*."""
         work = self._work(cell)
         short, long = work.lengths
@@ -310,29 +309,35 @@ class Counter:
         # costs less in its first hundreds.
         with explained(server.cluster):
             lengths = [long, *(short, long) * _TIMES]
-            series, counted = self._session(server, cell, work, lengths)
-        return replace(counted, slopes=slopes_of(series[1:]))
+            series, how = self._session(server, cell, work, lengths)
+        return series[1:], how
 
-    def _in_sessions(self, server: CountedServer, cell: Cell) -> CountOutcome:
+    def _in_sessions(self, server: CountedServer, cell: Cell) -> _Counted:
         """Count *cell*, a session for each execution, on *server*."""
         work = self._work(cell)
         with explained(server.cluster):
             argv, series = count_sessions(server, self.pgbench, cell.scenario, work)
-            return replace(self._counted(server, work, argv), slopes=slopes_of(series))
+            return series, self._how(server, work, argv)
 
-    def _counted(self, server: CountedServer, work: Workload, argv: Sequence[str]) -> CountOutcome:
-        """Return what *server* has counted of *work*, but for the slopes and the plan."""
+    def _how(self, server: CountedServer, work: Workload, argv: Sequence[str]) -> dict[str, Any]:
+        """Return what a record says of how *work* was counted on *server*, but for the plan."""
         database = DATABASE if work.dataset == PGBENCH else work.dataset
-        return CountOutcome(
-            argv=argv,
-            settings=server.settings,
-            database_bytes=server.database(database).size,
-            server_log=noteworthy(server.cluster.log_text()),
-        )
+        return {
+            "run": {
+                **self.context,
+                "instrument": INSTRUMENT,
+                "transactions": list(work.lengths),
+                "seed": SEED,
+                "argv": ["pgbench", *argv[1:]],
+            },
+            "settings": dict(server.settings),
+            "database_bytes": server.database(database).size,
+            "server_log": noteworthy(server.cluster.log_text()),
+        }
 
     def _session(
         self, server: CountedServer, cell: Cell, work: Workload, lengths: Sequence[int]
-    ) -> tuple[list[CountedSeries], CountOutcome]:
+    ) -> _Counted:
         """Execute *work*, that of *cell*, in series of *lengths* in one session on *server*."""
         cluster = server.cluster
         database = DATABASE if work.dataset == PGBENCH else work.dataset
@@ -359,10 +364,11 @@ class Counter:
             )
         parts = server.parts(relay.backends[-1], plan.marks + 1)
         with cluster.connect(database) as connection:
-            plan_facts = plans_of(connection, work, {"scale": str(cell.scenario.scale)})
+            plans = plans_of(connection, work, {"scale": str(cell.scenario.scale)})
         beside = server.beside(relay.backends[-1], PROCESSES[work.process]) if work.process else {}
-        counted = replace(self._counted(server, work, argv), plan=plan_facts)
-        return plan.series(parts, relay.answers, beside), counted
+        told = {"plan": plans.to_json()} if plans else {}
+        how = {**self._how(server, work, argv), **told}
+        return plan.series(parts, relay.answers, beside), how
 
     def _warm(self, server: CountedServer, cell: Cell, executions: int) -> None:
         """Read the pages that so many *executions* of *cell*, a script that writes, will touch."""
@@ -376,20 +382,14 @@ class Counter:
         )
 
     def _record(
-        self,
-        cell: Cell,
-        counted: CountOutcome,
-        sample: Mapping[str, float],
-        started: datetime,
-        seconds: float,
+        self, cell: Cell, slopes: Sequence[Slope], how: Mapping[str, Any], started: datetime
     ) -> Record:
-        """Return the raw record of *counted*, with its profile kept beside the records."""
+        """Return the raw record of *slopes*, with their profile kept beside the records."""
         facts = provenance(
             started, build=self.build, pgbench=self.pgbench, cell=cell, machine=self.machine
         )
         environment = count_environment(cell, self.build.version).facts(self.machine)
-        found = counted.facts(self._work(cell), sample)
-        found["run"] = {**self.context, **found["run"], "phases": {"count": round(seconds, 3)}}
-        record = Record.from_json({**facts, "epoch": environment, **found})
-        keep_profile(self.paths, record.id, counted.slopes[0].profile())
+        found = counted_facts(self._work(cell), slopes, self.build.label)
+        record = Record.from_json({**facts, "epoch": environment, **how, **found})
+        keep_profile(self.paths, record.id, slopes[0].profile())
         return record

@@ -151,7 +151,6 @@ class Limits:
     ``disk_bytes`` is what clusters may take where they live.
     """
 
-    cores: int
     memory_bytes: int
     disk_bytes: int
     open_files: int | None = None
@@ -165,7 +164,6 @@ class Limits:
         """
         probe = next(path for path in (data, *data.parents) if path.exists())
         return cls(
-            cores=machine.cores,
             memory_bytes=machine.memory_bytes,
             disk_bytes=shutil.disk_usage(probe).free + tree_bytes(data),
             open_files=_soft_limit(resource.RLIMIT_NOFILE),

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +64,12 @@ class Pooler:
 
     def facts(self) -> dict[str, Any]:
         """Return what the raw record says of it."""
-        facts = asdict(self)
-        del facts["host"]
-        return {"name": PGBOUNCER, "pool_mode": "transaction", **facts}
+        return {
+            "name": PGBOUNCER,
+            "pool_mode": "transaction",
+            "version": self.version,
+            "pool_size": self.pool_size,
+        }
 
 
 def pooler_reason() -> str | None:

@@ -111,7 +111,7 @@ def cells(mode: str, **changes: Any) -> list[Planned]:
     preset = replace(preset_named("quick"), modes=(mode_named(mode),), **changes)
     return plan_cells(
         preset,
-        Limits(cores=2, memory_bytes=1 << 40, disk_bytes=1 << 40),
+        Limits(memory_bytes=1 << 40, disk_bytes=1 << 40),
         dict.fromkeys(Tier, 7),
         shared_buffers={"default": 1},
         max_connections=1000,

@@ -29,7 +29,7 @@ from benchmarks.workloads.scenario import (
 )
 
 GIB = 1 << 30
-AMPLE = Limits(cores=8, memory_bytes=64 * GIB, disk_bytes=4000 * GIB)
+AMPLE = Limits(memory_bytes=64 * GIB, disk_bytes=4000 * GIB)
 SCALES = {Tier.SMALL: 5, Tier.MEDIUM: 2000, Tier.LARGE: 9000}
 
 

@@ -16,7 +16,7 @@ from benchmarks.records.record import Record
 from benchmarks.records.store import new_id
 from benchmarks.workloads.scenario import Cell
 
-AMPLE = Limits(cores=4, memory_bytes=16 << 30, disk_bytes=4000 << 30)
+AMPLE = Limits(memory_bytes=16 << 30, disk_bytes=4000 << 30)
 """What a machine can give that has room for everything."""
 
 

@@ -13,7 +13,8 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -336,6 +337,14 @@ def _opened_to_remove(name: Path | str, place: int | None = None) -> Iterator[in
         opened = os.open(".", flags | os.O_RDONLY, dir_fd=found)
         stack.callback(os.close, opened)
         yield opened
+
+
+def remove_old(paths: Iterable[Path], seconds: float) -> None:
+    """Remove those of the files *paths* that were not written to for so many *seconds*."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < time.time() - seconds:
+                path.unlink()
 
 
 def require_free(path: Path, needed: int, what: str) -> None:

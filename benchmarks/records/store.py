@@ -12,7 +12,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +22,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from base.errors import RecordError, reason
-from base.files import locked, parse_json, read_json, warn_set_aside, write_atomic
+from base.files import (
+    locked,
+    parse_json,
+    read_json,
+    remove_old,
+    warn_set_aside,
+    write_atomic,
+)
 from benchmarks.records.cache import cached_scalars, each_once
 from benchmarks.records.columns import COLUMNS, require_sound, scalars
 from benchmarks.records.notes import NoteStore
@@ -100,7 +106,9 @@ class RecordStore:
         segments: list[Path] = []
         count = 0
         with locked(self.root / ".seal.lock"):
-            self._remove_left_overs()
+            # of writers that were killed; a living one is done with its file in far less
+            left_over = [*self._loose.glob(".*"), *self._segments.glob("*/*/.*")]
+            remove_old(left_over, _LEFT_OVER_SECONDS)
             for directory, loose in self._by_directory().items():
                 known = set(read_scalars(_segments_in(directory), ["id"])["id"].to_pylist())
                 fresh = {i: text for i, (_, text) in loose.items() if i not in known}
@@ -201,14 +209,6 @@ class RecordStore:
 
     def _directory(self, row: Mapping[str, Any]) -> Path:
         return self._segments / str(row["machine"]) / str(row["time"])[:7]
-
-    def _remove_left_overs(self) -> None:
-        # of writers that were killed; a living one is done with its file in far less
-        oldest = time.time() - _LEFT_OVER_SECONDS
-        for path in [*self._loose.glob(".*"), *self._segments.glob("*/*/.*")]:
-            with suppress(FileNotFoundError):
-                if path.stat().st_mtime < oldest:
-                    path.unlink()
 
 
 def check_loose(path: Path) -> str:

@@ -9,9 +9,9 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import psycopg
@@ -166,6 +166,7 @@ def is_shut_down(data: Path) -> bool:
     )
 
 
+@dataclass(kw_only=True, eq=False)
 class Cluster:
     """A data directory of one build and the server that runs on it, with one configuration.
 
@@ -179,36 +180,24 @@ class Cluster:
     may *read*, where we may do that. It writes its data, its sockets and what is *written*.
     """
 
-    def __init__(
-        self,
-        *,
-        build: Build,
-        data: Path,
-        run: RunDirectory,
-        settings: Mapping[str, str],
-        keep: bool,
-        under: Sequence[str] = (),
-        memory_limit: int | None = None,
-        beside: bool = False,
-        confined: bool = False,
-        read: Sequence[Path] = (),
-        written: Sequence[Path] = (),
-        database: str = DATABASE,
-    ) -> None:
-        self.build = build
-        self.data = data
-        self.run = run
-        self.keep = keep
-        self._settings = settings
-        self._under = under
-        self.memory_limit = memory_limit
-        self._beside = beside
-        self._read = read
-        self._written = written
-        self._confined = confined and can_sandbox(run.user)
-        self.database = database
-        self._group: Cgroup | None = None
-        self._server: subprocess.Popen[bytes] | None = None
+    build: Build
+    data: Path
+    run: RunDirectory
+    settings: Mapping[str, str]
+    keep: bool
+    under: Sequence[str] = ()
+    memory_limit: int | None = None
+    beside: bool = False
+    confined: bool = False
+    read: Sequence[Path] = ()
+    written: Sequence[Path] = ()
+    database: str = DATABASE
+    _group: Cgroup | None = field(default=None, init=False)
+    _server: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    @cached_property
+    def _is_confined(self) -> bool:
+        return self.confined and can_sandbox(self.run.user)
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -229,7 +218,7 @@ class Cluster:
 
     def _postmaster(self, server: subprocess.Popen[bytes]) -> int:
         # a hostile server may write any other id into postmaster.pid
-        return next(iter(children(server.pid)), server.pid) if self._confined else server.pid
+        return next(iter(children(server.pid)), server.pid) if self._is_confined else server.pid
 
     @property
     def is_well(self) -> bool:
@@ -250,12 +239,7 @@ class Cluster:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop(immediate=not self.keep)
 
     def start(self) -> None:
@@ -271,17 +255,17 @@ class Cluster:
         if self.memory_limit is not None:
             self._group = self.run.limit_memory(self.memory_limit)
         program = self.build.program("postgres")
-        server = finding_libraries(self.build, [*self._under, program, "-D", self.data])
+        server = finding_libraries(self.build, [*self.under, program, "-D", self.data])
         # SIGQUIT is an immediate shutdown: the whole server goes, shared memory too
         argv = guarded(server, death=signal.SIGQUIT, user=self.run.user)
-        if self._confined:
+        if self._is_confined:
             argv = sandboxed(
                 server,
                 death=signal.SIGQUIT,
                 user=self.run.user,
-                written=[self.run.sockets, self.data, *self._written],
+                written=[self.run.sockets, self.data, *self.written],
                 # the run directory covers what it has links to, which must be there by then
-                read=[*parts_of(self.build), *self._read, self.run.path],
+                read=[*parts_of(self.build), *self.read, self.run.path],
             )
         with self.run.log.open("wb") as log:
             self._server = subprocess.Popen(
@@ -301,10 +285,10 @@ class Cluster:
     def _write_settings(self) -> None:
         # a server that listens on no address cannot clash with another one
         sockets = str(self.run.sockets)
-        settings = dict(self._settings) | {
+        settings = dict(self.settings) | {
             "listen_addresses": "",
             # a server works in its data directory
-            self.dialect.socket_directory_setting: f"{sockets},." if self._beside else sockets,
+            self.dialect.socket_directory_setting: f"{sockets},." if self.beside else sockets,
             "port": str(PORT),
         }
         lines = [

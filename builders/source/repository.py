@@ -7,16 +7,14 @@ import os
 import re
 import tarfile
 import tempfile
-import time
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from base.errors import SourceError, StorageError
-from base.files import remove_tree, storage_errors
+from base.files import remove_old, remove_tree, storage_errors
 from base.version import Version
 from builders.source.git import LOCK_SECONDS, NO_LAZY_FETCH, Git
 
@@ -197,11 +195,8 @@ class Repository:
         # lock, and the git of a killed landspeed goes on for a while.
         packs = (self.directory / "objects" / "pack").glob("tmp_*")
         locks = (*self.directory.glob("*.lock"), *(self.directory / "refs").rglob("*.lock"))
-        for leftovers, oldest in ((packs, _PACK_SECONDS), (locks, LOCK_SECONDS)):
-            for leftover in leftovers:
-                with suppress(FileNotFoundError):
-                    if leftover.stat().st_mtime < time.time() - oldest:
-                        leftover.unlink()
+        remove_old(packs, _PACK_SECONDS)
+        remove_old(locks, LOCK_SECONDS)
 
     def _notes_day(self, tree: str, version: Version) -> date | None:
         path = f"doc/src/sgml/release-{version.major_text}.sgml"
@@ -251,7 +246,7 @@ class ImportResult:
 
     newest: int = 0
     files: int = 0
-    root: str = field(default="")
+    root: str = ""
 
 
 def write_tree_commit(archive: Path, stream: IO[bytes]) -> ImportResult:

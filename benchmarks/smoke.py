@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,8 @@ def smoke_checks(
         made = made or [SmokeCheck(name=SMOKE_CHECKS[0], ok=False, seen=str(error))]
     if all(trial.ok for trial in made if trial.name in _NEEDED):
         attempts = {
-            mode.value: _mode_attempt(
-                mode, build=build, pgbench=pgbench, machine=machine, paths=paths
+            mode.value: partial(
+                _timed, mode, build=build, pgbench=pgbench, machine=machine, paths=paths
             )
             for mode in Mode
         }
@@ -127,16 +128,17 @@ def _server_attempts(build: Build, run: RunDirectory) -> Mapping[str, Callable[[
         confined=True,
     )
     variant = build.variant
+    sizes = {
+        "block_size": variant.blocksize * 2**10,
+        "wal_block_size": variant.wal_blocksize * 2**10,
+        "segment_size": variant.segsize * 2**20 // variant.blocksize,
+    }
     return {
-        "initdb": lambda: _initialised(build, data, run),
-        "start": lambda: _started(cluster),
-        "block_size": lambda: _size(cluster, "block_size", variant.blocksize * 2**10),
-        "wal_block_size": lambda: _size(cluster, "wal_block_size", variant.wal_blocksize * 2**10),
-        "segment_size": lambda: _size(
-            cluster, "segment_size", variant.segsize * 2**20 // variant.blocksize
-        ),
-        "psycopg": lambda: _spoken(cluster),
-        "stop": lambda: _stopped(cluster),
+        "initdb": partial(_initialised, build, data, run),
+        "start": partial(_started, cluster),
+        **{name: partial(_size, cluster, name, size) for name, size in sizes.items()},
+        "psycopg": partial(_spoken, cluster),
+        "stop": partial(_stopped, cluster),
     }
 
 
@@ -208,28 +210,22 @@ def _stopped(cluster: Cluster) -> str:
     return "clean"
 
 
-def _mode_attempt(
-    mode: Mode, *, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths
-) -> Callable[[], str]:
+def _timed(mode: Mode, *, build: Build, pgbench: Pgbench, machine: Machine, paths: Paths) -> str:
     scenario = Scenario(mode=mode, protocol=Protocol.PREPARED, tier=Tier.SMALL, scale=_SCALE)
-
-    def attempt() -> str:
-        record = measure(
-            build=build,
-            pgbench=pgbench,
-            cell=Cell(scenario=scenario, clients=_CLIENTS, profile="default"),
-            seconds=_SECONDS,
-            seed=int.from_bytes(os.urandom(3)),
-            machine=machine,
-            paths=paths,
-            context={},
+    record = measure(
+        build=build,
+        pgbench=pgbench,
+        cell=Cell(scenario=scenario, clients=_CLIENTS, profile="default"),
+        seconds=_SECONDS,
+        seed=int.from_bytes(os.urandom(3)),
+        machine=machine,
+        paths=paths,
+        context={},
+    )
+    sample = record.sample
+    if sample.failed or not sample.transactions:
+        raise MeasureError(
+            f"{sample.failed} of {sample.transactions} transactions failed",
+            detail=record.stderr or "",
         )
-        sample = record.sample
-        if sample.failed or not sample.transactions:
-            raise MeasureError(
-                f"{sample.failed} of {sample.transactions} transactions failed",
-                detail=record.stderr or "",
-            )
-        return f"{sample.tps:.0f} tx/s"
-
-    return attempt
+    return f"{sample.tps:.0f} tx/s"

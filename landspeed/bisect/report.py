@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import FiniteFloat, ValidationError
 
 from base.errors import RecordError
 from base.typed import from_json, to_json
 from landspeed.bisect.commit_range import Candidate, RangeKind
-from landspeed.bisect.journal import Verification
+from landspeed.bisect.journal import Number, Verification
 from landspeed.console.format import counted
 from landspeed.console.markdown import code
 
@@ -73,7 +73,7 @@ class Measurement:
     date: str
     subject: str
     runs: int
-    median: float
+    median: Number
     change: float | None
     least: float
     most: float
@@ -116,7 +116,7 @@ class SmallerSize:
     """A size (a share) that would find the change between the ends, and about how many seconds."""
 
     size: float
-    seconds: float
+    seconds: FiniteFloat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ class BisectReport:
     runs: int
     builds: int
     recorded: int
-    spent_seconds: float
+    spent_seconds: FiniteFloat
     smaller: SmallerSize | None = None
     state: str
     command: str

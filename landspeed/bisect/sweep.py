@@ -26,6 +26,7 @@ from base.typed import to_json
 from benchmarks.machine.lock import measuring
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.points import Point, count_samples
+from landspeed.bisect.journal import Number
 from landspeed.compare.plan import ComparePlan, CompareSide
 from landspeed.compare.run import compare
 from landspeed.compare.verdict import (
@@ -73,10 +74,16 @@ class SweepReport:
     unit: str
     confidence: float
     order: tuple[str, ...]
-    medians: Mapping[str, float]
+    medians: Mapping[str, Number]
     runs: Mapping[str, int]
     neighbours: tuple[Neighbours, ...]
     spreads: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # what a job hands over may be forged
+        told = [self.medians, self.runs, self.spreads or self.medians]
+        if not self.order or any(sorted(self.order) != sorted(one) for one in told):
+            raise ValueError("order, medians, runs and spreads are not of the same variants")
 
     @property
     def identity(self) -> str:

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from math import log
+from typing import Annotated
+
+from pydantic import Field
 
 from base.build import Build
 from base.errors import SourceError
@@ -42,6 +45,9 @@ CellKey = tuple[str, str]
 Values = Mapping[str, str]
 """Settings and their values."""
 
+Instructions = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+"""Instructions of one execution; ratios are made of them."""
+
 
 class CauseKind(StrEnum):
     """What caused a change."""
@@ -64,8 +70,8 @@ class ChangePart:
 
     kind: CauseKind
     cause: tuple[str, ...]
-    before: float
-    after: float
+    before: Instructions
+    after: Instructions
     settings: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
 

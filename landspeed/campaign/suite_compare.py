@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from base.build import Build
 from base.errors import MeasureError, UsageError, raise_if
+from base.typed import from_json
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.records.record import Record
 from benchmarks.workloads.catalog import Workload
@@ -20,6 +21,7 @@ from landspeed.campaign.suite_causes import (
     CauseKind,
     CellKey,
     ChangePart,
+    Instructions,
     cell_key,
     instructions,
     records_of,
@@ -27,8 +29,6 @@ from landspeed.campaign.suite_causes import (
 from landspeed.campaign.workloads import cells_of, count_workloads
 from landspeed.profiling.edited import EditedFunctions, edited_functions, executed_of
 from landspeed.session.session import Session, built
-
-_Cost = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,8 @@ class SuiteChange:
 
     workload: str
     state: str
-    before: _Cost
-    after: _Cost
+    before: Instructions
+    after: Instructions
     parts: tuple[ChangePart, ...]
 
     @property
@@ -85,7 +85,7 @@ class SuiteComparison:
     def parse(cls, facts: Any) -> SuiteComparison:
         """Return the comparison of *facts* that were JSON; UsageError if they are none."""
         try:
-            return TypeAdapter(cls).validate_python(facts)
+            return from_json(cls, facts)
         except ValidationError as error:
             raise UsageError("this is no comparison over a suite", detail=str(error)) from error
 

@@ -199,6 +199,22 @@ def test_the_json_of_a_deep_bisection_and_of_a_sweep_are_read_as_well():
     assert reports_markdown([swept]) == sweep_markdown(swept)
 
 
+@pytest.mark.parametrize("wrong", [{"spent_seconds": 1e999}, {"measurements": [row(0, 4, 0.0)]}])
+def test_a_report_with_numbers_that_cannot_be_is_one_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises(RecordError, match="not the report of a bisection"):
+        parse_reports(facts(**wrong))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"order": []}, {"order": ["bs1"]}, {"medians": {"bs1": 0, "bs2": 1}}, {"runs": {}}]
+)
+def test_a_ranking_of_variants_that_it_does_not_have_is_one_error(wrong: dict[str, Any]) -> None:
+    values = {"bs1": [1.0, 2.0], "bs2": [2.0, 3.0]}
+    swept = timed_sweep(values, metric_named("latency"), title="latency", confidence=0.95)
+    with pytest.raises(RecordError, match="not the report of a bisection"):
+        parse_reports(swept.facts() | wrong)
+
+
 def test_ends_that_do_not_differ_come_first_with_what_would_find_the_difference():
     ends = [row(0, 1, 39042.4, 39042.4), row(64, 1, 39076.0, 39042.4)]
     report = bisect_report(

@@ -147,6 +147,10 @@ def test_the_report_of_a_suite_is_a_comment_that_holds_no_markdown_of_others(
         changes = [facts["changes"][0] | {"before": cost}]
         with pytest.raises(UsageError, match="no comparison over a suite"):
             SuiteComparison.parse(facts | {"changes": changes})
+        part = facts["changes"][0]["parts"][0] | {"before": cost}
+        changes = [facts["changes"][0] | {"parts": [part, part]}]
+        with pytest.raises(UsageError, match="no comparison over a suite"):
+            SuiteComparison.parse(facts | {"changes": changes})
 
 
 @pytest.mark.parametrize("text", ["5", "true", '"changes"', pytest.param("[" * 100_000, id="deep")])

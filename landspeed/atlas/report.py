@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
-
-from pydantic import TypeAdapter
 
 from landspeed.bisect.commit_range import Candidate
+from landspeed.bisect.journal import Number
 from landspeed.console.format import change, counted, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.console.progress import duration
@@ -35,8 +33,8 @@ class WorkloadChange:
 
     workload: str
     family: str
-    before: float
-    after: float
+    before: Number
+    after: Number
     functions: tuple[FunctionChange, ...]
     kind: str = ""
     records: tuple[str, str] = ("", "")
@@ -112,13 +110,6 @@ class AtlasReport:
     counts_left: int = 0
     not_repeated: tuple[NotRepeated, ...] = ()
     counted_again: int = 0
-
-    def facts(self) -> dict[str, Any]:
-        """Return the report as JSON can hold it."""
-        return dict(ATLAS_ADAPTER.dump_python(self, mode="json"))
-
-
-ATLAS_ADAPTER = TypeAdapter(AtlasReport)
 
 
 Link = Callable[[CommitChange, str, str], str]

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import FiniteFloat, ValidationError
 
 from base.errors import RecordError
-from base.typed import from_json, to_json
+from base.typed import from_json
 from landspeed.bisect.commit_range import Candidate, RangeKind
 from landspeed.bisect.journal import Number, Verification
 from landspeed.console.format import counted
@@ -165,10 +165,6 @@ class BisectReport:
     smaller: SmallerSize | None = None
     state: str
     command: str
-
-    def facts(self) -> dict[str, Any]:
-        """Return the report as JSON can hold it."""
-        return to_json(self)
 
     @property
     def title(self) -> str:

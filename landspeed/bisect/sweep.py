@@ -16,13 +16,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import exp
 from statistics import median
-from typing import Any
 
 import numpy as np
 
 from base.build import BLOCK_SIZES, WAL_BLOCK_SIZES, Build, Variant
 from base.errors import MeasureError, UsageError
-from base.typed import to_json
 from benchmarks.machine.lock import measuring
 from benchmarks.workloads.metrics import Metric
 from benchmarks.workloads.points import Point, count_samples
@@ -92,10 +90,6 @@ class SweepReport:
         With the mark of a heading, as comments of earlier versions were identified.
         """
         return f"# {self.title}"
-
-    def facts(self) -> dict[str, Any]:
-        """Return the report as JSON can hold it."""
-        return to_json(self)
 
 
 def timed_sweep(

@@ -10,6 +10,7 @@ import click
 
 from base.build import Variant
 from base.errors import LandspeedError, MeasureError, UsageError, raise_if
+from base.typed import to_json
 from benchmarks.workloads.metrics import Metric, metric_named
 from landspeed.bisect.commit_range import (
     CommitRange,
@@ -178,7 +179,7 @@ def _put(reports: Sequence[AnyReport]) -> None:
     """Print *reports*, and show them in the summary of a job of GitHub Actions."""
     text = reports_markdown(reports)
     put_summary(text)
-    facts = [one.facts() for one in reports]
+    facts = [to_json(one) for one in reports]
     emit_either(text, facts[0] if len(facts) == 1 else facts)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from base.errors import LandspeedError, MeasureError, UsageError
+from base.typed import to_json
 from benchmarks.workloads.catalog import Workload, choose
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from landspeed.atlas.estimate import estimate, left_of, summary_of
@@ -171,7 +172,7 @@ def bisect_all(
     say(f"its page: {page}; landspeed publish adds it to the site")
     text = atlas_markdown(report)
     put_summary(text)
-    emit_either(text, report.facts())
+    emit_either(text, to_json(report))
     return None if report.complete or not budget else out_of_time()
 
 

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 
 from base.files import canonical_json, write_atomic
 from base.paths import Paths
+from base.typed import to_json
 from benchmarks.counted.profiles import kept_profile
 from benchmarks.workloads.metrics import (
     INSTRUCTIONS,
@@ -54,7 +55,7 @@ def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
     page = report_page(name, title, linked, below=ATLAS, picture=picture)
     write_atomic(reports / name / PAGE, page)
     # last: what has it is listed, and its page is linked to
-    write_atomic(reports / name / FACTS, canonical_json(report.facts()))
+    write_atomic(reports / name / FACTS, canonical_json(to_json(report)))
     _write_list(reports)
     return reports / name / PAGE
 

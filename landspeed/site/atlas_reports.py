@@ -10,9 +10,9 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from landspeed.atlas.report import ATLAS_ADAPTER, AtlasReport
+from base.files import read_json
+from base.typed import from_json
+from landspeed.atlas.report import AtlasReport
 from landspeed.console.progress import say
 from landspeed.site.pages.report_page import PAGE
 
@@ -53,6 +53,6 @@ def atlas_reports(reports: Path) -> Iterator[tuple[str, AtlasReport]]:
     """Yield the directory and the report of each search; one that cannot be read is left out."""
     for path in sorted(reports.glob(f"*/{FACTS}")):
         try:
-            yield path.parent.name, ATLAS_ADAPTER.validate_json(path.read_bytes())
-        except (OSError, ValidationError):
+            yield path.parent.name, from_json(AtlasReport, read_json(path))
+        except (OSError, ValueError):
             say(f'the report of a search cannot be read and is left out: "{path}"')

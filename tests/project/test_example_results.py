@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import tarfile
@@ -9,8 +10,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from base.typed import from_json
 from benchmarks.records.store import RecordStore
-from landspeed.atlas.report import ATLAS_ADAPTER
+from landspeed.atlas.report import AtlasReport
 from landspeed.bisect.journal import read_journal
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -42,7 +44,7 @@ def test_the_table_of_the_cycle_has_the_commits_that_the_complete_search_found()
     with tarfile.open(CYCLE) as archive:
         member = archive.extractfile("results/atlas/e26810d01d-2652835d3e/report.json")
         assert member is not None
-        report = ATLAS_ADAPTER.validate_json(member.read())
+        report = from_json(AtlasReport, json.loads(member.read()))
     assert report.complete
     assert report.counted_again > len(report.changes)
     text = (PROJECT / "docs" / "atlas.md").read_text()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from base.errors import RecordError
+from base.typed import to_json
 from benchmarks.counted.callgrind import Profile
 from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.report import BisectReport, validated
@@ -166,8 +167,8 @@ def test_the_report_is_what_a_person_would_paste(name):
 def test_a_report_is_read_as_it_was_written_and_earlier_ones_are_read():
     for case in CASES.values():
         report = validated(BisectReport, case)
-        assert validated(BisectReport, json.loads(json.dumps(report.facts()))) == report
-        written = report.facts()
+        assert validated(BisectReport, json.loads(json.dumps(to_json(report)))) == report
+        written = to_json(report)
         assert case.keys() <= written.keys()
         plain = [key for key, value in case.items() if not isinstance(value, dict | list)]
         assert {key: written[key] for key in plain} == {key: case[key] for key in plain}
@@ -195,7 +196,7 @@ def test_the_json_of_a_deep_bisection_and_of_a_sweep_are_read_as_well():
     deep = parse_reports([facts(over="releases"), facts()])
     assert len(deep) == 2
     swept = sweep_of({"bs4": runs(0.1), "bs8": runs(0.101)}, higher_is_better=False)
-    assert parse_reports(json.loads(json.dumps(swept.facts()))) == [swept]
+    assert parse_reports(json.loads(json.dumps(to_json(swept)))) == [swept]
     assert reports_markdown([swept]) == sweep_markdown(swept)
 
 
@@ -212,7 +213,7 @@ def test_a_ranking_of_variants_that_it_does_not_have_is_one_error(wrong: dict[st
     values = {"bs1": [1.0, 2.0], "bs2": [2.0, 3.0]}
     swept = timed_sweep(values, metric_named("latency"), title="latency", confidence=0.95)
     with pytest.raises(RecordError, match="not the report of a bisection"):
-        parse_reports(swept.facts() | wrong)
+        parse_reports(to_json(swept) | wrong)
 
 
 def test_ends_that_do_not_differ_come_first_with_what_would_find_the_difference():

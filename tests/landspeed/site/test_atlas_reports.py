@@ -5,6 +5,7 @@ import pytest
 
 from base.files import canonical_json
 from base.paths import Paths
+from base.typed import to_json
 from landspeed.atlas.report import AtlasReport, CommitChange, FunctionChange, WorkloadChange
 from landspeed.bisect.commit_range import Candidate
 from landspeed.site import atlas_pages
@@ -54,7 +55,7 @@ SEARCH = AtlasReport(
 
 def write(reports: Path, directory: str, report: AtlasReport) -> None:
     (reports / directory).mkdir(parents=True)
-    (reports / directory / "report.json").write_text(canonical_json(report.facts()))
+    (reports / directory / "report.json").write_text(canonical_json(to_json(report)))
 
 
 def test_what_searches_found_is_listed_by_commit_the_largest_change_first(tmp_path: Path) -> None:

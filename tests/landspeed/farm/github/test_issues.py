@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from base.errors import RemoteError
+from base.typed import to_json
 from benchmarks.workloads.metrics import metric_named
 from landspeed.bisect.report_markdown import markdown
 from landspeed.bisect.sweep import timed_sweep
@@ -364,7 +365,7 @@ def test_the_verb_comments_what_a_file_holds(tmp_path: Path, api):
     farm = Farm.make(tmp_path, commits=1)
     file = tmp_path / "bisect.json"
     report = bisect_report()
-    file.write_text(json.dumps(report.facts()))
+    file.write_text(json.dumps(to_json(report)))
     farm.landspeed("farm", "issues", "--comment", "3", str(file), **api.environment())
     assert api.comments[3][0]["body"].endswith(f"{markdown(report)}\n")
     file.write_text("# found\n")

@@ -21,44 +21,40 @@ def kinds_of(atlas: Atlas) -> dict[KindKey, str]:
     return {(str(one.candidate), str(one.workload)): str(one.reason) for one in events}
 
 
-class KindFinder:
-    """Counts each change of the size a second time and finds its kind; both are in the journal.
+def find_kinds(atlas: Atlas) -> None:
+    """Count each change that *atlas* has found a second time, and find its kind.
 
-    What is not there a second time gets no kind. To find one, the commit is counted with its
-    parent's defaults and plans where these differ. Steps of several commits have no parent to
-    compare with. When time runs out the rest is left. What fails is tried again by the next search.
+    Both are written into the journal. What is not there a second time gets no kind. To find one,
+    the commit is counted with its parent's defaults and plans where these differ. Steps of several
+    commits have no parent to compare with. When time runs out the rest is left. What fails is tried
+    again by the next search.
     """
-
-    def __init__(self) -> None:
-        self._tried: set[KindKey] = set()
-
-    def __call__(self, atlas: Atlas) -> None:
-        """Look at what *atlas* has found by now."""
-        for step in steps(atlas.question, atlas.known()):
-            if atlas.is_out_of_time:
-                return
-            if step.first == step.last and atlas.question.is_ours(step.last):
-                self._look(atlas, step)
-
-    def _look(self, atlas: Atlas, step: AtlasStep) -> None:
-        keys = keys_of(atlas, step) - self._tried
-        again = {name for _, name in keys - ratios_again(atlas).keys()}
-        if not again and not self._due(atlas, step, keys):
-            return
-        before, after = (atlas.built(at) for at in (step.first - 1, step.last))
-        if not before or not after:
-            return
-        if again:
-            count_again(atlas, before, after, sorted(again))
+    for step in steps(atlas.question, atlas.known()):
         if atlas.is_out_of_time:
             return
-        if due := self._due(atlas, step, keys):
-            _find(atlas, step, before, after, sorted(name for _, name in due))
-        self._tried |= keys
+        if step.first == step.last and atlas.question.is_ours(step.last):
+            _look(atlas, step)
 
-    @staticmethod
-    def _due(atlas: Atlas, step: AtlasStep, keys: set[KindKey]) -> set[KindKey]:
-        return keys - kinds_of(atlas).keys() - not_repeated(atlas, [step])
+
+def _look(atlas: Atlas, step: AtlasStep) -> None:
+    keys = keys_of(atlas, step) - atlas.looked_at
+    again = {name for _, name in keys - ratios_again(atlas).keys()}
+    if not again and not _due(atlas, step, keys):
+        return
+    before, after = (atlas.built(at) for at in (step.first - 1, step.last))
+    if not before or not after:
+        return
+    if again:
+        count_again(atlas, before, after, sorted(again))
+    if atlas.is_out_of_time:
+        return
+    if due := _due(atlas, step, keys):
+        _find(atlas, step, before, after, sorted(name for _, name in due))
+    atlas.looked_at |= keys
+
+
+def _due(atlas: Atlas, step: AtlasStep, keys: set[KindKey]) -> set[KindKey]:
+    return keys - kinds_of(atlas).keys() - not_repeated(atlas, [step])
 
 
 def _find(atlas: Atlas, step: AtlasStep, before: Build, after: Build, names: list[str]) -> None:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import log
 
 from base.build import Build
-from base.errors import (
-    BuildError,
-    BuildInterruptedError,
-    ClusterError,
-    LandspeedError,
-    MeasureError,
-)
+from base.errors import ClusterError, LandspeedError, MeasureError
 from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.valgrind import require_countable
@@ -36,6 +30,7 @@ from landspeed.atlas.search import (
 )
 from landspeed.bisect.journal import Event, Journal
 from landspeed.bisect.model import Costs
+from landspeed.bisect.search import build_candidate
 from landspeed.campaign.campaign import note_identical_builds
 from landspeed.campaign.workloads import (
     CountKey,
@@ -56,10 +51,15 @@ _ESTIMATE = Costs(run=6.0, build=120.0)
 
 @dataclass(kw_only=True)
 class Atlas:
-    """A search under way: what its ``journal`` and the records say, and how it goes on."""
+    """A search under way: what its ``journal`` and the records say, and how it goes on.
+
+    ``looked_at`` are the commits, each with a workload, whose change this search has explained, or
+    tried to.
+    """
 
     request: AtlasRequest
     journal: Journal
+    looked_at: set[tuple[str, str]] = field(default_factory=set)
 
     @cached_property
     def pgbench(self) -> Pgbench:
@@ -268,19 +268,12 @@ class Atlas:
         ]
 
     def built(self, position: int) -> Build | None:
-        """Return the build of the commit at *position*, made now if need be; None if it fails.
-
-        A failure that may be gone the next time is raised: what is skipped is never tried again.
-        """
+        """Return the build of the commit at *position*, made now if need be; None if it fails."""
         request, began = self.request, _clock()
-        session, candidate = request.session, request.commits[position]
-        try:
-            source = session.builder.sources.resolve(candidate.ref)
-            build = session.build(source, request.variant, title=f"building {candidate.name}")
-        except BuildInterruptedError:
-            raise
-        except BuildError as error:
-            self._skip(position, error, _since(began))
+        candidate = request.commits[position]
+        build = build_candidate(request.session, candidate, request.variant)
+        if not isinstance(build, Build):
+            self._skip(position, build, _since(began))
             return None
         if (candidate.ref, build.digest, build.identifier) not in self._built_here:
             event = Event(
@@ -382,18 +375,12 @@ class Atlas:
         self.journal.add(event)
 
     def _skip(self, position: int, error: LandspeedError, seconds: float) -> None:
-        candidate, last = self.request.commits[position], self.request.commits.last
-        event = Event(
-            event="skipped", candidate=candidate.ref, seconds=seconds, reason=error.message
-        )
-        if position in (0, last):
-            raise type(error)(
-                f"{'GOOD' if position == 0 else 'BAD'} ({candidate.name}) cannot be counted",
-                detail="\n".join(filter(None, (error.message, error.detail))),
-                hint="Choose another end: GOOD and BAD must build and run.",
-            ) from error
+        commits = self.request.commits
+        commits.require_inside(position, error, "cannot be counted")
+        name, ref = commits[position].name, commits[position].ref
+        event = Event(event="skipped", candidate=ref, seconds=seconds, reason=error.message)
         self.journal.add(event)
-        say(f"skipped: {candidate.name}: {error.message}")
+        say(f"skipped: {name}: {error.message}")
 
 
 def _since(began: float) -> float:

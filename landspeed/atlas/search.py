@@ -23,10 +23,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil, log, log2
-from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.counted.slope import SPREAD_LIMIT
 from landspeed.atlas.prior import change_reached
@@ -204,7 +202,7 @@ Prior = Callable[[LevelInterval], Mapping[int, float]]
 
 def no_prior(_: LevelInterval) -> Mapping[int, float]:
     """Return no weights: all positions are alike."""
-    return MappingProxyType({})
+    return {}
 
 
 def next_probe(
@@ -264,42 +262,31 @@ def _due(question: AtlasQuestion, known: KnownLevels, position: int) -> tuple[st
 
 def _most_telling(question: AtlasQuestion, known: KnownLevels, prior: Prior) -> AtlasProbe | None:
     """Return the probe with the most bits per second; None if no question is open."""
-    told = [_bits(one, prior(one)) for one in open_intervals(question, known)]
+    told = [(one.series, _bits(one, prior(one))) for one in open_intervals(question, known)]
     best: tuple[float, AtlasProbe] | None = None
-    for position in sorted({one.best(known.broken) for one in told} | known.built):
-        bits = {one.series: one.bits[position] for one in told if position in one.bits}
-        if not bits:
+    for position in sorted({_best(bits, known.broken) for _, bits in told} | known.built):
+        here = {series: bits[position] for series, bits in told if position in bits}
+        if not here:
             continue
         # A series to which the position tells little is counted where it is told more.
-        series = tuple(name for name, some in bits.items() if some >= max(bits.values()) / 2)
+        series = tuple(name for name, some in here.items() if some >= max(here.values()) / 2)
         build = 0.0 if position in known.built else question.build
-        worth = sum(bits[name] for name in series) / (build + len(series) * question.count)
+        worth = sum(here[name] for name in series) / (build + len(series) * question.count)
         if best is None or worth > best[0]:
             best = worth, AtlasProbe(position=position, series=series)
     return best[1] if best else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Telling:
-    """What a count at each position would tell of one series' open question, in bits."""
-
-    series: str
-    bits: Mapping[int, float]
-
-    def best(self, broken: set[int]) -> int:
-        """Return the position that tells most, weighed by how likely it can be built."""
-        positions = list(self.bits)
-        worth = np.array(list(self.bits.values())) * build_probability(positions, broken)
-        return positions[int(np.argmax(worth))]
-
-
-def _bits(interval: LevelInterval, weights: Mapping[int, float]) -> _Telling:
+def _bits(interval: LevelInterval, weights: Mapping[int, float]) -> dict[int, float]:
+    """Return what a count at each free position would tell of *interval*."""
     reached = change_reached(interval.first, interval.last, weights)
-    bits = _entropy(reached[np.array(interval.free) - interval.first])
-    return _Telling(
-        series=interval.series, bits=dict(zip(interval.free, bits.tolist(), strict=True))
-    )
+    share = reached[np.array(interval.free) - interval.first]
+    bits = -share * np.log2(share) - (1 - share) * np.log2(1 - share)
+    return dict(zip(interval.free, bits.tolist(), strict=True))
 
 
-def _entropy(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return -share * np.log2(share) - (1 - share) * np.log2(1 - share)
+def _best(bits: Mapping[int, float], broken: set[int]) -> int:
+    """Return the position that tells most, weighed by how likely it can be built."""
+    positions = list(bits)
+    worth = np.array(list(bits.values())) * build_probability(positions, broken)
+    return positions[int(np.argmax(worth))]

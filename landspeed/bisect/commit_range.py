@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from base.errors import RefError, UsageError
+from base.errors import LandspeedError, RefError, UsageError
 from builders.source import Source
 from builders.source.history import History
 from builders.source.sources import Sources
@@ -61,6 +61,17 @@ class CommitRange:
 
     def __getitem__(self, position: int) -> Candidate:
         return self.candidates[position]
+
+    def require_inside(self, position: int, error: LandspeedError, what: str) -> None:
+        """Raise *error* as one of GOOD or BAD, which *what* says, if *position* is an end."""
+        if 0 < position < self.last:
+            return
+        end = "GOOD" if position == 0 else "BAD"
+        raise type(error)(
+            f"{end} ({self[position].name}) {what}",
+            detail="\n".join(filter(None, (error.message, error.detail))),
+            hint=error.hint or "Choose another end: GOOD and BAD must build and run.",
+        ) from error
 
 
 def commit_range(

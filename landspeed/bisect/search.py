@@ -29,6 +29,7 @@ from landspeed.console.format import counted
 from landspeed.console.progress import Meter, meter, say
 from landspeed.sampling.rounds import OVERHEAD_SECONDS
 from landspeed.sampling.sampler import Sampler
+from landspeed.session.session import Session
 
 PRESET = "bisect"
 """The preset that the records of its runs have."""
@@ -207,26 +208,19 @@ class Search:
         self.journal.add(Event(candidate=candidate.ref, seconds=seconds, **facts))
 
     def built(self, position: int) -> Build | None:
-        """Return the build at *position*, made if necessary; None if it cannot be built.
-
-        A failure that may be gone the next time is raised: what is skipped is never tried again.
-        """
+        """Return the build at *position*, made if necessary; None if it cannot be built."""
         candidate, session = self.request.commits[position], self.request.sampler.session
         ref = candidate.ref
         if ref in self._builds:
             return self._builds[ref]
         # A release may have no source within reach; that of a commit is only missing for now.
         is_commit = self.request.commits.kind is RangeKind.COMMITS
-        lasting = BuildError if is_commit else (BuildError, SourceError)
+        lasting = (BuildError,) if is_commit else (BuildError, SourceError)
         began = _clock()
-        try:
-            source, title = session.builder.sources.resolve(ref), f"building {candidate.name}"
-            build = session.build(source, self.request.variant, title=title)
-        except BuildInterruptedError:
-            raise
-        except lasting as error:
-            self._note(candidate, began, event="skipped", reason=error.message)
-            self._skip(position, error, "cannot be built")
+        build = build_candidate(session, candidate, self.request.variant, lasting)
+        if not isinstance(build, Build):
+            self._note(candidate, began, event="skipped", reason=build.message)
+            self._skip(position, build, "cannot be built")
             return None
         self.held.enter_context(session.builder.store.in_use([build]))
         self._builds[ref] = build
@@ -244,16 +238,8 @@ class Search:
 
     def _skip(self, position: int, error: LandspeedError, what: str) -> None:
         commits = self.request.commits
-        name = commits[position].name
-        if position not in (0, commits.last):
-            say(f"skipped: {name} {what}: {error.message}")
-            return
-        end = "GOOD" if position == 0 else "BAD"
-        raise type(error)(
-            f"{end} ({name}) {what}",
-            detail="\n".join(filter(None, (error.message, error.detail))),
-            hint=error.hint or "Choose another end: GOOD and BAD must build and run.",
-        ) from error
+        commits.require_inside(position, error, what)
+        say(f"skipped: {commits[position].name} {what}: {error.message}")
 
     def _show(self, observations: Observations, costs: Costs, shown: Meter) -> None:
         left, commits = progress_of(self.request.hypothesis, observations), self.request.commits
@@ -264,6 +250,25 @@ class Search:
         runs, builds = len(self.journal.of("run")), len(self.journal.of("built"))
         done = f"{counted(runs, 'run')}, {counted(builds, 'build')}"
         shown.update(spent / max(spent + seconds, 1e-9), f"{where}; {done}", left=seconds)
+
+
+def build_candidate(
+    session: Session,
+    candidate: Candidate,
+    variant: Variant,
+    lasting: tuple[type[LandspeedError], ...] = (BuildError,),
+) -> Build | LandspeedError:
+    """Return the build of *candidate*, made if necessary, or the *lasting* error it ended with.
+
+    A failure that may be gone the next time is raised: what is skipped is never tried again.
+    """
+    try:
+        source = session.builder.sources.resolve(candidate.ref)
+        return session.build(source, variant, title=f"building {candidate.name}")
+    except BuildInterruptedError:
+        raise
+    except lasting as error:
+        return error
 
 
 def first_run(

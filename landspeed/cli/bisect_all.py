@@ -12,7 +12,7 @@ from base.typed import to_json
 from benchmarks.workloads.catalog import Workload, choose
 from benchmarks.workloads.metrics import INSTRUCTIONS, metric_named
 from landspeed.atlas.estimate import estimate, left_of, summary_of
-from landspeed.atlas.kinds import KindFinder
+from landspeed.atlas.kinds import find_kinds
 from landspeed.atlas.report import atlas_markdown
 from landspeed.atlas.report_build import atlas_report
 from landspeed.atlas.request import AtlasRequest
@@ -159,7 +159,7 @@ def bisect_all(
                 hint='"landspeed list --workloads" shows from which version on each of them runs.',
             )
         if not reads:
-            atlas.run(KindFinder())
+            atlas.run(find_kinds)
         if dry_run:
             _show_plan(atlas, ends, machines)
             return None

@@ -131,7 +131,7 @@ def test_second_counts_of_a_workload_that_is_defined_in_another_way_since_then_a
 def test_a_search_is_not_complete_before_its_changes_are_counted_again(made, monkeypatch):
     pretend(Pretence(), monkeypatch.setattr)
     counting = Counting(monkeypatch)
-    monkeypatch.setattr(bisect_all, "KindFinder", lambda: lambda _: None)
+    monkeypatch.setattr(bisect_all, "find_kinds", lambda _: None)
     assert not facts(search(made))["complete"]
     assert counting.again == []
     ends = made.commits[FIRST], made.commits[LAST]

@@ -29,7 +29,7 @@ from math import log
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from annotated_types import Gt
+from annotated_types import Gt, Le
 from pydantic import AllowInfNan, NonNegativeFloat, PositiveInt, TypeAdapter
 
 from base.errors import RecordError, reason
@@ -58,6 +58,9 @@ _LATEST_BUILDS, _LATEST_RUNS = 5, 200
 
 Number = PositiveInt | Annotated[float, Gt(0), AllowInfNan(False)]
 """A value of a run, whose logarithm is taken."""
+
+# what other machines hand over may be forged; more than 30 years of sums would be no number
+_Seconds = Annotated[NonNegativeFloat, Le(1e9)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +110,7 @@ class Event:
     parent: str | None = None
     culprit: str | None = None
     finding: Verification | None = None
-    seconds: NonNegativeFloat | None = None
+    seconds: _Seconds | None = None
     server: str | None = None
     build: str | None = None
     reason: str | None = None

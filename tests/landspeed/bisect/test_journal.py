@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from base.errors import RecordError
 from base.typed import from_json
-from landspeed.bisect.journal import Event, Journal, Verification
+from landspeed.bisect.journal import Event, Journal, Verification, read_journal
 from landspeed.bisect.model import Costs
 from landspeed.compare.verdict import Verdict
 
@@ -29,6 +30,16 @@ def test_what_is_written_down_reads_as_the_same_event(journal: Journal) -> None:
     written = json.loads(journal.path.read_text())["events"]
     assert [from_json(Event, one) for one in written] == journal.events
     assert [None in one.values() for one in written] == [False, False]
+
+
+@pytest.mark.parametrize("seconds", ["-1", "1e308", "1e999", "NaN"])
+def test_a_journal_of_events_that_took_forever_is_damaged(journal: Journal, seconds: str) -> None:
+    journal.inputs = {"machine": "m", "epoch": "e"}
+    journal.add(Event(event="run", candidate="a", seconds=17.0, value=1.0))
+    read_journal(journal.path)
+    journal.path.write_text(journal.path.read_text().replace("17.0", seconds))
+    with pytest.raises(RecordError, match="could not read the state of a bisection"):
+        read_journal(journal.path)
 
 
 def test_without_runs_a_run_costs_what_was_estimated(journal: Journal) -> None:

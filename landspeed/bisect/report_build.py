@@ -194,8 +194,8 @@ def _explanation(result: BisectResult) -> str | None:
     )
     records = [event.record for event in events if event and event.record]
     paths = request.sampler.session.paths
-    found = kept_costs(paths, *records) if len(records) == 2 else None
-    return None if found is None else cost_table(found)
+    found = kept_costs(paths, *records) if len(records) == 2 else ()
+    return cost_table(found) if found else None
 
 
 def cost_table(found: Sequence[Cost]) -> str:

@@ -25,11 +25,10 @@ from base.files import canonical_json, digest_text
 from base.typed import from_json, to_json
 from benchmarks.workloads.cell_name import CellName
 from benchmarks.workloads.metrics import Metric, metric_named
-from landspeed.compare.verdict import Finding, Verdict
+from landspeed.compare.verdict import COUNTED_DIFFERENCE, Finding, Verdict
 from landspeed.results.params import Params
 from landspeed.stats.changepoint_online import NoiseModel
 
-_LEAST_PRECISION = 0.002
 _Ratio = Annotated[FiniteFloat, Gt(0)]
 _NOTED = ("machine", "before", "after", "variant", "mode", "params", "metric", "ratio", "interval")
 """The fields that notes keep of a changepoint: what changed, and by how much."""
@@ -110,7 +109,7 @@ class Changepoint:
 
         It is at least 0.2 %; smaller changes are not reported.
         """
-        return max(_LEAST_PRECISION, (max(self.ratio, 1 / self.ratio) - 1) / 2)
+        return max(COUNTED_DIFFERENCE, (max(self.ratio, 1 / self.ratio) - 1) / 2)
 
     @property
     def scenario(self) -> str:

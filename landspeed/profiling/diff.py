@@ -184,10 +184,10 @@ def miss_changes(before: Profile, after: Profile) -> tuple[MissChange, ...]:
     return tuple(sorted(found, key=lambda one: one.level))
 
 
-def kept_costs(paths: Paths, before: str, after: str) -> tuple[Cost, ...] | None:
-    """Return the costs of two records (ids); None if a profile was not kept."""
+def kept_costs(paths: Paths, before: str, after: str) -> tuple[Cost, ...]:
+    """Return the costs of two records (ids); none if a profile was not kept."""
     old, new = (kept_profile(paths, record) for record in (before, after))
-    return costs(old, new) if old and new else None
+    return costs(old, new) if old and new else ()
 
 
 def changed_functions(
@@ -197,8 +197,8 @@ def changed_functions(
 
     There are none if a profile was not kept.
     """
-    found = kept_costs(paths, before, after) or ()
-    return tuple(cost for cost in found[:most] if abs(cost.own) >= _LEAST)
+    found = kept_costs(paths, before, after)[:most]
+    return tuple(cost for cost in found if abs(cost.own) >= _LEAST)
 
 
 def is_layout(paths: Paths, before: str, after: str) -> bool:

@@ -130,8 +130,8 @@ def _jump(pool: _Pool, ends: Sequence[int], *, usable: Sequence[int], seen: int)
     )
 
 
-def scan_exact(numbers: Floats, share: float = EXACT_SHARE) -> Scan:
-    """Scan exact *numbers*: every change by at least *share* between neighbours is a jump.
+def scan_exact(numbers: Floats) -> Scan:
+    """Scan exact *numbers*: every change by EXACT_SHARE or more between neighbours is a jump.
 
     There are no p-values, because exact numbers have no noise.
     """
@@ -149,6 +149,6 @@ def scan_exact(numbers: Floats, share: float = EXACT_SHARE) -> Scan:
             p_value=None,
         )
         for i, (before, after) in enumerate(pairwise(numbers))
-        if abs(after - before) >= share * before
+        if abs(after - before) >= EXACT_SHARE * before
     ]
     return Scan(basis=NoiseModel.EXACT, jumps=tuple(jumps))

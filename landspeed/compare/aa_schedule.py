@@ -27,6 +27,7 @@ from landspeed.compare.timed import compare_timed, recorded_state
 from landspeed.compare.verdict import StoppingRule
 from landspeed.console.format import counted
 from landspeed.console.progress import say
+from landspeed.results.arrays import distinct
 from landspeed.session.session import Session
 
 BLOCKS = 60
@@ -36,6 +37,10 @@ RUNS_PER_BLOCK = 50
 """``landspeed run`` adds one A/A block (two runs) for so many runs of its own: 4 %."""
 
 _LATENCY = METRICS[0]
+_COMPARED = (
+    *("build", "mode", "protocol", "tier", "scale", "clients", "profile", "seconds"),
+    *("preset", "comparison"),
+)
 
 
 def compare_with_itself(
@@ -91,11 +96,12 @@ def least_compared(session: Session, newest: Build) -> tuple[Point, int]:
     It is among those that were measured on this machine and whose build exists. Where nothing
     is measured yet it is *newest* in the default scenario.
     """
-    table = session.records.table().filter(_here(session))
+    # there may be a million runs
+    rows = distinct(session.records.table().filter(_here(session)), _COMPARED)
     known = {one.identifier: one for one in session.external_servers.all()}
     points: dict[PointKey, tuple[Point, int]] = {}
     comparisons: dict[PointKey, set[str]] = defaultdict(set)
-    for row in table.to_pylist():
+    for row in rows:
         build = known.get(row["build"]) or session.builder.store.find(row["build"])
         # The text of a script is in its study, not in the record.
         if build is None or row["tier"] != Tier.SMALL or row["mode"] not in list(Mode):

@@ -18,9 +18,9 @@ from landspeed.atlas.report import (
 )
 from landspeed.atlas.run import Atlas
 from landspeed.atlas.search import AtlasStep, grid, intervals, steps, work_left
-from landspeed.campaign.workloads import KnownCount
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.profiling.diff import changed_functions
+from landspeed.sampling.counted import KnownCount
 
 
 def atlas_report(atlas: Atlas, command: str) -> AtlasReport:

@@ -33,16 +33,18 @@ from landspeed.bisect.model import Costs
 from landspeed.bisect.search import build_candidate
 from landspeed.campaign.campaign import note_identical_builds
 from landspeed.campaign.workloads import (
-    CountKey,
-    KnownCount,
-    count_key,
     count_side_by_side,
     counted_cell,
     counter_of,
-    recorded_counts,
 )
 from landspeed.console.format import counted, percent
 from landspeed.console.progress import Meter, meter, say
+from landspeed.sampling.counted import (
+    CountKey,
+    KnownCount,
+    recorded_counts,
+    server_count_key,
+)
 
 _clock = time.monotonic
 # Used until something was built and counted. A count includes the loading of data, several at once.
@@ -159,7 +161,7 @@ class Atlas:
         return next(filter(None, found), None)
 
     def _key(self, digest: str, workload: str) -> CountKey:
-        return count_key(self.request.session, digest, self.cells[workload], self.version)
+        return server_count_key(self.request.session, digest, self.cells[workload], self.version)
 
     @cached_property
     def _counts(self) -> dict[CountKey, KnownCount]:
@@ -291,7 +293,7 @@ class Atlas:
         return build
 
     def _is_same(self, workload: Workload, build: Build) -> bool:
-        return workload.runs_on(build.version) and self._key("", workload.name) == count_key(
+        return workload.runs_on(build.version) and self._key("", workload.name) == server_count_key(
             self.request.session, "", self.cells[workload.name], build.version
         )
 

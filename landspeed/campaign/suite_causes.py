@@ -28,10 +28,11 @@ from benchmarks.server.home import ServerHome
 from benchmarks.workloads.points import RECOUNT
 from benchmarks.workloads.scenario import Cell
 from landspeed.campaign.campaign import Tally
-from landspeed.campaign.workloads import count_due, count_key, counter_of, recorded_counts
+from landspeed.campaign.workloads import count_due, counter_of
 from landspeed.console.markdown import plain
 from landspeed.console.progress import say
 from landspeed.profiling.diff import changed_functions, is_layout
+from landspeed.sampling.counted import count_key, recorded_counts
 from landspeed.session.session import Session
 
 # What the version before did, of a setting that it did not have.
@@ -245,7 +246,7 @@ def records_of(
 ) -> dict[CellKey, Record]:
     """Return the recorded counts of *cells* on *build*."""
     known = recorded_counts(session, pgbench.version)
-    keys = {cell_key(cell): count_key(session, build.digest, cell, build.version) for cell in cells}
+    keys = {cell_key(cell): count_key(session, build, cell) for cell in cells}
     return {
         name: session.records.get(known[key].record) for name, key in keys.items() if key in known
     }

@@ -5,16 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-
-import pyarrow.compute as pc
+from dataclasses import replace
 
 from base.build import Build
 from base.errors import LandspeedError
-from base.version import Version
 from benchmarks.applicability import counted_cells
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.cells import count_environment, own_servers, workload_cell
+from benchmarks.counted.cells import own_servers, workload_cell
 from benchmarks.counted.count import Counter
 from benchmarks.counted.valgrind import require_countable
 from benchmarks.machine.lock import measuring
@@ -24,29 +21,9 @@ from benchmarks.workloads.scenario import CacheState, Cell, Mode, preset_named
 from landspeed.campaign.campaign import Tally, note_identical_builds
 from landspeed.console.format import counted
 from landspeed.console.progress import meter, say
+from landspeed.sampling.counted import count_key, recorded_counts
 from landspeed.session.session import Session
 from landspeed.session.target import Target
-
-_CELL = ("mode", "protocol", "tier", "scale", "profile", "buffers")
-
-
-@dataclass(frozen=True, kw_only=True)
-class KnownCount:
-    """Instructions of one execution of a workload, and the record that says so."""
-
-    instructions: float
-    record: str
-
-
-CountKey = tuple[str | int, ...]
-"""The digest of a server, what its counts must share to be compared, and the cell."""
-
-
-def count_key(session: Session, digest: str, cell: Cell, version: Version) -> CountKey:
-    """Return the key of a count of *cell* on the server with *digest*."""
-    facts = cell.facts(session.machine.cores)
-    environment = count_environment(cell, version).identifier
-    return (digest, environment, *(facts[name] for name in _CELL))
 
 
 def count_workloads(
@@ -134,11 +111,7 @@ def _due(
         if other := [one.name for one in workloads if one not in known]:
             say(f"not applicable: {', '.join(other)}, which {build.label} does not have")
         able = cells_of(session, known)
-        left = [
-            cell
-            for cell in able
-            if count_key(session, build.digest, cell, build.version) not in have
-        ]
+        left = [cell for cell in able if count_key(session, build, cell) not in have]
         tally.present += len(able) - len(left)
         if left:
             due.append((build, left))
@@ -216,18 +189,3 @@ def count_side_by_side(
             raise
     for error in filter(None, errors):
         raise error
-
-
-def recorded_counts(session: Session, pgbench: str) -> dict[CountKey, KnownCount]:
-    """Return the counts made here with *pgbench*, a version."""
-    columns = ("digest", "epoch", *_CELL, "instructions", "id")
-    table = session.records.table([*columns, "machine", "pgbench_version"]).filter(
-        (pc.field("machine") == session.machine.name)
-        & (pc.field("pgbench_version") == pgbench)
-        & pc.field("instructions").is_valid()
-    )
-    rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
-    return {
-        tuple(key): KnownCount(instructions=value, record=identifier)
-        for *key, value, identifier in rows
-    }

@@ -18,7 +18,7 @@ from benchmarks.workloads.cell_name import CellName, cell_syntax
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell
 from builders.source import Source
-from landspeed.campaign.workloads import count_key, counter_of, recorded_counts
+from landspeed.campaign.workloads import counter_of
 from landspeed.cli.options.common import variant_options
 from landspeed.cli.options.kinds import flag, number_option
 from landspeed.cli.options.output import as_json, emit_either, json_option
@@ -34,6 +34,7 @@ from landspeed.profiling.diff import (
     whole_functions,
 )
 from landspeed.profiling.flamegraph import ROOT, draw, frames
+from landspeed.sampling.counted import count_key, recorded_counts
 from landspeed.session.session import Session
 from landspeed.session.target import Target, parse_targets
 
@@ -129,9 +130,7 @@ def _counted(
     if not cell.scenario.runs_on(named.version):
         raise NotApplicableError(f"{target} does not have {cell.scenario.mode}")
     build = named if isinstance(named, Build) else session.build(named, target.variant)
-    known = recorded_counts(session, pgbench.version).get(
-        count_key(session, build.digest, cell, build.version)
-    )
+    known = recorded_counts(session, pgbench.version).get(count_key(session, build, cell))
     profile = kept_profile(session.paths, known.record) if known else None
     if known and profile and (profile.misses or not cache):
         return Counted(build=build, record=session.records.get(known.record), profile=profile)

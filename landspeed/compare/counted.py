@@ -6,16 +6,15 @@ A recorded count is as good as a fresh one; what is missing is counted now.
 from __future__ import annotations
 
 from base.errors import LandspeedError, MeasureError, UsageError
-from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.records.record import Record
 from benchmarks.workloads.metrics import Metric
-from benchmarks.workloads.points import Point, digests_of, rows_of
+from benchmarks.workloads.points import Point
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.verdict import Comparison
 from landspeed.console.format import counted
 from landspeed.console.progress import duration, say
-from landspeed.sampling.counted import count_all, uncounted
+from landspeed.sampling.counted import count_all, count_key, recorded_counts, uncounted
 from landspeed.sampling.rounds import counting_seconds
 from landspeed.session.session import Session
 
@@ -37,10 +36,9 @@ def compare_counted(session: Session, plan: ComparePlan, *, fresh: bool = False)
         )
     if missing:
         _count(session, plan, missing)
-    comparable = comparable_counts(session.machine, plan.pgbench.version, digests_of(points))
-    table = comparable.of(session.records.table())
-    ids = (rows_of(table, point.key)["id"].to_pylist()[-1] for point in points)
-    counts = list(map(session.records.get, ids))
+    known = recorded_counts(session, plan.pgbench.version)
+    found = (known[count_key(session, point.build, point.cell)] for point in points)
+    counts = [session.records.get(one.record) for one in found]
     column = plan.metric.column
     for point, one in zip(points, counts, strict=True):
         if not one.sample.value(column):

@@ -15,12 +15,10 @@ import pyarrow.compute as pc
 
 from base.errors import LandspeedError, MeasureError, UsageError
 from base.files import digest_text
-from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.machine.lock import measuring
 from benchmarks.measure import prepare, templates
 from benchmarks.observation.warnings import RunFindings
 from benchmarks.records.store import RecordStore
-from benchmarks.workloads.points import Point, rows_of
 from benchmarks.workloads.scenario import CacheState
 from landspeed.compare.plan import ComparePlan, CompareState
 from landspeed.compare.report import time_left
@@ -28,6 +26,7 @@ from landspeed.compare.verdict import Comparison, block_order, whole_blocks
 from landspeed.console.format import change, counted
 from landspeed.console.progress import Meter, duration, meter, say
 from landspeed.results.warnings import RunWarning, count_warnings
+from landspeed.sampling.counted import count_key, recorded_counts
 from landspeed.sampling.sampler import Sampler, give_back_storages
 from landspeed.session.session import Session
 
@@ -163,15 +162,14 @@ def _foresee(session: Session, plan: ComparePlan, state: CompareState) -> None:
 def _counted_answer(session: Session, plan: ComparePlan) -> str:
     """Return the ratios of recorded instructions, or how to count them."""
     try:
-        comparable = comparable_counts(session.machine, plan.pgbench.version)
+        keys = [
+            count_key(session, one.build, replace(one.cell, clients=1, buffers=CacheState.WARM))
+            for one in plan.sides
+        ]
     except MeasureError:
         return "Instructions cannot be counted here."
-    table = comparable.of(session.records.table())
-    found = []
-    for side in plan.sides:
-        cell = replace(side.cell, clients=1, buffers=CacheState.WARM)
-        rows = rows_of(table, Point(build=side.build, cell=cell).key)
-        found += rows["instructions"].to_pylist()[-1:]
+    known = recorded_counts(session, plan.pgbench.version)
+    found = [known[key].instructions for key in keys if key in known]
     if len(found) < len(plan.sides):
         return "--metric instructions gives a verdict within minutes, on the work of the processor."
     pairs = zip(plan.sides[1:], found[1:], strict=True)

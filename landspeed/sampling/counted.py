@@ -6,17 +6,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
 
 from base.build import Build
 from base.errors import LandspeedError
+from base.version import Version
 from benchmarks.clients.pgbench import Pgbench
+from benchmarks.counted.cells import count_environment
 from benchmarks.counted.count import count
-from benchmarks.counted.valgrind import comparable_counts
 from benchmarks.records.record import Record
-from benchmarks.workloads.points import Point, count_samples, digests_of
+from benchmarks.workloads.points import Point
 from benchmarks.workloads.scenario import Cell
 from landspeed.console.progress import meter, say
 from landspeed.session.session import Session
+
+_CELL = ("mode", "protocol", "tier", "scale", "profile", "buffers")
 
 
 def points_of(builds: Iterable[Build], cells: Sequence[Cell]) -> list[Point]:
@@ -33,12 +39,50 @@ def points_of(builds: Iterable[Build], cells: Sequence[Cell]) -> list[Point]:
     return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class KnownCount:
+    """Instructions of one execution of a workload, and the record that says so."""
+
+    instructions: float
+    record: str
+
+
+CountKey = tuple[str | int, ...]
+"""The digest of a server, what its counts must share to be compared, and the cell."""
+
+
+def count_key(session: Session, build: Build, cell: Cell) -> CountKey:
+    """Return the key of a count of *cell* on *build*; MeasureError if none can be made here."""
+    return server_count_key(session, build.digest, cell, build.version)
+
+
+def server_count_key(session: Session, digest: str, cell: Cell, version: Version) -> CountKey:
+    """Return the key of a count of *cell* on the server with *digest*."""
+    facts = cell.facts(session.machine.cores)
+    environment = count_environment(cell, version).identifier
+    return (digest, environment, *(facts[name] for name in _CELL))
+
+
+def recorded_counts(session: Session, pgbench: str) -> dict[CountKey, KnownCount]:
+    """Return the newest counts made here with *pgbench*, a version."""
+    columns = ("digest", "epoch", *_CELL, "instructions", "id")
+    table = session.records.table([*columns, "machine", "pgbench_version"]).filter(
+        (pc.field("machine") == session.machine.name)
+        & (pc.field("pgbench_version") == pgbench)
+        & pc.field("instructions").is_valid()
+    )
+    rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+    return {
+        tuple(key): KnownCount(instructions=value, record=identifier)
+        for *key, value, identifier in rows
+    }
+
+
 def uncounted(points: Sequence[Point], session: Session, pgbench: Pgbench) -> list[Point]:
     """Return those of *points* without a recorded count; MeasureError if none can be made here."""
-    comparable = comparable_counts(session.machine, pgbench.version, digests_of(points))
-    have = count_samples(comparable.of(session.records.table()))
-    unique = {point.key: point for point in points}
-    return [point for key, point in unique.items() if not have[key]]
+    unique = {count_key(session, point.build, point.cell): point for point in points}
+    known = recorded_counts(session, pgbench.version)
+    return [point for key, point in unique.items() if key not in known]
 
 
 def count_all(

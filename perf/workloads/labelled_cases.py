@@ -34,7 +34,8 @@ from landspeed.campaign.suite_causes import (
     configuration_of,
     records_of,
 )
-from landspeed.campaign.workloads import count_due, count_key, counted_cell, recorded_counts
+from landspeed.campaign.workloads import count_due, counted_cell
+from landspeed.sampling.counted import count_key, recorded_counts
 from landspeed.session.session import Session, built
 from landspeed.session.target import Target
 
@@ -112,8 +113,7 @@ def _counted(
     session: Session, pgbench: Pgbench, build: Build, cell: Cell
 ) -> dict[tuple[str, str], Record]:
     tally = Tally()
-    key = count_key(session, build.digest, cell, build.version)
-    if key not in recorded_counts(session, pgbench.version):
+    if count_key(session, build, cell) not in recorded_counts(session, pgbench.version):
         is_own = cell.profile != "default"
         count_due(session, pgbench, [(build, [cell])], tally, RECOUNT if is_own else CATALOG)
     if tally.errors:

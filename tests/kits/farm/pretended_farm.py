@@ -32,7 +32,7 @@ from benchmarks.workloads.scenario import Cell
 from builders.source import Source
 from landspeed.atlas import run as atlas
 from landspeed.bisect import run, search
-from landspeed.campaign import campaign, workloads
+from landspeed.campaign import campaign
 from landspeed.cli.main import main as landspeed
 from landspeed.farm.github.api import GitHub
 from landspeed.sampling import counted, sampler
@@ -218,7 +218,7 @@ def main() -> None:
         module.count_epoch = MadeUpCountEnvironment
     for module in (campaign, run, atlas):
         module.measuring = nothing  # type: ignore[assignment]
-    workloads.count_environment = lambda *_: MadeUpCountEnvironment()  # type: ignore[assignment]
+    counted.count_environment = lambda *_: MadeUpCountEnvironment()  # type: ignore[assignment]
     atlas.count_side_by_side = count_side_by_side
     atlas.require_countable = lambda: None
     campaign.prepare = lambda **_: None  # type: ignore[assignment]

@@ -16,8 +16,9 @@ from benchmarks.counted.profiles import keep_profile
 from benchmarks.records.record import Record
 from benchmarks.workloads.scenario import Cell
 from landspeed.atlas import request, run
-from landspeed.campaign import suite_causes, workloads
+from landspeed.campaign import suite_causes
 from landspeed.cli.bisect import bisect_
+from landspeed.sampling import counted
 from tests.kits.made_up.bisect_project import COUNT, MadeUp
 from tests.kits.made_up.stand_ins import nothing, timed_record
 
@@ -58,7 +59,7 @@ class Counting:
         monkeypatch.setattr(suite_causes, "setting_defaults", lambda *_: {})
         environment = SimpleNamespace(identifier="counted")
         monkeypatch.setattr(request, "count_epoch", lambda: environment)
-        monkeypatch.setattr(workloads, "count_environment", lambda *_: environment)
+        monkeypatch.setattr(counted, "count_environment", lambda *_: environment)
 
     def __call__(self, counter: Counter, cells: Sequence[Cell], done: Done) -> None:
         number = int(counter.build.identifier.removeprefix("commit-"))

@@ -171,6 +171,7 @@ def pretend(pretence: Pretence, patch: Any) -> None:
         patch(module, "count", pretence.counted)
     for module in (search, valgrind):
         patch(module, "count_epoch", MadeUpCountEnvironment)
+    patch(campaign_counted, "count_environment", lambda *_: MadeUpCountEnvironment())
     patch(prepare, "require_countable", lambda: None)
     for module in (run, timed, counted, sweep):
         patch(module, "measuring", nothing)

@@ -22,6 +22,7 @@ from benchmarks.workloads.catalog import Workload, choose, named
 from benchmarks.workloads.scenario import Cell
 from landspeed.campaign import workloads as module
 from landspeed.campaign.campaign import Tally
+from landspeed.sampling import counted as counted_
 from landspeed.session.target import Target
 from tests.kits.made_up.stand_ins import made_up_build, timed_record
 
@@ -99,11 +100,11 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> Servers:
     for name, stand_in in {
         "counter_of": made.of,
         "require_countable": lambda: None,
-        "count_environment": lambda *_: environment,
         "measuring": lambda **_: nullcontext(),
         "note_identical_builds": lambda *_: None,
     }.items():
         monkeypatch.setattr(module, name, stand_in)
+    monkeypatch.setattr(counted_, "count_environment", lambda *_: environment)
     return made
 
 

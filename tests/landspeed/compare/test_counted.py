@@ -81,6 +81,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     monkeypatch.setattr(campaign_counted, "count", made)
     monkeypatch.setattr(sampler, "count", made)
     monkeypatch.setattr("benchmarks.counted.valgrind.count_epoch", lambda: EPOCH)
+    monkeypatch.setattr("benchmarks.counted.cells.count_epoch", lambda: EPOCH)
     monkeypatch.setattr(counted, "measuring", made.measuring)
     return made
 

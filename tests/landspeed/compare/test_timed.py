@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,13 +13,13 @@ import pytest
 from base.errors import MeasureError, UsageError
 from base.paths import Paths
 from benchmarks.workloads.scenario import CacheState
-from landspeed.compare import timed
 from landspeed.compare.report import comparison_facts, comparison_text
 from landspeed.compare.run import compare
 from landspeed.compare.timed import recorded_state
 from landspeed.compare.verdict import Verdict
 from landspeed.console.table import as_text
 from landspeed.farm.merge import merge_results
+from landspeed.sampling import counted
 from tests.kits.made_up.compare_kit import (
     TPS,
     Bench,
@@ -101,7 +100,8 @@ def test_a_budget_that_will_not_do_is_told_after_the_first_blocks_with_the_count
 ) -> None:
     bench.noise = 0.1
     plan = plan_of("17", "18", budget=100.0)
-    monkeypatch.setattr(timed, "comparable_counts", lambda *_: SimpleNamespace(of=lambda t: t))
+    epoch = session.machine.epoch
+    monkeypatch.setattr(counted, "count_environment", lambda *_: epoch)
     for side, instructions in zip(plan.sides, (1000.0, 1020.0), strict=True):
         cell = replace(side.cell, clients=1, buffers=CacheState.WARM)
         made = timed_record(build=side.build, cell=cell, machine=session.machine, run={})

@@ -60,6 +60,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     made = Counts()
     monkeypatch.setattr(counted, "count", made)
     monkeypatch.setattr("benchmarks.counted.valgrind.count_epoch", lambda: EPOCH)
+    monkeypatch.setattr("benchmarks.counted.cells.count_epoch", lambda: EPOCH)
     monkeypatch.setattr(campaign_, "prepare", lambda **_: None)
     monkeypatch.setattr(campaign_, "templates", lambda *_, **__: None)
     monkeypatch.setattr(campaign_, "measuring", nothing)
@@ -103,7 +104,7 @@ def test_counts_of_another_epoch_do_not_count(
 ):
     campaign(session, "18").run()
     other = CountEnvironment(valgrind="3.24.0", libc=EPOCH.libc, cpu=EPOCH.cpu, arch=EPOCH.arch)
-    monkeypatch.setattr("benchmarks.counted.valgrind.count_epoch", lambda: other)
+    monkeypatch.setattr("benchmarks.counted.cells.count_epoch", lambda: other)
     assert campaign(session, "18").run().measured == 4
 
 

@@ -25,6 +25,7 @@ from landspeed.compare.prepare import sampler_of
 from landspeed.compare.side import parse_scenario
 from landspeed.compare.verdict import COUNTED_DIFFERENCE
 from landspeed.console.progress import say
+from landspeed.session.target import Target
 
 
 def bisect_confirmed(
@@ -94,6 +95,5 @@ def _bisect(run: ConfirmRun, one: Changepoint) -> BisectionNote | None:
 
 
 def _command(one: Changepoint, ends: Sequence[str]) -> str:
-    variant = "" if one.variant.name == "bs8" else f":{one.variant}"
-    words = ["landspeed", "bisect", *(f"{end[:10]}{variant}" for end in ends)]
+    words = ["landspeed", "bisect", *(Target(ref=end, variant=one.variant).short for end in ends)]
     return join([*words, "--metric", one.metric, "--scenario", one.scenario])

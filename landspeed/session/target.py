@@ -48,6 +48,12 @@ class Target:
         name = self.ref.removeprefix("@")
         return name if name != self.ref and is_name(name) else None
 
+    @property
+    def short(self) -> str:
+        """The target with ten digits of a commit's hash; it names its variant only if not bs8."""
+        variant = "" if self.variant == Variant() else f":{self.variant}"
+        return f"{self.ref[:10]}{variant}"
+
     def __str__(self) -> str:
         if self.registered is not None:
             return self.ref

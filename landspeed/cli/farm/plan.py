@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from base.build import Variant
 from builders.config import CONFIG_NAME
 from landspeed.changepoints.scan import scan_records
 from landspeed.cli.options.kinds import budget_option, flag
@@ -97,17 +96,12 @@ def _lines(plan: TrackingPlan) -> Iterator[str]:
     for target in plan.targets:
         one = plan.revisions[target.ref]
         how = ", ".join(_how(plan, target))
-        yield f"{_short(target)}  {one.line}  {plain(one.subject, longest=60)}  ({how})"
+        yield f"{target.short}  {one.line}  {plain(one.subject, longest=60)}  ({how})"
 
 
 def _how(plan: TrackingPlan, target: Target) -> list[str]:
     timed = [f"time on {share.machine}" for share in plan.timed if target in share.targets]
     return [*(["count"] if target in plan.counted.targets else []), *timed]
-
-
-def _short(target: Target) -> str:
-    variant = "" if target.variant == Variant() else f":{target.variant}"
-    return f"{target.ref[:10]}{variant}"
 
 
 def _said(plan: TrackingPlan) -> str:
@@ -132,7 +126,7 @@ def _markdown(plan: TrackingPlan) -> Iterator[str]:
     if not plan.targets:
         return
     rows = (
-        (_short(target), code(one.line), code(one.subject), ", ".join(_how(plan, target)))
+        (target.short, code(one.line), code(one.subject), ", ".join(_how(plan, target)))
         for target in plan.targets
         for one in [plan.revisions[target.ref]]
     )

@@ -18,6 +18,7 @@ from landspeed.console.format import change, number
 from landspeed.console.markdown import code, markdown_table
 from landspeed.farm.github.regressions import Regression, Span
 from landspeed.results.series import PlaceOf
+from landspeed.session.target import Target
 
 _NAME = r"[0-9A-Za-z.]+"
 _MARK = re.compile(
@@ -140,14 +141,14 @@ def _row(one: Changepoint) -> tuple[str, ...]:
 
 def _commands(regression: Regression) -> Iterator[str]:
     worst, span = regression.changepoints[0], regression.span
-    ends = f"{_short(span.before)} {_short(span.last)}"
-    variant = "" if worst.variant.name == "bs8" else f":{worst.variant}"
+    before, last = (Target(ref=r, variant=worst.variant).short for r in (span.before, span.last))
+    ends = f"{before} {last}"
     if worst.p_value is None:
         cache = "cold" if worst.metric == "instructions_cold" else "warm"
         yield f"landspeed explain {ends} --scenario {worst.scenario}/{cache}"
     else:
         yield f"landspeed compare {ends} --metric {worst.metric} --scenario {worst.scenario}"
-    yield f"landspeed show {_short(span.last)}{variant}/{worst.scenario}"
+    yield f"landspeed show {last}/{worst.scenario}"
 
 
 def _short(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from base.build import Variant
 from base.typed import from_json
 from landspeed.bisect.note import BisectionNote
 from landspeed.farm.github.issue_text import Mark, body, title
@@ -135,6 +136,16 @@ def test_an_issue_says_what_where_how_much_and_how_to_look():
     assert "40,000.0 | 40,400.0 instructions/tx | +1.00 % | exact |" in text
     assert "landspeed explain 0000000003 0000000004 --scenario" in text
     assert Mark.read(text) == Mark.of(regression().span)
+
+
+def test_the_commands_of_an_issue_build_the_variant_that_regressed():
+    variant = Variant.parse("bs4")
+    (counted,) = regressions([step(3, 4, variant=variant)], place_of)
+    assert "landspeed explain 0000000003:bs4 0000000004:bs4 --scenario" in body(counted, subject_of)
+    (timed,) = regressions([step(3, 4, metric="latency", p_value=0.01, variant=variant)], place_of)
+    text = body(timed, subject_of)
+    assert "landspeed compare 0000000003:bs4 0000000004:bs4 --metric latency" in text
+    assert "landspeed show 0000000004:bs4/read-only" in text
 
 
 def test_where_it_is_not_known_better_the_issue_says_between_which_two():

@@ -11,7 +11,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha1
@@ -19,6 +19,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from base.build import Origin
 from benchmarks.records.record import Record
 from benchmarks.records.segments import pack_segment, write_segment
 from benchmarks.records.store import RecordStore
@@ -141,9 +142,9 @@ def _adding(root: Path) -> Iterator[Figure]:
 
 
 def _deriving(store: RecordStore, results: Path) -> Iterator[Figure]:
-    def commit_of(origin: Mapping[str, Any]) -> tuple[str, int]:
-        date = datetime.fromisoformat(origin["date"])
-        return str(origin["commit"]), int(date.timestamp() * 1000)
+    def commit_of(origin: Origin) -> tuple[str, int]:
+        date = datetime.fromisoformat(origin.date)
+        return str(origin.commit), int(date.timestamp() * 1000)
 
     layout = AsvLayout(results=results)
     first, again = _Clock(), _Clock()

@@ -40,12 +40,9 @@ def write_steps(steps: Iterable[Changepoint], commit_of: CommitOf, results: Path
 
     Doubtful and refuted ones are left out, and those that have no commit to be drawn at.
     """
-    lines, drawn_at = [], {}
+    lines = []
     for step in steps:
-        for origin in (step.before, step.after):
-            if origin not in drawn_at:
-                drawn_at[origin] = commit_of(vars(origin))
-        commits = [at[0] for at in (drawn_at[step.before], drawn_at[step.after]) if at]
+        commits = [at[0] for at in map(commit_of, (step.before, step.after)) if at]
         if step.status in _SHOWN and len(commits) == 2:
             _, params = asv_cell(step.mode, step.params)
             facts = step.facts() | {

@@ -26,7 +26,7 @@ from asv.machine import Machine as AsvMachine
 from asv.results import Results, get_filename
 from asv.runner import BenchmarkResult
 
-from base.build import Variant
+from base.build import Origin, Variant
 from base.errors import LandspeedError
 from base.files import (
     canonical_json,
@@ -49,8 +49,8 @@ from landspeed.results.params import (
 from landspeed.results.points import CELL, Dot, Dots, params_of
 from landspeed.site.asv_incremental.file_stat import MACHINE_FILE, file_stat, result_files
 
-CommitOf = Callable[[Mapping[str, Any]], tuple[str, int] | None]
-"""Maps a record's origin (release, commit, tree, date) to the commit where asv draws it.
+CommitOf = Callable[[Origin], tuple[str, int] | None]
+"""Maps an origin to the commit where asv draws it.
 
 The result is the full hash and its date in ms since 1970, or None where asv has no such commit.
 """
@@ -110,7 +110,7 @@ def derive(found: Dots, layout: AsvLayout, commit_of: CommitOf) -> tuple[int, li
         layout.results.mkdir(parents=True, exist_ok=True)
         for left_over in layout.results.parent.glob(f"{_SCRATCH}*"):
             remove_tree(left_over)
-        known = {origin: commit_of(vars(origin)) for origin in set(found.origins)}
+        known = {origin: commit_of(origin) for origin in set(found.origins)}
         positions = [known[origin] for origin in found.origins]
         there = result_files(layout.results)
         drawn = np.flatnonzero(np.array([p is not None for p in positions], bool)[found.whose])

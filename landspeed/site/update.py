@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from base.build import Origin
 from base.errors import PublishError, StorageError
 from base.files import locked, storage_errors
 from benchmarks.records.identical_builds import FailedBuild
@@ -155,9 +156,9 @@ def _placer(session: Session, lines: Mapping[str, str]) -> CommitOf:
     branch = sources.releases_branch()
     dates = sources.dates({*branch.values(), *lines})
 
-    def commit_of(origin: Mapping[str, Any]) -> tuple[str, int] | None:
-        commit = origin["commit"] if origin["commit"] in lines else None
-        hash_ = branch.get(origin["release"]) if origin["release"] else commit
+    def commit_of(origin: Origin) -> tuple[str, int] | None:
+        commit = origin.commit if origin.commit in lines else None
+        hash_ = branch.get(origin.release) if origin.release else commit
         if hash_ is None:
             return None
         return hash_, int(dates[hash_].timestamp() * 1000)

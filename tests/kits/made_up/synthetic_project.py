@@ -55,9 +55,9 @@ class Project:
     def layout(self) -> AsvLayout:
         return AsvLayout(results=self.paths.results / "asv")
 
-    def commit_of(self, origin: Mapping[str, Any]) -> tuple[str, int] | None:
+    def commit_of(self, origin: Origin) -> tuple[str, int] | None:
         """Where asv draws a release: its commit on the branch, and midnight of its day."""
-        release = origin["release"]
+        release = origin.release
         if release not in self.commits:
             return None
         day = datetime.fromisoformat(self.dates[release]).replace(tzinfo=UTC)

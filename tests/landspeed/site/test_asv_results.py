@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import sha1
 from pathlib import Path
@@ -17,7 +16,7 @@ from asv.benchmarks import Benchmarks
 from asv.config import Config
 from asv.results import Results, iter_results
 
-from base.build import Variant
+from base.build import Origin, Variant
 from base.errors import StorageError
 from benchmarks.records.record import Record
 from benchmarks.records.store import RecordStore
@@ -36,8 +35,8 @@ pytestmark = pytest.mark.slow
 COMMITS = {release: sha1(release.encode()).hexdigest() for release in RELEASES}
 
 
-def commit_of(origin: Any) -> tuple[str, int] | None:
-    return (COMMITS[origin["release"]], 1000) if origin["release"] in COMMITS else None
+def commit_of(origin: Origin) -> tuple[str, int] | None:
+    return (COMMITS[str(origin.release)], 1000) if origin.release in COMMITS else None
 
 
 class Derivation:
@@ -262,8 +261,8 @@ def test_a_release_from_git_and_from_a_tarball_is_one_dot(derivation: Derivation
 
 
 def test_commits_that_share_eight_digits_are_kept_apart(derivation: Derivation) -> None:
-    def near(origin: Mapping[str, Any]) -> tuple[str, int]:
-        return "12345678" + COMMITS[origin["release"]][8:], 1000
+    def near(origin: Origin) -> tuple[str, int]:
+        return "12345678" + COMMITS[str(origin.release)][8:], 1000
 
     for release in ("17.6", "18.1"):
         derivation.store.add(Record.from_json(record(Point(release=release))))

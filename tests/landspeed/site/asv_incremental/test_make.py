@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -293,8 +293,8 @@ class Farm:
             for number, one in enumerate(some)
         }
 
-        def commit_of(origin: Mapping[str, Any]) -> tuple[str, int]:
-            return origin["commit"], 1000
+        def commit_of(origin: Origin) -> tuple[str, int]:
+            return str(origin.commit), 1000
 
         def place_of(origin: Origin) -> Position | None:
             return places.get(origin.commit or "")

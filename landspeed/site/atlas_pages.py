@@ -20,11 +20,9 @@ from landspeed.atlas.report import AtlasReport, CommitChange, atlas_markdown
 from landspeed.console.format import change, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.profiling.flamegraph import draw, frames
-from landspeed.site.atlas_reports import ATLAS, FACTS, atlas_reports
-from landspeed.site.pages.report_page import PAGE, report_page
+from landspeed.site.atlas_reports import ATLAS, atlas_reports
+from landspeed.site.pages.report_page import FACTS, MARKDOWN, PAGE, report_page
 from landspeed.site.pages.timeline import TimelinePoint, timeline
-
-_MARKDOWN = "report.md"
 
 
 def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
@@ -41,7 +39,7 @@ def write_atlas_pages(report: AtlasReport, paths: Paths) -> Path:
         report.bad.date,
     )
     title = f"From {report.good.name} to {report.bad.name}"
-    write_atomic(reports / name / _MARKDOWN, text + "\n")
+    write_atomic(reports / name / MARKDOWN, text + "\n")
     drawn = {one.commit.ref: _draw(one, reports / name, paths) for one in report.changes}
 
     def link(one: CommitChange, text: str, to: str) -> str:

@@ -13,14 +13,10 @@ from typing import Any
 from base.files import read_json
 from base.typed import from_json
 from landspeed.atlas.report import AtlasReport
-from landspeed.console.progress import say
-from landspeed.site.pages.report_page import PAGE
+from landspeed.site.pages.report_page import PAGE, read_reports
 
 ATLAS = "atlas"
 """The directory of the reports, see REPORTS of landspeed.site.pages.frame."""
-
-FACTS = "report.json"
-"""The file of a report that holds its facts, beside its page."""
 
 
 def found_by_commit(reports: Path) -> dict[str, list[dict[str, Any]]]:
@@ -51,8 +47,8 @@ def found_by_commit(reports: Path) -> dict[str, list[dict[str, Any]]]:
 
 def atlas_reports(reports: Path) -> Iterator[tuple[str, AtlasReport]]:
     """Yield the directory and the report of each search; one that cannot be read is left out."""
-    for path in sorted(reports.glob(f"*/{FACTS}")):
-        try:
-            yield path.parent.name, from_json(AtlasReport, read_json(path))
-        except (OSError, ValueError):
-            say(f'the report of a search cannot be read and is left out: "{path}"')
+
+    def read(path: Path) -> tuple[str, AtlasReport]:
+        return path.parent.name, from_json(AtlasReport, read_json(path))
+
+    return read_reports("a search", reports, "*", read)

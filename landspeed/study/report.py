@@ -24,7 +24,7 @@ from landspeed.results.run import origin_of
 from landspeed.results.show import epoch_text
 from landspeed.results.warnings import count_warnings
 from landspeed.results.where_time_went import client_text, evidence_rows
-from landspeed.site.pages.report_page import PAGE, report_page
+from landspeed.site.pages.report_page import FACTS, MARKDOWN, PAGE, report_page
 from landspeed.study.ablation import Ablation
 from landspeed.study.effects import Attribution
 from landspeed.study.plan import StudyPlan
@@ -41,7 +41,6 @@ from landspeed.study.tables import (
     study_table,
 )
 
-FACTS, MARKDOWN = "report.json", "report.md"
 _SAMPLES, _SECONDS = "samples.parquet", "seconds.parquet"
 _METHOD = """Every run is one invocation of a client on a freshly started server. The data are in \
 the state in which they were loaded: vacuumed, frozen and checkpointed; workloads that write get a \

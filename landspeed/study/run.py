@@ -10,13 +10,12 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.workloads.points import Point, digests_of
 from landspeed.campaign.campaign import Campaign, Tally
 from landspeed.console.markdown import code
-from landspeed.console.progress import say
 from landspeed.sampling.sampler import comparable_runs
 from landspeed.session.session import Session
 from landspeed.site.pages.frame import STUDIES
-from landspeed.site.pages.report_page import PAGE, report_page
+from landspeed.site.pages.report_page import PAGE, read_reports, report_page
 from landspeed.study.plan import StudyPlan, on_one_line
-from landspeed.study.report import FACTS, StudyReport, write_report
+from landspeed.study.report import StudyReport, write_report
 from landspeed.study.samples import rows
 from landspeed.study.tables import study_table
 
@@ -56,17 +55,16 @@ def _report(session: Session, plan: StudyPlan, campaign: Campaign) -> StudyRepor
 
 def write_index(reports: Path) -> Path | None:
     """Write the list of the reports below *reports*; None if there are none."""
+
+    def line(path: Path) -> list[str]:
+        facts = read_json(path)
+        link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
+        machine = code(str(facts["machine"]))
+        return [link, str(facts["size"]), machine, str(facts["runs"]), str(facts["last"])]
+
     titles = ("study", "size", "machine", "runs", "newest run")
-    lines = []
     # a directory whose name begins with a dot is left by a command that was killed
-    for path in sorted(reports.glob(f"[!.]*/[!.]*/{FACTS}")):
-        try:
-            facts = read_json(path)
-            link = f"[{facts['title']}]({path.parent.relative_to(reports).as_posix()}/{PAGE})"
-            rest = (str(facts["size"]), code(str(facts["machine"])))
-            lines.append([link, *rest, str(facts["runs"]), str(facts["last"])])
-        except (OSError, ValueError, LookupError, TypeError):
-            say(f'the report of a study cannot be read and is left out: "{path}"')
+    lines = list(read_reports("a study", reports, "[!.]*/[!.]*", line))
     if not lines:
         return None
     text = "# Studies\n\n`landspeed study NAME` measures a study and writes its report.\n\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Self
 
 from base.build import Variant
 from base.errors import UsageError
-from base.files import canonical_json, write_atomic
+from base.files import canonical_json, read_json, write_atomic
 from benchmarks.workloads.catalog import Workload, choose, named
 from landspeed.campaign.patch import Sides
 from landspeed.campaign.suite_compare import SuiteChange, SuiteComparison, compare_suite
@@ -21,8 +20,8 @@ from landspeed.console.format import change, counted, percent
 from landspeed.console.markdown import code, markdown_table
 from landspeed.session.session import Session
 from landspeed.session.target import parse_targets
-from landspeed.site.pages.report_page import PAGE, report_page
-from landspeed.study.report import FACTS, MARKDOWN, StudyReport, table_sections
+from landspeed.site.pages.report_page import FACTS, MARKDOWN, PAGE, read_reports, report_page
+from landspeed.study.report import StudyReport, table_sections
 from landspeed.study.schema import OldSetting, Study
 
 UPGRADE = "upgrade"
@@ -95,13 +94,15 @@ class Upgrade:
 
 
 def _write_list(reports: Path) -> None:
-    rows = []
-    for path in sorted(reports.glob(f"*/{FACTS}")):
-        facts = json.loads(path.read_text())
+
+    def row(path: Path) -> tuple[str, ...]:
+        facts = read_json(path)
         slower = sum(one["ratio"] > 1 for one in facts["changes"])
         link = f"[{facts['before']} to {facts['after']}]({path.parent.name}/{PAGE})"
         faster = len(facts["changes"]) - slower
-        rows.append((link, str(facts["same"]), str(slower), str(faster)))
+        return link, str(facts["same"]), str(slower), str(faster)
+
+    rows = read_reports("an upgrade", reports, "*", row)
     titles = ("upgrade", "workloads the same", "slower", "faster")
     text = "# Upgrade reports\n\n`landspeed study upgrade 17 18` writes one.\n\n"
     text += markdown_table(titles, rows, align="lr")

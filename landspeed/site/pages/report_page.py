@@ -1,15 +1,21 @@
-"""The page of a report that is written as Markdown. Pure."""
+"""Reports that are written as Markdown: their pages, and those that there are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from landspeed.console.progress import say
 from landspeed.site.pages.frame import STUDIES, SitePage, page
 
-PAGE = "index.html"
+PAGE, MARKDOWN, FACTS = "index.html", "report.md", "report.json"
+"""The files of a report: its page, the text of the page, and what programs and lists read."""
+
 _A_SENTENCE = 60  # A table cell with more characters is text, and is given more width.
 
 
@@ -51,6 +57,25 @@ def report_page(
     )
     address = "/".join(filter(None, (below, directory, PAGE)))
     return page(SitePage(address=address, title=title), body=picture + body, reports=[below])
+
+
+_Found = TypeVar("_Found")
+
+
+def read_reports(
+    what: str, reports: Path, below: str, read: Callable[[Path], _Found]
+) -> Iterator[_Found]:
+    """Yield what *read* makes of the FACTS in each directory of *reports* that matches *below*.
+
+    A damaged file is left out with a word to the user, who knows such a report as that of *what*.
+    """
+    for path in sorted(reports.glob(f"{below}/{FACTS}")):
+        try:
+            found = read(path)
+        except (OSError, ValueError, LookupError, TypeError):
+            say(f'the report of {what} cannot be read and is left out: "{path}"')
+        else:
+            yield found
 
 
 def _length(inner: Token) -> int:

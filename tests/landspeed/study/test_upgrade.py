@@ -43,6 +43,19 @@ def test_the_report_says_what_is_slower_what_is_faster_and_what_gives_it_back(
     assert '<a href="17.11-bs8-18.6-bs8/index.html">17.11 bs8 to 18.6 bs8</a>' in listed
 
 
+def test_the_list_leaves_out_a_report_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = tmp_path / "upgrade" / "13-17" / "report.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{")
+    written(comparison(CODE), tmp_path)
+    assert "17.11 bs8 to 18.6 bs8</a>" in (tmp_path / "upgrade" / "index.html").read_text()
+    assert f'the report of an upgrade cannot be read and is left out: "{damaged}"' in (
+        capsys.readouterr().err
+    )
+
+
 def test_without_a_default_no_setting_gives_anything_back(tmp_path: Path) -> None:
     assert CODE.kind is CauseKind.CODE
     assert "No setting: nothing that changed goes with" in written(comparison(CODE), tmp_path)

@@ -21,6 +21,7 @@ from base.files import digest_text, locked, write_atomic
 from base.paths import Paths
 from benchmarks.records.store import RecordStore
 from builders.source.git import Git
+from landspeed.console.progress import say
 from landspeed.farm.merge import (
     RECORDS,
     is_continued,
@@ -55,7 +56,6 @@ class ResultsBranch:
 
     remote: Remote
     paths: Paths
-    say: Callable[[str], None]
     name: str = BRANCH
     pause: Callable[[float], None] = time.sleep
 
@@ -223,6 +223,6 @@ class ResultsBranch:
                 "the branch. To another repository than the workflow's set LANDSPEED_RESULTS_KEY. "
                 "Nothing is lost: repeat the command.",
             ) from error
-        self.say(f"another machine pushed results first: pushing again ({number + 1})")
+        say(f"another machine pushed results first: pushing again ({number + 1})")
         # At random, so that two machines which lost one race do not meet in the next.
         self.pause(random.uniform(0.1, 0.5) * 2 ** min(number, 5))  # noqa: S311

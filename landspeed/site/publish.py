@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def asv_config(project: Path) -> dict[str, Any]:
         ) from error
 
 
-def publish(paths: Paths, say: Callable[[str], None], branches: Sequence[str] = ()) -> Path:
+def publish(paths: Paths, branches: Sequence[str] = ()) -> Path:
     """Make the site of asv's result files, put it at ``paths.site`` and return that directory.
 
     *branches*, if any, are drawn instead of those that asv.conf.json names. A second process
@@ -60,7 +60,7 @@ def publish(paths: Paths, say: Callable[[str], None], branches: Sequence[str] = 
             try:
                 site = incremental_site(paths, directory, branches)
                 last = SiteManifest.load(directory / _MANIFEST)
-                made = make_site(site, last, own / "site", say)
+                made = make_site(site, last, own / "site")
                 exchange(own / "site", paths.site)
                 if made:
                     made.save(directory / _MANIFEST)

@@ -77,7 +77,7 @@ def _update(session: Session) -> tuple[Path, int]:
     write_steps(steps, commit_of, layout.results)
     write_ledger_page(aa_report(table), layout.results)
     write_pages(session, placed, steps)
-    return publish(paths, say, _branches(config, table, lines)), points
+    return publish(paths, _branches(config, table, lines)), points
 
 
 def write_pages(session: Session, placed: PlacedDots, steps: Sequence[Changepoint]) -> None:

@@ -91,10 +91,10 @@ def issues_(
         return
     if file is not None:
         event = CommentEvent.parse(read_json(str(file), hint="GitHub wrote no event."))
-        say(answer(GitHub.find(say), event))
+        say(answer(GitHub.find(), event))
         return
     session = Session.open()
-    github = None if dry_run else GitHub.find(say)
+    github = None if dry_run else GitHub.find()
     told: list[IssueUpdate] = []
     try:
         for one in (*_tell(session, github), *_silences(session, waiting, github)):
@@ -137,7 +137,7 @@ def _comment(number: int, file: Path) -> None:
     """Comment with the report in *file*; without one with the address of this run of a workflow."""
     hint = 'Write it with "landspeed bisect --json" or "landspeed compare --suite … --json".'
     facts = read_json(str(file), hint=hint) if file.exists() else None
-    github, run = GitHub.find(say), os.environ.get("GITHUB_RUN_ID", "")
+    github, run = GitHub.find(), os.environ.get("GITHUB_RUN_ID", "")
     if facts is None or (isinstance(facts, dict) and "changes" in facts):
         text = f"There is no report. The log of workflow run {run} says why."
         if facts is not None:

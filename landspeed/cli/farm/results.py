@@ -191,7 +191,7 @@ def recover() -> None:
       landspeed farm results recover
       landspeed farm results recover --json
     """
-    artifacts, results, new = Artifacts.find(say), Paths.find().results, 0
+    artifacts, results, new = Artifacts.find(), Paths.find().results, 0
     machine = Machine.detect().name
     for one in artifacts.left_over():
         try:
@@ -258,9 +258,9 @@ def _home(remote: str | None, branch: str) -> ResultsBranch | ResultsArtifact | 
     match ResultsKind(track.keep):
         case ResultsKind.BRANCH:
             found = Remote.find(remote, paths)
-            return ResultsBranch(remote=found, paths=paths, say=say, name=branch)
+            return ResultsBranch(remote=found, paths=paths, name=branch)
         case ResultsKind.ARTIFACT:
             file = paths.project / f"{COMPLETE}.tar"
-            return ResultsArtifact(artifacts=lambda: Artifacts.find(say), paths=paths, file=file)
+            return ResultsArtifact(artifacts=Artifacts.find, paths=paths, file=file)
         case ResultsKind.DIRECTORY:
             return ResultsDirectory(directory=Path(track.directory), paths=paths)

@@ -25,6 +25,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from base.errors import RemoteError, UsageError
+from landspeed.console.progress import say
 
 _API = "https://api.github.com"
 _VERSION = "2022-11-28"
@@ -90,14 +91,13 @@ class GitHub:
     api: str
     repository: str
     token: str
-    say: Callable[[str], None]
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.time
     calls: int = 0
     _waited: float = field(default=0.0, init=False)
 
     @classmethod
-    def find(cls, say: Callable[[str], None]) -> Self:
+    def find(cls) -> Self:
         """Read $GITHUB_API_URL, $GITHUB_REPOSITORY and $GITHUB_TOKEN; UsageError if one lacks."""
         repository, token = (os.environ.get(f"GITHUB_{n}", "") for n in ("REPOSITORY", "TOKEN"))
         if not _REPOSITORY.fullmatch(repository) or not token:
@@ -110,7 +110,7 @@ class GitHub:
         api = (os.environ.get("GITHUB_API_URL") or _API).rstrip("/")
         if not api.startswith(_ADDRESS):
             raise UsageError(f'"{api}" is not the address of an API', hint="See GITHUB_API_URL.")
-        return cls(api=api, repository=repository, token=token, say=say)
+        return cls(api=api, repository=repository, token=token)
 
     def issues(self, label: str) -> list[Issue]:
         """Return every issue with *label*, open or closed. IssuesDisabledError if there are none.
@@ -282,12 +282,12 @@ class GitHub:
                 f"the rate limit of {self.api} asks us to wait for {seconds:.0f} s",
                 hint="Repeat the command later: it skips what is done already.",
             )
-        self.say(f"waiting for {seconds:.0f} s: the rate limit of {self.api} is used up")
+        say(f"waiting for {seconds:.0f} s: the rate limit of {self.api} is used up")
         self.pause(seconds)
 
     def _back_off(self, number: int, error: RemoteError) -> None:
         seconds = 2.0**number * random.uniform(0.5, 1.0)  # noqa: S311
-        self.say(f"{error.message}: repeating the request in {seconds:.1f} s")
+        say(f"{error.message}: repeating the request in {seconds:.1f} s")
         self.pause(seconds)
 
     def _failure(self, code: int, method: str, path: str, reason: str) -> RemoteError:

@@ -10,7 +10,6 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -103,10 +102,10 @@ class Artifacts:
     run: int = 0
 
     @classmethod
-    def find(cls, say: Callable[[str], None]) -> Self:
+    def find(cls) -> Self:
         """Read the repository from the environment; UsageError if it names none."""
         run = os.environ.get("GITHUB_RUN_ID", "")
-        return cls(github=GitHub.find(say), run=int(run) if run.isdecimal() else 0)
+        return cls(github=GitHub.find(), run=int(run) if run.isdecimal() else 0)
 
     def left_over(self) -> list[Artifact]:
         """Return the results of unsuccessful runs, which may or may not have been pushed.

@@ -12,6 +12,7 @@ from typing import TypeVar
 from base.files import digest_text
 from landspeed.bisect.report_markdown import AnyReport, reports_markdown
 from landspeed.console.markdown import code
+from landspeed.console.progress import say
 from landspeed.farm.github.api import Comment, GitHub, Issue, IssuesDisabledError
 from landspeed.farm.github.issue_text import Mark, SubjectOf, body, title
 from landspeed.farm.github.regressions import Regression
@@ -65,7 +66,7 @@ def update_issues(
         try:
             issues = _without_duplicates(github.issues(LABEL), github)
         except IssuesDisabledError as error:
-            github.say(f"no issue is opened or updated. {error.hint}")
+            say(f"no issue is opened or updated. {error.hint}")
             github = None
     for one, heading, text in texts:
         if github is None:

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from asv.util import ProcessError, UserError, datetime_to_js_timestamp, write_js
 
 from base.errors import PublishError, last_lines
 from base.files import digest_text, remove_tree
+from landspeed.console.progress import say
 from landspeed.site.asv_incremental.file_stat import FileStat, file_stat, result_files
 from landspeed.site.asv_incremental.graphs import (
     ExtendedGraph,
@@ -56,9 +57,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 Publisher = type[OutputPublisher]
 
 
-def make_site(
-    site: IncrementalSite, last: SiteManifest | None, fresh: Path, say: Callable[[str], None]
-) -> SiteManifest | None:
+def make_site(site: IncrementalSite, last: SiteManifest | None, fresh: Path) -> SiteManifest | None:
     """Make the site of asv's results at *fresh*, where nothing is yet.
 
     Every file is byte for byte what ``asv publish`` would write with the same plug-ins, except
@@ -82,11 +81,11 @@ def make_site(
             return made
     before = result_files(site.results)
     manifest = fresh.parent / "manifest.json"
-    _publish_all(site.config, fresh, manifest, say)
+    _publish_all(site.config, fresh, manifest)
     return site.completed(SiteManifest.load(manifest), fresh, before)
 
 
-def _publish_all(config: Path, fresh: Path, manifest: Path, say: Callable[[str], None]) -> None:
+def _publish_all(config: Path, fresh: Path, manifest: Path) -> None:
     process = subprocess.run(
         [
             *(sys.executable, "-m", "landspeed.site.asv_incremental.full"),

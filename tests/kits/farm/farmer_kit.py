@@ -43,12 +43,10 @@ class Farmer:
         self.name = name
         self.paths = Paths(cache=root / (cache or name) / "cache", project=root / name)
         self.store = RecordStore(self.paths.records)
-        self.said: list[str] = []
         self.waited: list[float] = []
         self.branch = ResultsBranch(
             remote=Remote(url=str(remote)),
             paths=self.paths,
-            say=self.said.append,
             pause=self.waited.append,
         )
 

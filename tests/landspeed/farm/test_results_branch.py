@@ -87,7 +87,7 @@ def journal_text(farmer: Farmer) -> str:
     return path.read_text()
 
 
-def test_who_loses_a_race_fetches_and_pushes_again(farmer, monkeypatch):
+def test_who_loses_a_race_fetches_and_pushes_again(farmer, monkeypatch, capsys):
     one, two = farmer("one"), farmer("two")
     one.measure(2)
     two.measure(2)
@@ -101,7 +101,7 @@ def test_who_loses_a_race_fetches_and_pushes_again(farmer, monkeypatch):
     monkeypatch.setattr(ResultsBranch, "_send", late)
     assert one.branch.push() == 1
     assert len(one.waited) == 1
-    assert "another machine pushed" in one.said[0]
+    assert "another machine pushed" in capsys.readouterr().err
     third = farmer("three")
     third.branch.fetch()
     assert third.count == 4
@@ -221,7 +221,7 @@ def test_another_repository_is_pushed_to_with_a_deploy_key_that_no_list_of_proce
     found = Remote.find("https://github.com/owner/results.git", one.paths)
     assert found.url == "ssh://git@github.com/owner/results.git"
     one.measure(2)
-    branch = ResultsBranch(remote=found, paths=one.paths, say=lambda _: None)
+    branch = ResultsBranch(remote=found, paths=one.paths)
     assert branch.push() == 1
     assert git("--git-dir", str(remote), "rev-parse", "results")
     told = seen.read_text()
@@ -322,7 +322,7 @@ def test_the_token_goes_to_github_alone_and_is_on_no_command_line(tmp_path, monk
             monkeypatch.delenv(proxy, raising=False)
         paths = Paths(cache=tmp_path / "cache", project=tmp_path)
         for server in (url, url.replace("127.0.0.1", "localhost")):
-            branch = ResultsBranch(remote=Remote(url=f"{server}/a/b.git"), paths=paths, say=print)
+            branch = ResultsBranch(remote=Remote(url=f"{server}/a/b.git"), paths=paths)
             with pytest.raises(RemoteError) as caught:
                 branch.fetch()
             assert "sesame" not in str(caught.value)

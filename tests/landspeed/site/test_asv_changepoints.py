@@ -24,10 +24,6 @@ pytestmark = pytest.mark.slow
 _ATOM = "{http://www.w3.org/2005/Atom}"
 
 
-def quiet(_: str) -> None:
-    pass
-
-
 def rows(site: Path) -> list[Any]:
     return list(json.loads((site / "regressions.json").read_text())["regressions"])
 
@@ -53,7 +49,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def site(project: Project) -> Path:
-    return publish(project.paths, quiet)
+    return publish(project.paths)
 
 
 def test_the_page_has_one_row_for_each_step_for_the_worse(site: Path) -> None:
@@ -99,7 +95,7 @@ def test_noise_alone_publishes_no_regression(tmp_path: Path) -> None:
     for clients in (1, 4):
         project.add(line(level(0.1), clients=clients, runs=3))
     project.derive()
-    site = publish(project.paths, quiet)
+    site = publish(project.paths)
     assert rows(site) == []
     assert list(entries(site)) == []
 
@@ -126,7 +122,7 @@ def test_where_there_are_no_steps_beside_the_results_asv_looks_itself(tmp_path: 
     project.add(line(latency, runs=4))
     project.derive()
     (project.layout.results / STEPS_FILE).unlink()
-    (row,) = rows(publish(project.paths, quiet))
+    (row,) = rows(publish(project.paths))
     assert row[0] == "read_only.track_latency('prepared', 'small-5', 1, 'default')"
 
 
@@ -140,7 +136,7 @@ def test_an_exact_step_is_published_and_cuts_no_timed_line(tmp_path: Path) -> No
         counted["sample"]["instructions"] = 50_000.0 if release < "17.6" else 50_150.0
         project.add([counted])
     project.derive()
-    site = publish(project.paths, quiet)
+    site = publish(project.paths)
     found = {row[0].partition("(")[0]: row[6] for row in rows(site)}
     # by name 17.10 and 17.11 come before 17.6: the count falls there, which is no regression
     assert list(found) == ["read_only.track_instructions"]
@@ -165,7 +161,7 @@ def test_a_workload_that_needs_more_instructions_is_one_row_of_its_family(tmp_pa
         )
     )
     project.derive()
-    site = publish(project.paths, quiet)
+    site = publish(project.paths)
     ((name, graph, _, index, last, best, _),) = rows(site)
     cell = "'sort-unique', 'small-1', 1, 'default'"
     assert name == f"joins.track_instructions({cell}) on elephant, bs8"

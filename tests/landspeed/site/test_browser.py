@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.add(synthetic_records(releases=["18.1"], blocksize=4))
     project.derive()
     write_ledger_page(aa_report(project.store.table()), project.layout.results)
-    return publish(project.paths, lambda _: None)
+    return publish(project.paths)
 
 
 def test_the_graph_of_a_read_only_cell_has_one_point_per_release(
@@ -102,7 +102,7 @@ def test_the_page_of_regressions_shows_a_step_with_its_interval_and_of_noise_not
     project.add(line(level(0.1, after), runs=4))
     project.add(line(level(0.1), blocksize=4, runs=4))
     project.derive()
-    site = publish(project.paths, lambda _: None)
+    site = publish(project.paths)
     with served(site) as address, browsing(address) as (page, complaints):
         page.goto(f"{address}/trends.html#/regressions")
         page.locator("#regressions-body table").first.wait_for()

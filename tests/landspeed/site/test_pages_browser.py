@@ -78,7 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for place in ("", "page-size/quick"):
         (reports / place).mkdir(parents=True)
         (reports / place / PAGE).write_text(report_page(place, "Page size", REPORT))
-    return publish(project.paths, lambda _: None)
+    return publish(project.paths)
 
 
 def drawn(page: Page, address: str) -> None:

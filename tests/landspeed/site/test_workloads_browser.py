@@ -102,7 +102,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     files = page_files(Dots(project.store.table()), project.place_of, inputs)
     sync(files, project.paths.results / PAGES_DATA)
-    return publish(project.paths, lambda _: None)
+    return publish(project.paths)
 
 
 def cells(page: Page, workload: str) -> list[str]:

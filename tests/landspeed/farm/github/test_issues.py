@@ -54,7 +54,6 @@ def github(api, waits, monkeypatch) -> GitHub:
         api=api.url,
         repository=api.repository,
         token="a-token",
-        say=lambda _: None,
         pause=waits.append,
         clock=lambda: 1000.0,
     )
@@ -272,12 +271,10 @@ def test_other_refusals_say_what_they_may_mean(status, hint, github, api):
     assert hint in caught.value.hint
 
 
-def test_a_repository_without_issues_is_said_once_and_ends_nothing(github, api):
+def test_a_repository_without_issues_is_said_once_and_ends_nothing(github, api, capsys):
     api.failures = [Failure(410, "Issues are disabled for this repo")]
-    told: list[str] = []
-    github.say = told.append
     assert actions(github, step(3, 4), step(6, 7)) == [IssueAction.UNCHANGED] * 2
-    (line,) = told
+    (line,) = capsys.readouterr().err.splitlines()
     assert "Issues are disabled in example/landspeed" in line
     assert len(api.calls) == 1
 

@@ -39,7 +39,7 @@ def event(body: str, who: str = "maintainer", **changes: Any) -> dict[str, Any]:
 
 
 def told(api: GitHubApi, facts: dict[str, Any]) -> str:
-    return answer(GitHub.find(lambda _: None), CommentEvent.parse(facts))
+    return answer(GitHub.find(), CommentEvent.parse(facts))
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,6 @@ pytestmark = pytest.mark.slow
 NEWEST = list(DAYS)[-1]
 
 
-def quiet(_: str) -> None:
-    pass
-
-
 def tree(site: Path) -> dict[str, Any]:
     """Every file of a site but for the moment it was made at."""
     found: dict[str, Any] = {
@@ -66,11 +62,11 @@ def site_of(project: Project) -> IncrementalSite:
 def same_as_by_asv(project: Project, branches: tuple[str, ...] = ()) -> bool:
     """Whether publishing keeps a file of the last site, and gives what asv makes of nothing."""
     before = {path.stat().st_ino for path in project.paths.site.glob("graphs/**/*.json")}
-    site = publish(project.paths, quiet, branches)
+    site = publish(project.paths, branches)
     assert before & {path.stat().st_ino for path in site.glob("graphs/**/*.json")}, "asv made it"
     extended = tree(site)
     manifest_path(project).unlink()
-    by_asv = tree(publish(project.paths, quiet, branches))
+    by_asv = tree(publish(project.paths, branches))
     assert extended.keys() == by_asv.keys()
     assert [name for name in extended if extended[name] != by_asv[name]] == []
     return True
@@ -85,7 +81,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project.add(line(first, clients=4, runs=3))
     project.add(line(dict.fromkeys(first, 0.2), clients=1, blocksize=4, runs=3))
     project.derive()
-    publish(project.paths, quiet)
+    publish(project.paths)
     return project
 
 
@@ -127,13 +123,12 @@ def test_where_files_cannot_be_linked_they_are_copied(
 
 
 def test_a_site_that_was_moved_with_its_results_is_extended_there(
-    published: Project, tmp_path: Path
+    published: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     there = replace(published.paths, project=tmp_path / "elsewhere")
     subprocess.run(["cp", "-a", published.paths.project, there.project], check=True)
-    said: list[str] = []
-    site = publish(there, said.append)
-    assert said == ["publishing only what has changed"]
+    site = publish(there)
+    assert capsys.readouterr().err == "publishing only what has changed\n"
     assert tree(site) == tree(published.paths.site)
 
 
@@ -243,7 +238,7 @@ def test_a_publish_killed_before_it_wrote_its_manifest_is_followed_by_a_full_one
 ) -> None:
     path = manifest_path(published)
     before = path.read_text()
-    publish(published.paths, quiet)
+    publish(published.paths)
     path.write_text(before)
     last = SiteManifest.load(path)
     assert last is not None
@@ -251,7 +246,7 @@ def test_a_publish_killed_before_it_wrote_its_manifest_is_followed_by_a_full_one
         site_of(published).extend(last, published.paths.project / "fresh")
     path.write_text(before[:100])
     assert SiteManifest.load(path) is None
-    site = publish(published.paths, quiet)
+    site = publish(published.paths)
     assert (site / "index.json").is_file()
     assert SiteManifest.load(path) is not None
 
@@ -312,7 +307,7 @@ def test_a_commit_of_several_branches_is_added_to_each(tmp_path: Path) -> None:
     farm.measure(farm.branches["master"][1:2])
     farm.measure(farm.branches["REL_18_STABLE"])
     farm.measure(farm.branches["master"][2:], blocksize=4)
-    publish(farm.project.paths, quiet, BRANCHES)
+    publish(farm.project.paths, BRANCHES)
     farm.grow("master", 1)
     farm.measure(farm.branches["master"][-1:])
     # older than all that was measured, and on both branches

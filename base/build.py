@@ -222,6 +222,11 @@ class Origin:
             return f"@{self.registered}"
         return self.release or (self.commit or self.tree)[:10]
 
+    @property
+    def ref(self) -> str:
+        """Its name that never changes: the release, else the full hash of the commit."""
+        return self.release or self.commit or self.name
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalServer:

@@ -16,7 +16,6 @@ from benchmarks.records.signatures import machine_keys, signed_segments
 from landspeed.bisect.journal import ATLAS, read_journal
 from landspeed.bisect.note import BisectionNote
 from landspeed.changepoints.changepoint import Changepoint, Confirmation
-from landspeed.farm.coverage import permanent_name
 from landspeed.farm.merge import JOURNALS, NOTES, RECORDS, RETIRED, Accept, kind_of
 from landspeed.results.queue import Queue
 
@@ -112,11 +111,11 @@ def _told(path: Path, name: str) -> tuple[set[str], set[str]]:
     machines, refs = set[str](), set[str]()
     match read_note(path, NOTES[kind]) if kind in NOTES else None:
         case Confirmation(changepoint=Changepoint(machine=name, before=before, after=after)):
-            machines, refs = {name}, {permanent_name(before), permanent_name(after)}
+            machines, refs = {name}, {before.ref, after.ref}
         case Queue(machine=name):
             machines = {name}
         case BisectionNote(report=report):
             machines, refs = {report.machine.name}, {report.good.ref, report.bad.ref}
         case IdenticalBuild(origin=origin) | FailedBuild(origin=origin):
-            refs = {permanent_name(origin)}
+            refs = {origin.ref}
     return machines, refs

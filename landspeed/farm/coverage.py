@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from base.build import Origin
 from benchmarks.records.columns import VARIANT_COLUMNS, variant_of
 from benchmarks.records.identical_builds import FailedBuild, IdenticalBuild
 from benchmarks.records.record import Record
@@ -36,11 +35,6 @@ _Samples = defaultdict[tuple[str, str], Counter[CellValues]]
 
 _COUNTED = ("mode", "protocol", "profile", "buffers")
 _TIMED = ("mode", "protocol", "tier", "scale", "clients", "profile")
-
-
-def permanent_name(origin: Origin) -> str:
-    """Return the release of *origin*, else its full commit hash: names that never change."""
-    return origin.release or origin.commit or origin.name
 
 
 @dataclass(kw_only=True)
@@ -68,7 +62,7 @@ class Coverage:
         found._read(table, preset)
         found._add_identical(records.identical_builds.read(IdenticalBuild), table)
         failed = records.failures.read(FailedBuild)
-        failures = Counter((permanent_name(one.origin), one.variant.name) for one in failed)
+        failures = Counter((one.origin.ref, one.variant.name) for one in failed)
         found.broken = {server for server, count in failures.items() if count >= _FAILURES}
         return found
 
@@ -90,7 +84,7 @@ class Coverage:
         variants = {row["digest"]: variant_of(row).name for row in _grouped(table, ())}
         for build in builds:
             if build.digest in variants:
-                server = (permanent_name(build.origin), variants[build.digest])
+                server = (build.origin.ref, variants[build.digest])
                 self.digests[server].add(build.digest)
 
     def is_counted(self, server: Server, machine: str, preset: Preset) -> bool:

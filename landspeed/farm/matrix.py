@@ -29,9 +29,8 @@ def builds_matrix(sources: Sources, targets: Iterable[Target]) -> dict[str, list
     for target in targets:
         version, source = sources.look_up(target.ref)
         recipe(version, target.variant)
-        origin = source.origin if source else None
-        ref = (origin.release or origin.commit if origin else None) or str(version)
-        identifier = f"{origin.name if origin else version}-{target.variant}"
+        ref = source.origin.ref if source else str(version)
+        identifier = f"{source.origin.name if source else version}-{target.variant}"
         rows[identifier] = {"ref": ref, "variant": target.variant.name, "identifier": identifier}
     listed = list(rows.values())
     if len(listed) > MOST_JOBS:

@@ -193,7 +193,6 @@ def tracking_plan(session: Session, track: TrackingConfig, scan: ChangepointScan
     cells = prod(map(len, (*axes, preset.tiers, preset.client_counts)))
     timing = (preset.seconds + overhead) * preset.samples * cells
     machines = dict.fromkeys(track.machines)
-    newest = session.builder.newest_stable().origin
     return TrackingPlan(
         revisions=revisions,
         counted=counted,
@@ -201,7 +200,7 @@ def tracking_plan(session: Session, track: TrackingConfig, scan: ChangepointScan
             choice.assignment(m, partial(coverage.is_timed, machine=m, preset=preset), timing)
             for m in machines
         ),
-        client=Target(ref=newest.release or str(newest.commit), variant=Variant()),
+        client=Target(ref=session.builder.newest_stable().origin.ref, variant=Variant()),
         broken=len({one for one in coverage.broken if one[0] in revisions}),
         unconfirmed=_unconfirmed(session, scan, {counter, *machines}),
     )

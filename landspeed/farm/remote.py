@@ -15,6 +15,7 @@ from typing import Self
 from base.errors import LandspeedError, UsageError
 from base.paths import Paths
 from builders.source.git import Git
+from landspeed.console.github_log import under_actions
 
 KEY = "LANDSPEED_RESULTS_KEY"
 _GITHUB = "https://github.com"
@@ -39,9 +40,8 @@ class Remote:
         UsageError if there is none of them.
         """
         repository = os.environ.get("GITHUB_REPOSITORY")
-        acting = os.environ.get("GITHUB_ACTIONS") == "true"
-        url = given or (f"{server()}/{repository}.git" if repository and acting else "")
-        url = url or _origin(paths)
+        own = f"{server()}/{repository}.git" if repository and under_actions() else ""
+        url = given or own or _origin(paths)
         if not url:
             raise UsageError(
                 "no git remote is configured for the results branch",

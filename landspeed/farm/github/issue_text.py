@@ -127,8 +127,7 @@ def _what(regression: Regression, subject_of: SubjectOf) -> Iterator[str]:
             f"and up to {span.last}."
         )
     for repair in regression.repairs:
-        name = repair.after.release or repair.after.commit or ""
-        commit = f"{name} {code(subject_of(name))}".strip()
+        commit = f"{repair.after.ref} {code(subject_of(repair.after.ref))}".strip()
         yield f"**Repaired by {commit}** ({change(repair.ratio)} {repair.metric})."
 
 

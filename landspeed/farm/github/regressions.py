@@ -114,8 +114,8 @@ def span_of(changepoint: Changepoint, place_of: PlaceOf) -> Span | None:
     first = before.position + 1 if before.branch == after.branch else after.position
     return Span(
         line=changepoint.line,
-        before=changepoint.before.release or changepoint.before.commit or "",
-        last=changepoint.after.release or changepoint.after.commit or "",
+        before=changepoint.before.ref,
+        last=changepoint.after.ref,
         first=min(first, after.position),
         end=after.position,
     )

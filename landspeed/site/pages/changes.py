@@ -79,7 +79,7 @@ def _bisection_of(
     reports: Sequence[BisectionNote], changepoint: Changepoint
 ) -> BisectionNote | None:
     """Return the last of *reports* that bisected *changepoint*, or that found the same commit."""
-    after = changepoint.after.release or changepoint.after.commit
+    after = changepoint.after.ref
     cell = (changepoint.variant.name, changepoint.metric, changepoint.machine)
     for note in reversed(reports):
         report = note.report

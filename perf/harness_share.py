@@ -27,7 +27,7 @@ SCALE = 10
 
 def main(ref: str, seconds: int | None) -> None:
     """Print the figure for *ref*."""
-    session = Session.open()
+    session = Session()
     pgbench = Pgbench(build=session.build(session.builder.newest_stable(), Variant()))
     build = session.build(session.builder.sources.resolve(ref), Variant())
     preset = replace(preset_named("regular"), tiers=(Tier.SMALL,))

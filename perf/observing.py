@@ -84,7 +84,7 @@ def taken(finding: Finding, often: Looking, always: Looking) -> tuple[float, flo
 
 def main(ref: str, blocks: int, seconds: int) -> None:
     """Print the figures for *ref*."""
-    session = Session.open()
+    session = Session()
     pgbench = Pgbench(build=session.build(session.builder.newest_stable(), Variant()))
     build = session.build(session.builder.sources.resolve(ref), Variant())
     with measuring():

@@ -231,7 +231,7 @@ def moved_end(session: Session, outwards: Sequence[str]) -> str:
 
 def replay(asked: argparse.Namespace) -> Counter[str]:
     """Search each range that holds a chosen change, print what was found; return the scores."""
-    session, known = Session.open(), known_changes()
+    session, known = Session(), known_changes()
     sources = session.builder.sources
     history = sources.history.latest(str(sources.resolve("master").origin.commit), 10**6)
     hashes = [one.hash for one in history]

@@ -79,7 +79,7 @@ def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def newest_build() -> Build:
     """The newest stable release at 8 kB, compiled now if the cache does not have it."""
-    session = Session.open()
+    session = Session()
     return session.build(session.builder.newest_stable(), Variant())
 
 

@@ -146,7 +146,7 @@ def bisect_all(
             detail="Two counts of one server may be 0.2 % apart.",
         )
     require_same_variant(*ends)
-    session = Session.open()
+    session = Session()
     request = AtlasRequest.between(
         session, ends, workloads, size=size, spacing=spacing, budget=budget, share=_parse(share)
     )

@@ -97,7 +97,7 @@ def build_(
     """
     _require_one_task(refs, external, name, check=check, alone=(build_system, archive, dry_run))
     if external:
-        found = _registered(Session.open(), external, name)
+        found = _registered(Session(), external, name)
         facts = list(map(_facts, found))
         if not found:
             say("no archive found")
@@ -105,11 +105,11 @@ def build_(
         return
     targets = parse_targets(refs, compiled_by(variant, **sandbox))
     if check:
-        rows = check_builds(Session.open(chosen_sandbox(**sandbox)), targets, jobs)
+        rows = check_builds(Session(sandbox=chosen_sandbox(**sandbox)), targets, jobs)
         emit_either(check_table(rows), [row.facts() for row in rows])
         return raise_if(check_failure(rows))
     require_sources(targets)
-    session = Session.open(chosen_sandbox(**sandbox), only_counts=True)
+    session = Session(sandbox=chosen_sandbox(**sandbox), only_counts=True)
     system = BuildSystem(build_system) if build_system else None
     if dry_run:
         return show_plan([BuildPlan.of(session.builder, one, system) for one in targets])

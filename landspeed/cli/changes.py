@@ -121,7 +121,7 @@ def changes_(
             hint="Leave them out, or give them to the command that writes the file.",
         )
     given = read_changes(file) if file else None
-    session = Session.open()
+    session = Session()
     if given is None:
         listed, said = _listed(session, metric, since, doubtful_too=doubtful_too)
         if file is None:

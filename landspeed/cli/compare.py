@@ -227,7 +227,7 @@ def _compare_suite(
     words: tuple[str, ...], suite: _Suite, variant: Variant, *, dry_run: bool
 ) -> None:
     """Compare the two sides that *words* spell by the instructions of the workloads of *suite*."""
-    session, workloads = Session.open(only_counts=True), suite.workloads
+    session, workloads = Session(only_counts=True), suite.workloads
     try:
         sides = _suite_sides(session, words, suite, variant)
         if dry_run:

@@ -94,7 +94,7 @@ def explain_(
     targets = parse_targets([before, after], variant)
     if len(targets) != 2:
         raise UsageError(f'"{before}" and "{after}" are the same', hint="Name two servers.")
-    session = Session.open(only_counts=True)
+    session = Session(only_counts=True)
     cell = counted_cell(scenario, session)
     is_script = isinstance(cell.scenario.mode, Script)
     pgbench = Pgbench(build=session.pgbench_build(with_server=is_script))

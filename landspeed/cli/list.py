@@ -28,5 +28,5 @@ def list_(*, workloads: bool) -> None:
         chosen = workload_list()
         emit_either(catalog_table(chosen), [one.facts() for one in chosen])
         return
-    rows = listing(Session.open())
+    rows = listing(Session())
     emit_either(render_listing(rows), [vars(row) for row in rows])

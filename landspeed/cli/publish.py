@@ -24,7 +24,7 @@ def publish_(*, if_any: bool) -> None:
     Examples:
       landspeed publish
     """
-    session = Session.open()
+    session = Session()
     session.records.seal()
     if if_any and not has_dots(session):
         put_outputs({"published": "false"})

@@ -116,7 +116,7 @@ def _run_workloads(
         emit_either(catalog_table(workloads), facts)
         say(f"{counted(len(workloads), 'workload')} on {counted(len(targets), 'target')}")
         return
-    session = Session.open(only_counts=True)
+    session = Session(only_counts=True)
     tally = count_workloads(session, targets, workloads)
     if publish_too:
         publish_now(session)

@@ -39,7 +39,7 @@ def show_(point: str | None, guards: str | None) -> None:
       landspeed show --guards 'tuplesort_*'
       landspeed show --guards src/backend/executor
     """
-    session = Session.open()
+    session = Session()
     if guards is not None and point is None:
         _show_guards(session, guards)
         return

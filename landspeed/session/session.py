@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import monotonic
 
@@ -25,29 +25,19 @@ from landspeed.console.progress import duration, meter, say
 from landspeed.session.target import Target
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Session:
     """The builder, the records and the machine of a command; each is made when it is used.
 
-    ``memory``, in bytes, limits the servers of the machine. A session that ``only_counts`` also
-    takes commits that nobody listed: patches, and branches of cfbot.
+    ``paths`` are those of the current project unless others are given. Without a ``sandbox`` it
+    builds on the host. ``memory``, in bytes, limits the servers of the machine. A session that
+    ``only_counts`` also takes commits that nobody listed: patches, and branches of cfbot.
     """
 
-    paths: Paths
+    paths: Paths = field(default_factory=Paths.find)
     sandbox: Sandbox | None = None
     memory: int | None = None
     only_counts: bool = False
-
-    @classmethod
-    def open(
-        cls,
-        sandbox: Sandbox | None = None,
-        *,
-        memory: int | None = None,
-        only_counts: bool = False,
-    ) -> Session:
-        """Return the session of the current project; without a *sandbox* it builds on the host."""
-        return cls(paths=Paths.find(), sandbox=sandbox, memory=memory, only_counts=only_counts)
 
     @cached_property
     def builder(self) -> Builder:

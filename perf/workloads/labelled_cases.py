@@ -125,7 +125,7 @@ def main(chosen: Sequence[str]) -> int:
     """Tell the cases that are chosen; 1 if one was told wrongly."""
     # what is planted is no result of the project's
     os.environ["LANDSPEED_RESULTS"] = str(Paths.find().results / "labelled-cases")
-    session, right, total = Session.open(), 0, 0
+    session, right, total = Session(), 0, 0
     for case in labelled_cases():
         facts: dict[str, Any] = {name: value for name, value in asdict(case).items() if value}
         if chosen and not any(one in json.dumps(facts) for one in chosen):

@@ -138,7 +138,7 @@ def main(ref: str = "18") -> int:
         own.chmod(0o711)
         os.environ["LANDSPEED_RESULTS"] = str(own / "results")
         os.environ["LANDSPEED_DATA"] = str(own / "data")
-        session = Session.open()
+        session = Session()
         target = Target.parse(ref, Variant())
         measure(session, built(session, [target])[target])
     return 0

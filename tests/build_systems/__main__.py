@@ -18,7 +18,7 @@ def main(refs: tuple[str, ...]) -> None:
     """Print the comparison of each REF; the error of those that drifted apart or did not build."""
     targets = parse_targets(refs, Variant())
     require_sources(targets)
-    pairs = compare_systems(Session.open(), targets, None)
+    pairs = compare_systems(Session(), targets, None)
     click.echo(as_text(systems_table(pairs)))
     error = systems_failure(pairs)
     if error is not None:

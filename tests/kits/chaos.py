@@ -307,7 +307,7 @@ def _made_up_world(root: Path) -> list[str]:
 
 def _real_world(root: Path) -> list[str]:
     """Make a cache with the newest build, and an upstream of commits that follow it."""
-    session = Session.open()
+    session = Session()
     release = session.builder.newest_stable()
     build = session.build(release, Variant())
     real, cache, upstream = session.paths.cache, root / "cache", root / "upstream.git"

@@ -93,7 +93,7 @@ def issues_(
         event = CommentEvent.parse(read_json(str(file), hint="GitHub wrote no event."))
         say(answer(GitHub.find(), event))
         return
-    session = Session.open()
+    session = Session()
     github = None if dry_run else GitHub.find()
     told: list[IssueUpdate] = []
     try:

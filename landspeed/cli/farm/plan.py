@@ -67,7 +67,7 @@ def plan_(
       landspeed farm plan --branch master --branch 'REL_*_STABLE' --budget 4h
       landspeed farm plan --json
     """
-    session = Session.open()
+    session = Session()
     track = TrackingConfig.load(
         session.paths.project / CONFIG_NAME,
         branches=branches,

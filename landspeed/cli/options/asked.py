@@ -54,7 +54,7 @@ def require_none_of(names: Iterable[str], option: str) -> None:
 def open_session(memory: int | None, *, counted: bool) -> Session:
     """Return the session of servers under a limit of *memory* bytes; see `require_limit`."""
     require_limit(memory, counted=counted)
-    return Session.open(memory=memory, only_counts=counted)
+    return Session(memory=memory, only_counts=counted)
 
 
 def require_limit(memory: int | None, *, counted: bool) -> None:

@@ -18,7 +18,7 @@ from landspeed.session.session import Session
 
 def show_noise(runs: int | None) -> None:
     """Print the report, after *runs* more comparisons of a server with a copy of itself."""
-    session = Session.open()
+    session = Session()
     if runs is not None:
         pgbench = Pgbench(build=session.pgbench_build(with_server=True))
         for _ in range(runs):

@@ -340,7 +340,7 @@ def test_pages_that_must_be_read_in_cost_more_and_writes_are_seen(counted: Count
 
 @pytest.mark.postgres
 def test_releases_are_told_apart(counted: Count, warm: Record):
-    session = Session.open()
+    session = Session()
     oldest = session.build(session.builder.sources.resolve("13"), Variant())
     old, new = counted(build=oldest).sample, warm.sample
     apart = abs(old.instructions / new.instructions - 1)

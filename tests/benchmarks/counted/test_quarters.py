@@ -40,7 +40,7 @@ pytestmark = [
     ],
 )
 def test_a_commit_in_the_middle_of_a_development_is_counted(commit: str, pgbench_build: Build):
-    session = Session.open()
+    session = Session()
     build = session.build(session.builder.sources.resolve(commit), Variant())
     with server_paths() as paths:
         cells = [workload_cell(named("select-1-simple"))]

@@ -44,7 +44,7 @@ def paths() -> Iterator[Paths]:
 
 @pytest.fixture(scope="module")
 def old_build() -> Build:
-    session = Session.open()
+    session = Session()
     return session.build(session.builder.sources.resolve(OLD), Variant())
 
 

@@ -201,7 +201,7 @@ def test_the_container_of_a_killed_landspeed_ends_and_lets_the_lock_go(site):
 
 def test_a_release_built_in_docker_runs_here_and_is_the_server_the_host_builds(tools, tmp_path):
     """In a store of its own, with the ccache that there is: equal toolchains give equal files."""
-    host = Session.open()
+    host = Session()
     theirs = host.build(host.builder.sources.resolve(CHEAPEST), Variant())
     for name in ("sources.git", "ccache", "downloads"):
         (tmp_path / name).symlink_to(host.paths.cache / name)

@@ -232,7 +232,7 @@ def test_a_dry_run_says_how_many_builds_the_store_no_longer_has(made, monkeypatc
     one_more = ["--dry-run", "--json", "--workload", "analyze"]
     plan = facts(search(made, *one_more))
     assert (plan["builds"], plan["counts"]) == (0, 5)
-    for build in Session.open().builder.store.root.glob("commit-*"):
+    for build in Session().builder.store.root.glob("commit-*"):
         build.rmdir()
     assert facts(search(made, *one_more))["builds"] == 5
 

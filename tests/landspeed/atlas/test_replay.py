@@ -246,7 +246,7 @@ def test_an_error_is_printed_as_landspeed_prints_it_and_gives_the_exit_code(
     def fail() -> Session:
         raise error
 
-    monkeypatch.setattr(Session, "open", fail)
+    monkeypatch.setattr(replay, "Session", fail)
     assert replay.main([]) == error.exit_code
     printed = capsys.readouterr()
     assert printed.err.split() == str(error).split()
@@ -258,7 +258,7 @@ def test_ctrl_c_says_that_nothing_is_lost(monkeypatch, capsys):
     def interrupt() -> Session:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Session, "open", interrupt)
+    monkeypatch.setattr(replay, "Session", interrupt)
     assert replay.main([]) == 130
     assert capsys.readouterr().err == (
         "interrupted: all counts are kept; the same command resumes\n"

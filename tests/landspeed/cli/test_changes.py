@@ -37,7 +37,7 @@ class PointRuns:
         self, found: ChangepointScan, monkeypatch: pytest.MonkeyPatch, *arguments: str
     ) -> None:
         monkeypatch.setattr(verb, "scan_records", lambda *_: found)
-        monkeypatch.setattr(verb.Session, "open", lambda: None)
+        monkeypatch.setattr(verb, "Session", lambda: None)
         result = CliRunner().invoke(verb.changes_, arguments)
         assert result.exit_code == 0, result.output
         self.data, self.talk = result.stdout, result.stderr

@@ -98,7 +98,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return SimpleNamespace(require_different=lambda: None)
 
     stand_ins: dict[str, Any] = {
-        "Session": SimpleNamespace(open=lambda **_: None),
+        "Session": lambda **_: None,
         "plan_comparison": plan_comparison,
         "_announced": lambda _: "comparing",
         "compare": lambda *_, **__: SimpleNamespace(

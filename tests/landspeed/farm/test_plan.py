@@ -210,7 +210,7 @@ def test_no_matrix_has_more_jobs_than_github_takes(farm, monkeypatch):
     monkeypatch.chdir(farm.project)
     for name, value in farm.environment().items():
         monkeypatch.setenv(name, value)
-    session = Session.open()
+    session = Session()
     track = TrackingConfig(machines=("one",), budget="200h")
     session.builder.sources.refresh()
     made = plan.tracking_plan(session, track, scan_records(session))

@@ -229,7 +229,7 @@ def test_a_process_without_sessions_is_explained_without_a_picture(
         )
 
     session = SimpleNamespace(pgbench_build=lambda **_: None, paths=None)
-    monkeypatch.setattr(explain.Session, "open", lambda **_: session)
+    monkeypatch.setattr(explain, "Session", lambda **_: session)
     for name, stand_in in {
         "counted_cell": lambda *_: workload_cell(named("replay")),
         "Pgbench": lambda **_: None,

@@ -107,7 +107,7 @@ def test_of_a_directory_it_is_shown_how_many_of_its_functions_are_executed(proje
             ),
         ),
     )
-    monkeypatch.setattr(show, "Session", SimpleNamespace(open=lambda: session))
+    monkeypatch.setattr(show, "Session", lambda: session)
     symbols = "0 T ExecHash\n1 t ExecEndHash.cold\n2 T tuplesort_performsort\n"
     monkeypatch.setattr(edited, "printed", lambda *_: symbols)
     known = {"src/backend/executor/nodeHash.c": frozenset({"ExecEndHash"})}

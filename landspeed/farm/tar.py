@@ -34,6 +34,9 @@ def pack_files(file: Path, root: Path, names: Iterable[str], *, head: str = "") 
                 else tarfile.open(part, "w") as tar
             ):
                 for name in names:
+                    # Each hard link, as zic makes of time zones, is stored as a file of its own:
+                    # unpacking makes none.
+                    tar.dereference = not (root / name).is_symlink()
                     tar.add(root / name, f"{head}{name}", recursive=False, filter=_anonymous)
             part.replace(file)
         finally:

@@ -33,12 +33,14 @@ __all__ = ["pretended_farm"]  # fixture
 
 @pytest.fixture
 def build(tmp_path: Path) -> Build:
-    """A Build in a store, with a program, a library that is a link, and a file deep down."""
+    """A Build in a store: a program, a library that is a link, a file with two names deep down."""
     installed = tmp_path / "stage"
     for name in ("bin/postgres", "lib/libpq.so.5.18", "share/timezone/Europe/Vienna"):
         (installed / name).parent.mkdir(parents=True, exist_ok=True)
         (installed / name).write_text(name)
     (installed / "bin/postgres").chmod(0o755)
+    zones = installed / "share/timezone"
+    (zones / "Vienna").hardlink_to(zones / "Europe/Vienna")  # as zic does
     (installed / "lib/libpq.so.5").symlink_to("libpq.so.5.18")
     made = replace(a_build("13.16-bs8-0123456789ab"), digest=digest_tree(installed))
     return Store(root=tmp_path / "there", limit=10**9).put(installed, made)
@@ -128,7 +130,7 @@ def test_an_archive_that_was_cut_short_is_refused(archive, store, keep):
 
 
 def test_two_builds_in_one_archive_are_refused(archive, build, store):
-    with tarfile.open(archive, "w:gz") as tar:
+    with tarfile.open(archive, "w:gz", dereference=True) as tar:
         tar.add(build.prefix, arcname="one")
         tar.add(build.prefix, arcname="two")
     with pytest.raises(UsageError, match="not the archive of a build") as caught:

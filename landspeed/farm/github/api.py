@@ -102,10 +102,10 @@ class GitHub:
         repository, token = (os.environ.get(f"GITHUB_{n}", "") for n in ("REPOSITORY", "TOKEN"))
         if not _REPOSITORY.fullmatch(repository) or not token:
             raise UsageError(
-                "no GitHub repository is configured for the issues",
+                "no GitHub repository is configured",
                 detail=f"GITHUB_REPOSITORY is {repository!r}, GITHUB_TOKEN is "
                 f"{'set' if token else 'not set'}.",
-                hint="Set both, or see what would be written with --dry-run.",
+                hint='Set both. "landspeed farm issues --dry-run" needs neither.',
             )
         api = (os.environ.get("GITHUB_API_URL") or _API).rstrip("/")
         if not api.startswith(_ADDRESS):

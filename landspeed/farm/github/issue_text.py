@@ -21,6 +21,7 @@ from landspeed.results.series import PlaceOf
 from landspeed.session.target import Target
 
 _NAME = r"[0-9A-Za-z.]+"
+_FULL_HASH = re.compile(r"[0-9a-f]{40,64}")
 _MARK = re.compile(
     rf"<!-- landspeed-regression line=([0-9a-f]{{12}}) after=({_NAME}) to=({_NAME}) -->"
 )
@@ -77,7 +78,8 @@ def _digest(line: str) -> str:
 
 
 def _origin(name: str) -> Origin:
-    release = name if "." in name else None
+    # a beta has no dot either
+    release = None if _FULL_HASH.fullmatch(name) else name
     return Origin(release=release, commit=None if release else name, tree="", date="")
 
 
@@ -85,9 +87,9 @@ def title(regression: Regression, subject_of: SubjectOf) -> str:
     """Return the title of the issue: by how much, which metric, and which commit."""
     worst, span = regression.changepoints[0], regression.span
     subject = code(subject_of(span.last), longest=_SUBJECT_CHARACTERS)
-    where = f"{_short(span.last)} {subject}".strip()
+    where = f"{span.last[:10]} {subject}".strip()
     if span.count > 1:
-        where = f"one of {span.count} commits up to {_short(span.last)}"
+        where = f"one of {span.count} commits up to {span.last[:10]}"
     return f"{change(worst.ratio)} {worst.metric} ({worst.mode}): {where}"
 
 
@@ -148,7 +150,3 @@ def _commands(regression: Regression) -> Iterator[str]:
     else:
         yield f"landspeed compare {ends} --metric {worst.metric} --scenario {worst.scenario}"
     yield f"landspeed show {last}/{worst.scenario}"
-
-
-def _short(name: str) -> str:
-    return name if "." in name else name[:10]

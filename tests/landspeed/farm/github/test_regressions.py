@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from base.build import Variant
+from base.build import Origin, Variant
 from base.typed import from_json
+from builders.source import Position
 from landspeed.bisect.note import BisectionNote
 from landspeed.farm.github.issue_text import Mark, body, title
 from landspeed.farm.github.regressions import Regression, Span, regressions
@@ -136,6 +137,20 @@ def test_an_issue_says_what_where_how_much_and_how_to_look():
     assert "40,000.0 | 40,400.0 instructions/tx | +1.00 % | exact |" in text
     assert "landspeed explain 0000000003 0000000004 --scenario" in text
     assert Mark.read(text) == Mark.of(regression().span)
+
+
+def test_an_issue_about_a_beta_is_about_the_release_that_it_turns_out_to_be():
+    order = ("17.6", "18beta1", "18beta2", "18.0")
+
+    def place(one: Origin) -> Position | None:
+        position = order.index(one.release) if one.release in order else -1
+        return Position(branch="releases", position=position) if position >= 0 else None
+
+    wide = Span(line="releases", before="17.6", last="18beta2", first=1, end=2)
+    narrow = Span(line="releases", before="17.6", last="18beta1", first=1, end=1)
+    later = Span(line="releases", before="18beta2", last="18.0", first=3, end=3)
+    assert Mark.of(wide).is_about(narrow, place)
+    assert not Mark.of(wide).is_about(later, place)
 
 
 def test_the_commands_of_an_issue_build_the_variant_that_regressed():

@@ -13,6 +13,7 @@ from asv.graph import Graph, GraphSet
 from asv.results import Results
 
 from base.files import write_atomic
+from base.typed import from_json
 from landspeed.site.asv_incremental.file_stat import FileStat
 from landspeed.site.asv_incremental.levels import Cuts, levels_of
 
@@ -66,14 +67,6 @@ class GraphInfo:
         """asv's path of the graph, below the site and without ``.json``."""
         return str(Graph.get_file_path(dict(self.params), self.benchmark))
 
-    @classmethod
-    def read(cls, facts: dict[str, Any]) -> Self:
-        """Return the GraphInfo that a manifest has as *facts*."""
-        name, branch = facts["first"]
-        cuts = {int(index): at for index, at in facts["cuts"].items()}
-        typed = {"first": (name, branch), "empty": tuple(facts["empty"]), "cuts": cuts}
-        return cls(**(facts | typed))
-
 
 @dataclass(frozen=True, kw_only=True)
 class SiteManifest:
@@ -125,8 +118,8 @@ class SiteManifest:
                 )
                 for name, (commit, date, params, names, stat) in facts.pop("results").items()
             }
-            graphs = tuple(map(GraphInfo.read, facts.pop("graphs")))
-            files = {name: (size, time) for name, (size, time) in facts.pop("files").items()}
+            graphs = from_json(tuple[GraphInfo, ...], facts.pop("graphs"))
+            files = from_json(dict[str, FileStat], facts.pop("files"))
             return cls(results=results, graphs=graphs, files=files, **facts)
         except (OSError, ValueError, LookupError, TypeError):
             return None

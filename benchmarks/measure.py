@@ -28,12 +28,12 @@ from benchmarks.observation.warnings import find_warnings
 from benchmarks.records.record import SCHEMA, Record
 from benchmarks.records.store import new_id
 from benchmarks.server.cluster import (
-    DATABASE,
     Cluster,
     known_settings,
     server_error,
 )
 from benchmarks.server.configuration import Configuration
+from benchmarks.server.endpoint import DATABASE
 from benchmarks.server.home import ServerHome
 from benchmarks.server.pooler import Pooler, pooling
 from benchmarks.server.serving import serving

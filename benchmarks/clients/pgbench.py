@@ -28,8 +28,7 @@ from benchmarks.clients.pgbench_output import (
     parse_summary,
 )
 from benchmarks.machine.spawn import CLEAN_ENVIRONMENT
-from benchmarks.server.cluster import DATABASE
-from benchmarks.server.connection import SUPERUSER, load_seconds
+from benchmarks.server.endpoint import DATABASE, SUPERUSER, load_seconds
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.custom_scripts import Script

@@ -24,8 +24,7 @@ from benchmarks.clients.client import (
 )
 from benchmarks.clients.sysbench_output import complaints, parse_report, parse_seconds
 from benchmarks.machine.spawn import version_line
-from benchmarks.server.cluster import DATABASE
-from benchmarks.server.connection import SUPERUSER, load_seconds
+from benchmarks.server.endpoint import DATABASE, SUPERUSER, load_seconds
 from benchmarks.server.home import PORT, ServerHome
 from benchmarks.workloads.scenario import Cell, Protocol
 from benchmarks.workloads.sysbench_modes import OPTIONS, ROWS_PER_SCALE, SYSBENCH, SysbenchMode

@@ -54,8 +54,9 @@ from benchmarks.machine.machine import Machine
 from benchmarks.measure import provenance, templates
 from benchmarks.observation.snapshot import noteworthy
 from benchmarks.records.record import Record
-from benchmarks.server.cluster import DATABASE, Cluster, known_settings
+from benchmarks.server.cluster import Cluster, known_settings
 from benchmarks.server.configuration import Configuration
+from benchmarks.server.endpoint import DATABASE
 from benchmarks.server.home import RunDirectory
 from benchmarks.workloads.catalog import PGBENCH, PROCESSES, WALSENDER, Workload
 from benchmarks.workloads.custom_scripts import Script

@@ -10,8 +10,9 @@ from benchmarks.counted.plans import plans_of
 from benchmarks.counted.settings import exact_settings
 from benchmarks.data.templates import Templates
 from benchmarks.records.record import PlanFacts
-from benchmarks.server.cluster import DATABASE, known_settings
+from benchmarks.server.cluster import known_settings
 from benchmarks.server.configuration import Configuration
+from benchmarks.server.endpoint import DATABASE
 from benchmarks.server.serving import serving
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.scenario import Cell

@@ -20,7 +20,7 @@ from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.server import CountedServer, written_script
 from benchmarks.observation.snapshot import wal_position
 from benchmarks.server.cluster import Cluster
-from benchmarks.server.connection import SUPERUSER
+from benchmarks.server.endpoint import SUPERUSER
 from benchmarks.server.home import PORT
 from benchmarks.workloads.catalog import STARTUP, Workload
 from benchmarks.workloads.scenario import Scenario

@@ -10,8 +10,8 @@ from base.errors import LandspeedError, MeasureError
 from base.files import digest_text
 from base.version import Version
 from benchmarks.machine.spawn import disk_full, is_disk_full
-from benchmarks.server.cluster import DATABASE
 from benchmarks.server.connection import connect
+from benchmarks.server.endpoint import DATABASE
 from benchmarks.workloads.catalog import (
     DATASETS_SIZE,
     Dataset,

@@ -31,7 +31,7 @@ from benchmarks.server.cluster import (
     known_settings,
 )
 from benchmarks.server.configuration import Configuration
-from benchmarks.server.connection import load_seconds
+from benchmarks.server.endpoint import load_seconds
 from benchmarks.server.home import ServerHome, make_passable
 from benchmarks.server.serving import serving
 from benchmarks.server.topology import Topology, places, topology_reason

@@ -27,7 +27,8 @@ from benchmarks.machine.kernel_counters import (
 )
 from benchmarks.machine.processes import busy_seconds
 from benchmarks.observation.activity import WORKERS, Activity, Doing, add
-from benchmarks.server.cluster import DATABASE, Cluster
+from benchmarks.server.cluster import Cluster
+from benchmarks.server.endpoint import DATABASE
 
 EVERY = 1.0
 """Seconds from one look to the next; the first comes after half of them."""

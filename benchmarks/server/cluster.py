@@ -32,11 +32,11 @@ from benchmarks.machine.spawn import (
     sandboxed,
     stop_process,
 )
-from benchmarks.server.connection import ANSWER_SECONDS, SUPERUSER, Connection, connect
+from benchmarks.server.connection import Connection, connect
+from benchmarks.server.endpoint import ANSWER_SECONDS, DATABASE, SUPERUSER
 from benchmarks.server.home import PORT, RunDirectory, ServerHome, parts_of
 from benchmarks.workloads.dialect import Dialect
 
-DATABASE = "postgres"
 # Written into every data directory we initialise: without it no server is started.
 _MARKER = "landspeed.cluster"
 _STOCK_CONF = "postgresql.conf.stock"

@@ -15,8 +15,7 @@ from typing import Any
 from base.errors import MeasureError, last_lines
 from base.files import read_text, storage_errors
 from benchmarks.machine.spawn import guarded, stop_process, version_line
-from benchmarks.server.cluster import DATABASE
-from benchmarks.server.connection import SUPERUSER
+from benchmarks.server.endpoint import DATABASE, SUPERUSER
 from benchmarks.server.home import PORT, RunDirectory
 
 PGBOUNCER = "pgbouncer"

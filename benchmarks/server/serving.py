@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from base.build import Build
-from benchmarks.server.cluster import DATABASE, Cluster
+from benchmarks.server.cluster import Cluster
+from benchmarks.server.endpoint import DATABASE
 from benchmarks.server.home import ServerHome
 from benchmarks.server.topology import Topology, places
 

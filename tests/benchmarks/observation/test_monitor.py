@@ -24,7 +24,8 @@ from benchmarks.observation.activity import CLIENTS
 from benchmarks.observation.monitor import Looks, Monitor, watching
 from benchmarks.observation.snapshot import between, snapshot
 from benchmarks.observation.warnings import find_warnings
-from benchmarks.server.cluster import DATABASE, Cluster, initdb
+from benchmarks.server.cluster import Cluster, initdb
+from benchmarks.server.endpoint import DATABASE
 from benchmarks.server.home import ServerHome
 from benchmarks.workloads.scenario import Cell, Mode, Preset, Protocol, Tier
 from landspeed.results.where_time_went import evidence_rows

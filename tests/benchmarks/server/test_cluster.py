@@ -21,7 +21,6 @@ from base.errors import ClusterError, StorageError
 from base.paths import Paths
 from benchmarks.machine.processes import Process, cpu_seconds
 from benchmarks.server.cluster import (
-    DATABASE,
     Cluster,
     initdb,
     is_ours,
@@ -29,7 +28,7 @@ from benchmarks.server.cluster import (
     server_error,
     setting_defaults,
 )
-from benchmarks.server.connection import SUPERUSER
+from benchmarks.server.endpoint import DATABASE, SUPERUSER
 from benchmarks.server.home import RunDirectory, ServerHome
 from benchmarks.server.pooler import pooler_reason, pooling
 from tests.kits.made_up.stand_ins import made_up_build

@@ -11,7 +11,8 @@ from threading import Thread
 import psycopg
 import pytest
 
-from benchmarks.server.connection import connect, load_seconds
+from benchmarks.server.connection import connect
+from benchmarks.server.endpoint import load_seconds
 from benchmarks.server.home import PORT
 
 # the server's messages of the protocol: AuthenticationOk, ReadyForQuery (idle)

@@ -248,6 +248,10 @@ def test_gits_that_others_start_read_no_settings_and_numpy_starts_no_threads(mon
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "planted")
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "planted")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    # setenv remembers what was there before, delenv of what is not there does not
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "mimalloc")
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL")
     main.main()
     assert seen["OPENBLAS_NUM_THREADS"] == "1"
+    assert seen["ARROW_DEFAULT_MEMORY_POOL"] == "system"
     assert (seen["GIT_CONFIG_GLOBAL"], seen["GIT_CONFIG_SYSTEM"]) == (os.devnull, os.devnull)

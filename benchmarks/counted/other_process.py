@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from base.errors import MeasureError
 from benchmarks.clients.pgbench import Pgbench
-from benchmarks.counted.server import CountedServer, written_script
+from benchmarks.counted.server import CountedServer, execute
 from benchmarks.observation.snapshot import wal_position
 from benchmarks.server.cluster import Cluster
 from benchmarks.server.endpoint import SUPERUSER
@@ -44,13 +44,7 @@ def make_changes(
     with _talking(f"could not begin {work.name}"), cluster.connect(work.dataset) as connection:
         for statement in work.session:
             connection.execute(statement.encode())
-    argv = pgbench.transact(
-        cluster.host,
-        database=work.dataset,
-        scenario=scenario,
-        transactions=executions,
-        script=written_script(cluster.run, work.script),
-    )
+    argv = execute(pgbench, scenario, work, executions, host=cluster.host, run=cluster.run)
     cluster.stop(immediate=work.process == STARTUP)
     return argv
 

@@ -12,6 +12,7 @@ from typing import Self
 from base.build import Build
 from base.errors import ClusterError, MeasureError
 from base.files import read_untrusted, remove_tree, storage_errors, write_atomic
+from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile, is_whole
 from benchmarks.counted.relay import Relay
 from benchmarks.counted.series import REPORT
@@ -21,6 +22,8 @@ from benchmarks.observation.snapshot import database_bytes, wal_position
 from benchmarks.observation.snapshot import settings as non_defaults
 from benchmarks.server.cluster import Cluster, server_error
 from benchmarks.server.home import PORT, RunDirectory, parts_of
+from benchmarks.workloads.catalog import Workload
+from benchmarks.workloads.scenario import Scenario
 
 _FILE_SECONDS = 60.0
 _POLL_SECONDS = 0.01
@@ -204,6 +207,30 @@ def explained(cluster: Cluster) -> Iterator[None]:
             detail=f"{error.detail}\nThe server of {cluster.build.label} said:\n{said}".strip(),
             hint=error.hint,
         ) from error
+
+
+def execute(
+    pgbench: Pgbench,
+    scenario: Scenario,
+    work: Workload,
+    executions: int,
+    *,
+    host: Path,
+    run: RunDirectory,
+) -> tuple[str, ...]:
+    """Have *pgbench* execute *work* so many times on the server of *run*, reached at *host*.
+
+    Return its command line. MeasureError if a transaction fails.
+    """
+    return pgbench.transact(
+        host,
+        database=work.dataset,
+        scenario=scenario,
+        transactions=executions,
+        script=written_script(run, work.script),
+        user=work.role,
+        connect=work.connects,
+    )
 
 
 def _at_fixed_place(server: Build, run: RunDirectory) -> Build:

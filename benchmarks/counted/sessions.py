@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.counted.callgrind import Profile
 from benchmarks.counted.series import CountedSeries
-from benchmarks.counted.server import CountedServer, written_script
+from benchmarks.counted.server import CountedServer, execute
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.scenario import Scenario
 
@@ -28,15 +28,7 @@ def count_sessions(
     """
     first, number = workload.lengths
     with server.relayed() as relay:
-        argv = pgbench.transact(
-            relay.host,
-            database=workload.dataset,
-            scenario=scenario,
-            transactions=number,
-            script=written_script(server.run, workload.script),
-            user=workload.role,
-            connect=True,
-        )
+        argv = execute(pgbench, scenario, workload, number, host=relay.host, run=server.run)
     return argv, sessions(
         [server.parts(backend)[0] for backend in relay.backends[first - number :]]
     )

@@ -32,7 +32,7 @@ from benchmarks.machine.spawn import (
     sandboxed,
     stop_process,
 )
-from benchmarks.server.connection import Connection, connect
+from benchmarks.server.connection import Connection, NoAnswerError, connect
 from benchmarks.server.endpoint import ANSWER_SECONDS, DATABASE, SUPERUSER
 from benchmarks.server.home import PORT, RunDirectory, ServerHome, parts_of
 from benchmarks.workloads.dialect import Dialect
@@ -357,6 +357,9 @@ class Cluster:
         """Have a query that it does not answer in the block raise that error."""
         try:
             yield
+        except NoAnswerError as error:
+            message = f"the server of {self.build.label} {error}"
+            raise server_error(message, self.log_text()) from error
         except psycopg.Error as error:
             raise self.died(str(error)) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,31 @@ from benchmarks.server.endpoint import ANSWER_SECONDS, SUPERUSER
 from benchmarks.server.home import PORT
 
 
-class Connection(psycopg.Connection[Any]):
-    """A connection on which a query takes ``seconds`` at most, else it is an OperationalError.
+class NoAnswerError(psycopg.OperationalError):
+    """A query took too long: its text, after "the server", says how long."""
 
-    The server's own statement_timeout does not end code that never looks for an interrupt.
+
+class Connection(psycopg.Connection[Any]):
+    """A connection on which a query takes ``seconds`` at most.
+
+    Else it is closed, and that is a NoAnswerError. The server's own
+    statement_timeout does not end code that never looks for an interrupt.
     """
 
     seconds = ANSWER_SECONDS
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Do what psycopg does, with a limit where it has none."""
-        return super().wait(gen, interval, self.seconds if timeout is None else timeout)
+        if timeout is not None:
+            return super().wait(gen, interval, timeout)
+        began = time.monotonic()
+        try:
+            return super().wait(gen, interval, self.seconds)
+        except psycopg.OperationalError as error:
+            if time.monotonic() - began < self.seconds:
+                raise
+            self.close()  # what the server says from now on answers nothing
+            raise NoAnswerError(f"did not answer a query in {self.seconds:g} s") from error
 
 
 def connect(host: Path, *, database: str, seconds: float = ANSWER_SECONDS) -> Connection:

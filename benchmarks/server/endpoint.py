@@ -1,4 +1,7 @@
-"""Who asks a measured server, and for how long. Imports nothing: some verbs ask no server."""
+"""Superuser, database and time limits of a measured server.
+
+It imports nothing, so that commands which ask no server need not import psycopg.
+"""
 
 from __future__ import annotations
 

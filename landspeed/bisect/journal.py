@@ -59,7 +59,7 @@ _LATEST_BUILDS, _LATEST_RUNS = 5, 200
 Number = PositiveInt | Annotated[float, Gt(0), AllowInfNan(False)]
 """A value of a run, whose logarithm is taken."""
 
-# what other machines hand over may be forged; more than 30 years of sums would be no number
+# what other machines hand over may be forged: 30 years at most, so that a sum stays a number
 _Seconds = Annotated[NonNegativeFloat, Le(1e9)]
 
 

@@ -23,6 +23,7 @@ from benchmarks.data.templates import Templates
 from benchmarks.records.record import PlanFacts
 from benchmarks.server import cluster as cluster_
 from benchmarks.server.cluster import Cluster, setting_defaults
+from benchmarks.server.endpoint import load_seconds
 from benchmarks.server.home import RunDirectory
 from benchmarks.workloads.catalog import named
 from tests.kits.made_up.stand_ins import made_up_build
@@ -35,10 +36,13 @@ INDEXED = PlanFacts(shape="b", lines=("SELECT 1", "  Index Scan using i on t"))
 class Dying(Cluster):
     """A server that lets everybody in, and ends at the first query."""
 
+    patience = 0.0
+
     def start(self) -> None:
         self.run.log.write_text("PANIC:  it ends\n")
 
-    def connect(self, database: str = "", **_: float) -> Any:
+    def connect(self, database: str = "", *, seconds: float = 0.0) -> Any:
+        self.patience = seconds
         connection = MagicMock()
         connection.__enter__.return_value = connection
         connection.execute.side_effect = psycopg.OperationalError("connection closed")
@@ -46,17 +50,18 @@ class Dying(Cluster):
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path) -> Iterator[Dying]:
     run = RunDirectory(path=tmp_path, sockets=tmp_path, user=None)
     with Dying(build=BUILD, data=tmp_path, run=run, settings={}, keep=True) as made:
         yield made
 
 
-def test_while_data_are_loaded(cluster: Cluster) -> None:
+def test_while_data_are_loaded(cluster: Dying) -> None:
     templates = Templates(home=Mock(), client=Mock(), limit_bytes=0)
     with pytest.raises(ClusterError, match="died") as caught:
-        templates._fill([cluster], 1)
+        templates._fill([cluster], 7)
     assert "PANIC" in caught.value.detail
+    assert cluster.patience == load_seconds(7)
 
 
 @pytest.mark.parametrize("version", [psycopg.OperationalError("closed"), "", "0"])

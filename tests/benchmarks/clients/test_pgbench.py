@@ -11,6 +11,7 @@ import pytest
 from base.build import Build, Origin, Variant
 from base.errors import MeasureError, StorageError
 from base.version import Version
+from benchmarks.clients import pgbench
 from benchmarks.clients.client import Outcome
 from benchmarks.clients.pgbench import Pgbench
 from benchmarks.clients.pgbench_output import (
@@ -19,6 +20,7 @@ from benchmarks.clients.pgbench_output import (
     parse_statements,
     parse_summary,
 )
+from benchmarks.server.endpoint import load_seconds
 from benchmarks.server.home import ServerHome
 from benchmarks.workloads.catalog import named
 from benchmarks.workloads.scenario import Cell, Mode
@@ -201,6 +203,18 @@ def run_once(client: Pgbench, scratch: Path, one: Cell | None = None) -> Outcome
 def test_a_disk_that_fills_while_loading_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="the disk is full"):
         client_that_says(tmp_path, FULL).initialise(tmp_path / "sockets", scale=1)
+
+
+def test_loading_ends_after_a_time_that_grows_with_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = client_that_says(tmp_path, "")
+    client.build.program("pgbench").write_text("#!/bin/sh\nexec sleep 600\n")
+    monkeypatch.setattr(pgbench, "load_seconds", lambda scale: scale / 10)
+    with pytest.raises(MeasureError, match="pgbench did not end") as caught:
+        client.initialise(tmp_path / "sockets", scale=1)
+    assert caught.value.detail == "It was killed after 0 s."
+    assert load_seconds(1_000) - load_seconds(1) == 9_990
 
 
 def test_a_pgbench_that_fails_shows_its_last_words_and_not_its_progress(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from base.build import Variant
-from base.errors import RefError, UsageError
+from base.errors import BuildError, RefError, UsageError
 from builders.source import Sources
 from landspeed.bisect.commit_range import (
     Candidate,
@@ -172,6 +172,17 @@ def test_releases_without_history_are_refused_before_the_search_that_would_go_on
     words = ["17.1", "18", "--over", "releases", "--deep"]
     result = CliRunner().invoke(bisect_, words)
     assert isinstance(result.exception, RefError)
+
+
+def test_an_end_that_fails_is_named_and_keeps_its_own_hint(sources):
+    commits = commit_range(sources, "master~4", "master")
+    commits.require_inside(1, BuildError("it fails"), "cannot be built")
+    for hint, shown in (("Install bison.", "Install bison."), ("", "Choose another end")):
+        failed = BuildError("it fails", hint=hint)
+        with pytest.raises(BuildError, match=r"BAD \(.*\) cannot be built") as caught:
+            commits.require_inside(commits.last, failed, "cannot be built")
+        assert caught.value.detail == "it fails"
+        assert caught.value.hint.startswith(shown)
 
 
 def test_variants_are_those_between_two_that_differ_in_one_size():

@@ -44,12 +44,17 @@ def estimate(atlas: Atlas) -> dict[str, Any]:
 
 def summary_of(estimated: dict[str, Any], size: float) -> str:
     """Return what *estimated* says as a sentence or two."""
+    what = (
+        f"would search {estimated['commits']:,} commits, of which {estimated['candidates']:,} "
+        f"change the server, for changes of {percent(size)} or more of "
+        f"{counted(estimated['workloads'], 'workload')}"
+    )
+    if not estimated["builds"] and not estimated["counts"]:
+        return f"{what}: nothing is left to be built or counted"
     hours = duration(3600 * estimated["hours"])
     each = duration(3600 * estimated["hours_per_change"])
     return (
-        f"would search {estimated['commits']:,} commits, of which {estimated['candidates']:,} "
-        f"change the server, for changes of {percent(size)} or more of "
-        f"{counted(estimated['workloads'], 'workload')}: {counted(estimated['builds'], 'build')} "
+        f"{what}: {counted(estimated['builds'], 'build')} "
         f"and {counted(estimated['counts'], 'count')} to begin with, about {hours} and "
         f"{estimated['disk_gb']} GB of disk ({LIMIT} limits the data); then at most "
         f"{counted(estimated['builds_per_change'], 'build')} for each commit found, about {each}"

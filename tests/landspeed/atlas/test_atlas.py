@@ -229,6 +229,8 @@ def test_a_dry_run_says_how_many_builds_the_store_no_longer_has(made, monkeypatc
     pretend(Pretence(), monkeypatch.setattr)
     Counting(monkeypatch, {})
     search(made)
+    done = search(made, "--dry-run").stdout
+    assert done.rstrip().endswith("6 workloads: nothing is left to be built or counted")
     one_more = ["--dry-run", "--json", "--workload", "analyze"]
     plan = facts(search(made, *one_more))
     assert (plan["builds"], plan["counts"]) == (0, 5)

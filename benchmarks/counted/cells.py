@@ -10,7 +10,8 @@ from typing import Any
 
 from base.version import Version
 from benchmarks.counted.valgrind import CountEnvironment, count_epoch
-from benchmarks.workloads.catalog import Workload, named
+from benchmarks.server.endpoint import DATABASE
+from benchmarks.workloads.catalog import PGBENCH, Workload, named
 from benchmarks.workloads.custom_scripts import Script
 from benchmarks.workloads.scenario import CacheState, Cell, Scenario, Tier
 
@@ -33,6 +34,11 @@ def work_of(cell: Cell) -> Workload:
     """Return the row of the catalog that *cell* executes."""
     mode = cell.scenario.mode
     return mode if isinstance(mode, Workload) else named(mode.value)
+
+
+def database_of(dataset: str) -> str:
+    """Return the database that has the tables of *dataset*."""
+    return DATABASE if dataset == PGBENCH else dataset
 
 
 def count_environment(cell: Cell, version: Version) -> CountEnvironment:

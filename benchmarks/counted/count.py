@@ -25,6 +25,7 @@ from benchmarks.clients.pgbench import SEED, Pgbench
 from benchmarks.counted.callgrind import SIMULATED_CACHE
 from benchmarks.counted.cells import (
     count_environment,
+    database_of,
     lengths_for,
     own_servers,
     together,
@@ -257,7 +258,7 @@ class Counter:
                 break
         return MeasureError(
             f"could not count {cell.scenario.mode.value} on {self.build.label}",
-            detail="\n".join(filter(None, (error.message, error.detail))),
+            detail=f"{error.message}\n{error.detail}".strip(),
             hint=error.hint,
         )
 
@@ -265,8 +266,9 @@ class Counter:
         """Count *cell* with a server for each series."""
         work, places = self._work(cell), SimpleQueue[RunDirectory]()
         short, long = work.lengths
+        lengths = (long, short) * _TIMES
 
-        def alone(length: int) -> _Counted:
+        def alone(number: int, length: int) -> _Counted:
             if self.stop.is_set():
                 raise MeasureError("counting was interrupted")
             place = places.get()
@@ -274,7 +276,8 @@ class Counter:
                 if work.is_handled_later:
                     return self._elsewhere(cell, work, length, place)
                 with self._server(cell, place) as server:
-                    return self._session(server, cell, work, [length])
+                    series, how = self._session(server, cell, work, [length])
+                    return series, how if number else how | self._plans(server, cell, work)
             finally:
                 places.put(place)
 
@@ -282,7 +285,7 @@ class Counter:
             for _ in range(self.at_once):
                 places.put(held.enter_context(self.templates(cell).home.run_directory()))
             pool = ThreadPoolExecutor(max_workers=self.at_once, thread_name_prefix="count")
-            done = list(held.enter_context(pool).map(alone, (long, short) * _TIMES))
+            done = list(held.enter_context(pool).map(alone, range(len(lengths)), lengths))
         return [one for some, _ in done for one in some], done[0][1]
 
     def _elsewhere(self, cell: Cell, work: Workload, length: int, place: RunDirectory) -> _Counted:
@@ -311,7 +314,7 @@ class Counter:
         with explained(server.cluster):
             lengths = [long, *(short, long) * _TIMES]
             series, how = self._session(server, cell, work, lengths)
-        return series[1:], how
+            return series[1:], how | self._plans(server, cell, work)
 
     def _in_sessions(self, server: CountedServer, cell: Cell) -> _Counted:
         """Count *cell*, a session for each execution, on *server*."""
@@ -322,7 +325,6 @@ class Counter:
 
     def _how(self, server: CountedServer, work: Workload, argv: Sequence[str]) -> dict[str, Any]:
         """Return what a record says of how *work* was counted on *server*, but for the plan."""
-        database = DATABASE if work.dataset == PGBENCH else work.dataset
         return {
             "run": {
                 **self.context,
@@ -332,7 +334,7 @@ class Counter:
                 "argv": ["pgbench", *argv[1:]],
             },
             "settings": dict(server.settings),
-            "database_bytes": server.database(database).size,
+            "database_bytes": server.database(database_of(work.dataset)).size,
             "server_log": noteworthy(server.cluster.log_text()),
         }
 
@@ -340,8 +342,7 @@ class Counter:
         self, server: CountedServer, cell: Cell, work: Workload, lengths: Sequence[int]
     ) -> _Counted:
         """Execute *work*, that of *cell*, in series of *lengths* in one session on *server*."""
-        cluster = server.cluster
-        database = DATABASE if work.dataset == PGBENCH else work.dataset
+        cluster, database = server.cluster, database_of(work.dataset)
         facts = server.database(database)
         plan = SeriesPlan.of(
             work,
@@ -364,12 +365,14 @@ class Counter:
                 variables=VARIABLES,
             )
         parts = server.parts(relay.backends[-1], plan.marks + 1)
-        with cluster.connect(database) as connection:
-            plans = plans_of(connection, work, {"scale": str(cell.scenario.scale)})
         beside = server.beside(relay.backends[-1], PROCESSES[work.process]) if work.process else {}
-        told = {"plan": plans.to_json()} if plans else {}
-        how = {**self._how(server, work, argv), **told}
-        return plan.series(parts, relay.answers, beside), how
+        return plan.series(parts, relay.answers, beside), self._how(server, work, argv)
+
+    def _plans(self, server: CountedServer, cell: Cell, work: Workload) -> dict[str, Any]:
+        """Return what a record says of the plans of *work*, that of *cell*, on *server*."""
+        with server.cluster.connect(database_of(work.dataset)) as connection:
+            plans = plans_of(connection, work, {"scale": str(cell.scenario.scale)})
+        return {"plan": plans.to_json()} if plans else {}
 
     def _warm(self, server: CountedServer, cell: Cell, executions: int) -> None:
         """Read the pages that so many *executions* of *cell*, a script that writes, will touch."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from base.build import Build
+from benchmarks.counted.cells import database_of
 from benchmarks.counted.plans import plans_of
 from benchmarks.counted.settings import exact_settings
 from benchmarks.data.templates import Templates
 from benchmarks.records.record import PlanFacts
 from benchmarks.server.cluster import known_settings
 from benchmarks.server.configuration import Configuration
-from benchmarks.server.endpoint import DATABASE
 from benchmarks.server.serving import serving
 from benchmarks.workloads.catalog import Workload
 from benchmarks.workloads.scenario import Cell
@@ -60,7 +60,7 @@ def forcing_settings(
     # a template does not depend on the machine's memory: neither do these configurations
     settings = {**configuration.settings(names, 0), **exact_settings(names)}
     reachable = store.home.reachable(build)
-    database = workload.dataset if isinstance(cell.scenario.mode, Workload) else DATABASE
+    database = database_of(workload.dataset)
     variables = {"scale": str(cell.scenario.scale)}
     with (
         store.lease(reachable, cell.scenario.scale, writes=False) as data,

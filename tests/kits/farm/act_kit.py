@@ -346,6 +346,12 @@ class Hub:
 
     def _environment(self, work: Path) -> dict[str, str]:
         passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        # act asks it where it is, for each job, and takes its path from what it prints
+        node = work / "bin/node"
+        node.parent.mkdir()
+        node.write_text("#!/bin/sh\necho /usr/bin/node\n")
+        node.chmod(0o755)
+        passed["PATH"] = f"{node.parent}:{passed['PATH']}"
         stubs = {
             "ACT_STUBS": str(self.stubs),
             "ACT_STUBS_PROGRAM": str(STUBS / "stub.py"),

@@ -7,6 +7,7 @@ stdout and stderr, and ends as the program does. Kill the client and the program
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import select
@@ -16,7 +17,8 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -68,45 +70,75 @@ def serve(main: Callable[[], None], address: str) -> None:
     """Serve *main* at *address* until we are killed, or who started us is gone."""
     threads = [Path(task, "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
     assert len(threads) == 1, f"a process with threads is not forked: {', '.join(threads)}"
+    gc.freeze()  # what is never looked at again stays shared with those that are forked
+    programs: dict[int, _Program] = {}
     with socket.socket(socket.AF_UNIX) as here:
         here.bind(address)
         here.listen(64)
         print("ready", flush=True)
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those ended that serve one
+        poll = select.poll()
+        poll.register(sys.stdin, select.POLLIN)
+        poll.register(here, select.POLLIN)
         while True:
-            ready, _, _ = select.select([here, sys.stdin], [], [])
-            if sys.stdin in ready:
-                return
-            there, _ = here.accept()
-            if os.fork() == 0:
-                here.close()
-                os._exit(_answer(main, there))
-            there.close()
+            for ready, _ in poll.poll():
+                if ready == sys.stdin.fileno():
+                    return
+                if ready == here.fileno():
+                    program = _started(main, here)
+                    poll.register(program.end, select.POLLIN)
+                    # nothing but that the client closes it: it is gone, or has its answer
+                    poll.register(program.client, 0)
+                    programs |= {program.end: program, program.client.fileno(): program}
+                elif program := programs.get(ready):
+                    if ready != program.end:
+                        os.kill(program.pid, signal.SIGKILL)
+                    for number in (program.end, program.client.fileno()):
+                        poll.unregister(number)
+                        del programs[number]
+                    program.finish()
 
 
-def _answer(main: Callable[[], None], there: socket.socket) -> int:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    head, files, _, _ = socket.recv_fds(there, 8, 3)
+@dataclass(frozen=True, kw_only=True)
+class _Program:
+    """A program that was forked for ``client``; ``end`` is the descriptor that tells its end."""
+
+    pid: int
+    end: int
+    client: socket.socket
+
+    def finish(self) -> None:
+        """Wait for its end and tell the client, if that is still there."""
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        with self.client, suppress(OSError):
+            self.client.sendall(str(code).encode())
+        os.close(self.end)
+
+
+def _started(main: Callable[[], None], here: socket.socket) -> _Program:
+    client, _ = here.accept()
+    pid = os.fork()
+    if pid == 0:
+        here.close()
+        code = 70
+        try:
+            code = _answer(main, client)
+        finally:
+            os._exit(code)
+    return _Program(pid=pid, end=os.pidfd_open(pid), client=client)
+
+
+def _answer(main: Callable[[], None], client: socket.socket) -> int:
+    head, files, _, _ = socket.recv_fds(client, 8, 3)
     size, told = int.from_bytes(head, "big"), b""
     while len(told) < size:
-        part = there.recv(size - len(told))
+        part = client.recv(size - len(told))
         if not part:
             return 1  # the client was killed before it had said what it wants
         told += part
+    client.close()
     directory, count, *words = told.decode(errors="surrogateescape").split("\0")
-    program = os.fork()
-    if program == 0:
-        there.close()
-        _become(files, directory, words[: int(count)], words[int(count) :])
-        os._exit(_ended(main))
-    ended = os.pidfd_open(program)
-    ready, _, _ = select.select([ended, there], [], [])
-    if there in ready:  # the client says no more: it is gone
-        os.kill(program, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
-    if there not in ready:
-        there.sendall(str(code).encode())
-    return 0
+    _become(files, directory, words[: int(count)], words[int(count) :])
+    return _ended(main)
 
 
 def _become(files: list[int], directory: str, arguments: list[str], environment: list[str]) -> None:

@@ -277,6 +277,7 @@ class Counter:
                     return self._elsewhere(cell, work, length, place)
                 with self._server(cell, place) as server:
                     series, how = self._session(server, cell, work, [length])
+                    # the record has the plans of the first
                     return series, how if number else how | self._plans(server, cell, work)
             finally:
                 places.put(place)

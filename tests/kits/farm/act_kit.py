@@ -346,7 +346,7 @@ class Hub:
 
     def _environment(self, work: Path) -> dict[str, str]:
         passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
-        # act asks it where it is, for each job, and takes its path from what it prints
+        # each of act's jobs starts node to learn where it is; no action of ours is run by it
         node = work / "bin/node"
         node.parent.mkdir()
         node.write_text("#!/bin/sh\necho /usr/bin/node\n")

@@ -86,7 +86,7 @@ def serve(main: Callable[[], None], address: str) -> None:
                 if ready == here.fileno():
                     program = _started(main, here)
                     poll.register(program.end, select.POLLIN)
-                    # nothing but that the client closes it: it is gone, or has its answer
+                    # told of its end alone: what the client sends is for the program
                     poll.register(program.client, 0)
                     programs |= {program.end: program, program.client.fileno(): program}
                 elif program := programs.get(ready):
@@ -119,11 +119,7 @@ def _started(main: Callable[[], None], here: socket.socket) -> _Program:
     pid = os.fork()
     if pid == 0:
         here.close()
-        code = 70
-        try:
-            code = _answer(main, client)
-        finally:
-            os._exit(code)
+        os._exit(_answer(main, client))
     return _Program(pid=pid, end=os.pidfd_open(pid), client=client)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -33,9 +33,13 @@ def command() -> Iterator[list[str]]:
         yield made
 
 
-def server() -> int:
-    """The process that serves: the one child of ours that is not a client."""
-    (pid,) = (pid for pid, one in children(os.getpid()).items() if one.state not in "ZX")
+def server(command: list[str]) -> int:
+    """The process that serves *command*: the one that listens at its address (unix(7))."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(command[-1])
+        credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 3 * 4)
+    pid, _, _ = struct.unpack("3i", credentials)
+    eventually(lambda: not children(pid), "the end of what was forked for us")
     return pid
 
 
@@ -46,7 +50,7 @@ def test_it_prints_and_ends_as_the_program_does(command):
 
 
 def test_a_client_that_is_killed_takes_its_program_along(command):
-    serving = server()
+    serving = server(command)
     with subprocess.Popen([*command, "wait"], stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout is not None
         assert client.stdout.readline() == "wait\n"
@@ -57,7 +61,7 @@ def test_a_client_that_is_killed_takes_its_program_along(command):
 
 
 def test_a_client_that_says_nothing_is_no_program_and_others_are_served(command):
-    serving = server()
+    serving = server(command)
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(command[-1])
     test_it_prints_and_ends_as_the_program_does(command)

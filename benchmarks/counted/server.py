@@ -106,8 +106,8 @@ class CountedServer:
     def database(self, name: str) -> CountedDatabase:
         """Return what there is to know of the database *name*; it is asked once.
 
-        Under valgrind a connection takes a good part of a CPU second. Even so it is not the one
-        of `start`: with one connection fewer a count may differ by 0.6 %, see "The heap" in
+        Under valgrind a connection takes a good part of a CPU second. `start` makes one too, and
+        the two stay apart: one connection fewer moved a count by 0.6 %, see "The heap" in
         docs/counting.md.
         """
         if name not in self._databases:

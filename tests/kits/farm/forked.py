@@ -126,12 +126,11 @@ def _started(main: Callable[[], None], here: socket.socket) -> _Program:
 def _answer(main: Callable[[], None], client: socket.socket) -> int:
     head, files, _, _ = socket.recv_fds(client, 8, 3)
     size, told = int.from_bytes(head, "big"), b""
-    while len(told) < size:
-        part = client.recv(size - len(told))
-        if not part:
-            return 1  # the client was killed before it had said what it wants
+    while len(told) < size and (part := client.recv(size - len(told))):
         told += part
     client.close()
+    if not head or len(told) < size:
+        return 1  # the client ended before it had said what it wants
     directory, count, *words = told.decode(errors="surrogateescape").split("\0")
     _become(files, directory, words[: int(count)], words[int(count) :])
     return _ended(main)

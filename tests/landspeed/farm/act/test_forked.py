@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.slow
 
 
 def main() -> None:
-    """What is forked here: it says its first argument, and waits or ends with that code."""
-    _, word = sys.argv
-    print(word, flush=True)
-    if word == "wait":
+    """What is forked here: it prints its process and its parent's, and waits or ends as told."""
+    _, end = sys.argv
+    print(os.getpid(), os.getppid(), flush=True)
+    if end == "wait":
         time.sleep(900)
-    sys.exit(int(word))
+    sys.exit(int(end))
 
 
 @pytest.fixture(scope="module")
@@ -33,36 +33,34 @@ def command() -> Iterator[list[str]]:
         yield made
 
 
-def server(command: list[str]) -> int:
-    """The process that serves *command*: the one that listens at its address (unix(7))."""
-    with socket.socket(socket.AF_UNIX) as client:
-        client.connect(command[-1])
-        credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 3 * 4)
-    pid, _, _ = struct.unpack("3i", credentials)
-    eventually(lambda: not children(pid), "the end of what was forked for us")
-    return pid
+def server_of(command: list[str], code: int = 0) -> int:
+    """The process that forked *command*, which ends with *code*."""
+    done = subprocess.run([*command, str(code)], stdout=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == code
+    _, parent = done.stdout.split()
+    return int(parent)
 
 
-def test_it_prints_and_ends_as_the_program_does(command):
-    for code in (0, 3):
-        done = subprocess.run([*command, str(code)], capture_output=True, text=True, check=False)
-        assert (done.stdout, done.returncode) == (f"{code}\n", code)
+def test_one_process_forks_each_and_tells_how_it_ended(command):
+    assert server_of(command) == server_of(command, code=3) != os.getpid()
 
 
 def test_a_client_that_is_killed_takes_its_program_along(command):
-    serving = server(command)
     with subprocess.Popen([*command, "wait"], stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout is not None
-        assert client.stdout.readline() == "wait\n"
-        (program,) = children(serving)
+        program, parent = map(int, client.stdout.readline().split())
         client.kill()
     eventually(lambda: not alive(program), "the end of the program")
-    test_it_prints_and_ends_as_the_program_does(command)
+    assert server_of(command) == parent
 
 
-def test_a_client_that_says_nothing_is_no_program_and_others_are_served(command):
-    serving = server(command)
-    with socket.socket(socket.AF_UNIX) as client:
-        client.connect(command[-1])
-    test_it_prints_and_ends_as_the_program_does(command)
-    eventually(lambda: not children(serving), "the end of what was forked for it")
+@pytest.mark.parametrize("said", [b"", (9).to_bytes(8, "big") + b"/tmp"])
+def test_a_client_that_ends_before_it_has_asked_is_no_program(said, capfd):
+    with forked(__name__) as command:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(command[-1])
+            client.sendall(said)
+            server = server_of(command)
+            assert len(children(server)) == 1, "others are not served while it is waited for"
+        eventually(lambda: not children(server), "the end of what was forked for it")
+    assert capfd.readouterr().err == ""
